@@ -24,7 +24,7 @@ type historyOptions struct {
 func newHistoryCommand() *cobra.Command {
 	var o historyOptions
 	cmd := &cobra.Command{
-		Use: "history JOB", Short: "Show the history of a job, oldest first", Args: wantArgs(1, 1, "job id"),
+		Use: "history JOB", Aliases: []string{"hist"}, Short: "Show the history of a job, oldest first", Args: wantArgs(1, 1, "job id"),
 		Long: fmt.Sprintf("Show the newest %d lines of the history of a job, oldest first.", historyPage),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			id, err := jobID(words[0])

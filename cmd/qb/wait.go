@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/jobselect"
 	"qb/cmd/qb/output"
+	"qb/units"
 )
 
 // How often those who wait look, and how long a supervisor may be away meanwhile before they give up.
@@ -48,6 +50,93 @@ func (p *poller) look(call func() error) (again bool, err error) {
 	return true, nil
 }
 
+type waitOptions struct {
+	choice  jobselect.Options
+	timeout units.Span
+}
+
+// errWaited ends a wait that had a limit.
+var errWaited = errors.New("the time is over")
+
+func newWaitCommand() *cobra.Command {
+	var o waitOptions
+	cmd := &cobra.Command{
+		Use: "wait JOB…|0", Short: "Wait until jobs have ended",
+		Long: `Wait until jobs have ended. 0 means all of your unfinished jobs. Options choose among your unfinished jobs, or with ids
+among those; -user all chooses among everybody's. Jobs that are submitted meanwhile are not waited for.
+
+The exit code is 0 if all jobs are complete, and 1 if one failed or was killed, or if -timeout is over.`,
+		Example: "  qbwait 12 13\n  qbwait -timeout 2h 0\n  qbwait -name 'comp*' -pgrp 12",
+		RunE:    func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
+	}
+	o.choice.Bind(cmd.Flags())
+	cmd.Flags().Var(&o.timeout, "timeout", "give up after this `TIME`, such as 90s or 2h (default: never)")
+	return cmd
+}
+
+func (o *waitOptions) run(cmd *cobra.Command, words []string) error {
+	if err := wantJobs(words, &o.choice); err != nil {
+		return err
+	}
+	targets, all, err := parseTargets(words)
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		if t.items != "" {
+			return api.Errorf(api.KindUsage, "%q names items; only whole jobs can be waited for", output.Escape(t.word))
+		}
+	}
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	if all || o.choice.Given() {
+		if targets, err = unfinishedOf(cmd, c, &o.choice, targets); err != nil {
+			return err
+		}
+	}
+	if o.timeout > 0 {
+		ctx, cancel := context.WithTimeoutCause(cmd.Context(), time.Duration(o.timeout), errWaited)
+		defer cancel()
+		cmd.SetContext(ctx)
+	}
+	var first error
+	for _, t := range targets {
+		err := waitOn(cmd, c, t.job)
+		switch {
+		case err == nil:
+		case context.Cause(cmd.Context()) == errWaited:
+			return api.Errorf(api.KindConflict, "job %d has not ended after %s", t.job, o.timeout)
+		case cmd.Context().Err() != nil:
+			return err
+		case first == nil:
+			first = err
+		default:
+			fmt.Fprintln(cmd.ErrOrStderr(), typedName(cmd)+": "+err.Error())
+		}
+	}
+	return first
+}
+
+// unfinishedOf are the unfinished jobs that pass the options, of those named if some are. It is no error if there are none.
+func unfinishedOf(cmd *cobra.Command, c *client, choice *jobselect.Options, named []target) (targets []target, err error) {
+	f := chosenBy(choice, len(named) == 0)
+	if len(f.states) == 0 {
+		f.states = jobselect.Unfinished
+	}
+	for _, t := range named {
+		f.ids = append(f.ids, t.job)
+	}
+	err = c.eachJob(cmd.Context(), f, func(jobs ...api.Job) error {
+		for _, job := range jobs {
+			targets = append(targets, target{job: job.ID})
+		}
+		return nil
+	})
+	return targets, err
+}
+
 // waitOn returns at the job's end: nil if it is complete, errSilent if it failed or was killed.
 func waitOn(cmd *cobra.Command, c *client, id int64) error {
 	ctx, out := cmd.Context(), cmd.ErrOrStderr()
@@ -72,6 +161,9 @@ func waitOn(cmd *cobra.Command, c *client, id int64) error {
 		}
 		if err := sleep(ctx, lookEvery); err != nil {
 			line.end()
+			if context.Cause(ctx) == errWaited {
+				return err
+			}
 			fmt.Fprintf(out, "interrupted: job %d goes on; qbjobs %d shows it, qbkill %d ends it\n", id, id, id)
 			return err
 		}
