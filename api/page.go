@@ -16,6 +16,7 @@ var (
 	WhatIf       = Endpoint{"what-if", http.MethodGet, "/v1/what-if", ReadOnly, "What a change would start and stop, by one plan; nothing is changed"}
 	SlotMap      = Endpoint{"slot-map", http.MethodGet, "/v1/slots", ReadOnly, "What every slot of every host does, as columns"}
 	ItemStates   = Endpoint{"item-states", http.MethodGet, "/v1/jobs/{job}/states", ReadOnly, "The states of all items of a job, a letter each"}
+	ItemValues   = Endpoint{"item-values", http.MethodGet, "/v1/jobs/{job}/values", ReadOnly, "What the items of a job took, how that spreads, and which items stand out"}
 )
 
 // ItemReply is an item with its attempts.
@@ -29,6 +30,39 @@ type ItemStatesReply struct {
 	Job     int64  `json:"job"`
 	Version int64  `json:"version" doc:"The job's version."`
 	States  string `json:"states" doc:"A letter for each item: p pending, r running as primary, s as secondary, c complete, f failed, k killed, b blocked."`
+}
+
+// ItemValuesReply is one value for each item of a job, in agenda order.
+type ItemValuesReply struct {
+	Job         int64         `json:"job"`
+	Version     int64         `json:"version" doc:"The job's version."`
+	Of          string        `json:"of" enum:"seconds,memory,attempts,host"`
+	Values      []float64     `json:"values" doc:"Of the latest attempt: seconds, the peak in MiB, its number, or the host, 1 for the first of hosts; 0: none. Items after the last value have none."`
+	Hosts       []string      `json:"hosts" doc:"Names, if the host is asked for."`
+	Spread      *ItemSpread   `json:"spread,omitempty" doc:"Of complete items; absent if there is none, and for hosts."`
+	Outliers    []ItemOutlier `json:"outliers" doc:"Complete items far above the median, the furthest first; at most 100."`
+	OutliersAll int           `json:"outliers_all" doc:"How many those are in all."`
+}
+
+// ItemSpread is how values spread.
+type ItemSpread struct {
+	Count  int     `json:"count" doc:"How many values there are."`
+	Least  float64 `json:"least"`
+	P10    float64 `json:"p10" doc:"A tenth of the values is at most this."`
+	Median float64 `json:"median"`
+	P90    float64 `json:"p90" doc:"Nine tenths of the values are at most this."`
+	Most   float64 `json:"most"`
+}
+
+// ItemOutlier is an item far above the others of its job.
+type ItemOutlier struct {
+	Item         string  `json:"item"`
+	Number       int     `json:"number"`
+	Host         string  `json:"host"`
+	Value        float64 `json:"value"`
+	Times        float64 `json:"times" doc:"How many times the median that is."`
+	Fault        string  `json:"fault" enum:"host,item,unknown" doc:"host: what else the host completed of this job took half as much again as the median, or more; item: it did not; unknown: the host has completed fewer than three others."`
+	OthersMedian float64 `json:"others_median" doc:"Median of the host's other complete items; 0: unknown."`
 }
 
 // SlotMapReply is what every slot does. The first columns have a value for each host, the others for each run: instances of one

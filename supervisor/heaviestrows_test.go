@@ -128,6 +128,9 @@ var heaviest = map[string]func(h *heavyRig) []request{
 	"item-states": func(h *heavyRig) []request {
 		return []request{{name: "many items", path: fmt.Sprintf("/v1/jobs/%d/states", h.submit(api.SubmitRequest{Command: []string{"true"}, Range: "1-1000000", Status: "blocked"}))}}
 	},
+	"item-values": func(h *heavyRig) []request {
+		return []request{{name: "many items", path: fmt.Sprintf("/v1/jobs/%d/values", h.submit(api.SubmitRequest{Command: []string{"true"}, Range: "1-1000000", Status: "blocked"}))}}
+	},
 	"revoke-own-token": func(h *heavyRig) []request {
 		return []request{{name: "one", path: "/v1/login/tokens/" + h.someToken()}}
 	},

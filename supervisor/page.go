@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/itemvalues"
 	"qb/supervisor/live"
 	"qb/supervisor/message"
 	"qb/supervisor/problem"
@@ -35,6 +36,7 @@ func mountPage(rt *routes) error {
 	mount(rt, api.BeginSession, s.beginSession, created)
 	mountStream(rt, api.Watch, s.watch, "text/event-stream")
 	mount(rt, api.ItemStates, s.itemStates)
+	mount(rt, api.ItemValues, s.itemValues)
 	mount(rt, api.GetItem, s.getItem)
 	mountStream(rt, api.Document, handled(web.Once("application/yaml", rt.document)), "application/yaml")
 	mountStream(rt, api.DocumentJSON, handled(web.Once("application/json", rt.api.OpenAPI().MarshalJSON)), "application/json")
@@ -192,6 +194,34 @@ func (s *server) itemStates(ctx context.Context, in *jobIn) (*itemStatesOut, err
 		}
 	}
 	return &itemStatesOut{api.ItemStatesReply{Job: in.Job, Version: v.Version, States: string(letters)}}, nil
+}
+
+type itemValuesIn struct {
+	Job int64  `path:"job" minimum:"1" doc:"The job's id."`
+	Of  string `query:"of" enum:"seconds,memory,attempts,host" default:"seconds" doc:"What to tell of each item."`
+}
+
+// itemValues reads what the items of a job took from the rows.
+func (s *server) itemValues(ctx context.Context, in *itemValuesIn) (*jsonOf[api.ItemValuesReply], error) {
+	v, err := s.facts(ctx, facts.JobID(in.Job))
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.agendas.get(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	column := itemvalues.New(in.Of, a.Len())
+	for first := 0; first < a.Len(); first += itemsAtOnce {
+		latest, err := s.reader.Latest(ctx, v.ID, facts.ItemNo(first), facts.ItemNo(min(first+itemsAtOnce, a.Len())-1))
+		if err != nil {
+			return nil, problem.Reading("the attempts of the items", err)
+		}
+		for n := range latest {
+			column.Add(&latest[n])
+		}
+	}
+	return &jsonOf[api.ItemValuesReply]{Body: column.Reply(in.Job, v.Version, func(n facts.ItemNo) string { return a.Item(int(n)).Name })}, nil
 }
 
 type itemIn struct {

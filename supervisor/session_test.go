@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,15 @@ func TestWatch(t *testing.T) {
 		t.Errorf("%+v", item)
 	}
 	refused(t, api.KindNotFound, c, api.GetItem, params("job", job, "item", "4"), nil)
+	hosts := must[api.ItemValuesReply](t, c, api.ItemValues, params("job", job, "of", "host"), nil)
+	if !slices.Equal(hosts.Hosts, []string{"h1"}) || len(hosts.Values) < 2 || hosts.Values[0] != 1 || hosts.Values[1] != 1 {
+		t.Errorf("two complete items of h1: %+v", hosts)
+	}
+	if tries := must[api.ItemValuesReply](t, c, api.ItemValues, params("job", job, "of", "attempts"), nil); tries.Spread == nil || tries.Spread.Count < 2 || tries.Spread.Most != 1 {
+		t.Errorf("two complete items, once each: %+v", tries)
+	}
+	refused(t, api.KindInvalid, c, api.ItemValues, params("job", job, "of", "love"), nil)
+	refused(t, api.KindNotFound, c, api.ItemValues, params("job", int64(99)), nil)
 }
 
 // A link of another site leads to the page and to nothing else, and the page cannot be put into another.

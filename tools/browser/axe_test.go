@@ -82,7 +82,7 @@ func TestPageAccessible(t *testing.T) {
 	b.logIn(t)
 	for _, theme := range []string{"light", "dark"} {
 		b.theme(t, theme)
-		for _, address := range []string{"#/", "#/jobs", "#/jobs/" + failing, "#/jobs/" + running, "#/jobs/" + failing + "/items/5", "#/hosts", "#/slots", "#/slots?host=h&by=kind", "#/what-if?lock=h&max_cpus=1&job=" + running, "#/fairshare", "#/fairshare/root", "#/reports", "#/submit", "#/me", "#/nothing"} {
+		for _, address := range []string{"#/", "#/jobs", "#/jobs/" + failing, "#/jobs/" + running, "#/jobs/" + failing + "?by=seconds", "#/jobs/" + failing + "?by=host", "#/jobs/" + failing + "/items/5", "#/hosts", "#/slots", "#/slots?host=h&by=kind", "#/what-if?lock=h&max_cpus=1&job=" + running, "#/fairshare", "#/fairshare/root", "#/reports", "#/submit", "#/me", "#/nothing"} {
 			b.goTo(t, address)
 			time.Sleep(400 * time.Millisecond) // what comes after the first sight
 			for _, found := range b.axe(t, script) {

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { begin, me, signedOut, start } from "./session.js";
 import { farm, hello, jobs, link } from "./store.js";
 import { go, route, to } from "./route.js";
-import { confirm, Empty, Notices, Question, say } from "./parts.js";
+import { confirm, Empty, Later, Notices, Question } from "./parts.js";
 import { theme, turn } from "./theme.js";
 import { plain, span } from "./text.js";
 import { Home } from "./home.js";
@@ -23,13 +23,6 @@ const later = {
   "what-if": () => import("./whatif.js").then(module => module.WhatIf),
 };
 
-/** Later is one of these, or that it is on its way. */
-function Later({ path: [place], path }) {
-  const [made, setMade] = useState(null);
-  useEffect(() => { later[place]().then(view => setMade(() => view), () => say("the view cannot be loaded; load the page again", { bad: true })); }, []);
-  return made ? html`<${made} path=${path} />` : html`<div class="page"><div class="skeleton"></div></div>`;
-}
-
 const places = [["", "Farm"], ["jobs", "Jobs"], ["hosts", "Hosts"], ["slots", "Slots"], ["what-if", "What if"], ["fairshare", "Fairshare"], ["reports", "Reports"], ["submit", "Submit"]];
 
 function view(path) {
@@ -41,7 +34,7 @@ function view(path) {
     case "jobs": return html`<${Jobs} />`;
     case "hosts": return html`<${Hosts} />`;
   }
-  if (Object.hasOwn(later, place)) return html`<${Later} key=${place} path=${path} />`;
+  if (Object.hasOwn(later, place)) return html`<${Later} key=${place} load=${later[place]} path=${path} />`;
   return html`<${Empty} title="There is no such view"><a href=${to([])}>The farm</a><//>`;
 }
 

@@ -6,6 +6,8 @@ import { count } from "./text.js";
 
 /** States by letter, as item-states has them. */
 export const letters = { p: "pending", r: "running", s: "secondary", c: "complete", f: "failed", k: "killed", b: "blocked" };
+/** Ways to colour the grid. */
+export const ways = [["state", "State"], ["seconds", "Time"], ["memory", "Memory"], ["attempts", "Attempts"], ["host", "Host"]];
 const glyphs = { f: "✕", k: "⊘", b: "‖", r: "▶", s: "▷", c: "", p: "" };
 const codes = Object.fromEntries(Object.keys(letters).map(l => [l, l.charCodeAt(0)]));
 
@@ -34,10 +36,11 @@ function shape(items, width) {
 const mostHigh = 8192; // pixels of a canvas
 
 /**
- * Grid draws states, a Uint8Array of letter codes that is changed in place; version rises with it.
- * @param {{states: Uint8Array, version: number, changed: Set<number> | null, from: number, to: number, pick: Function, theme: string}} props
+ * Grid draws states, a Uint8Array of letter codes that is changed in place; version rises with it. A tint draws other colours than
+ * those of the states: pixels has one for each item, tell says what it stands for.
+ * @param {{states: Uint8Array, version: number, changed: Set<number> | null, from: number, to: number, pick: Function, theme: string, tint?: {pixels: Uint32Array, tell: (n: number) => string}}} props
  */
-export function Grid({ states, version, changed, from, to, pick, theme }) {
+export function Grid({ states, version, changed, from, to, pick, theme, tint }) {
   const box = useRef(null), canvas = useRef(null), kept = useRef(null);
   const [width, setWidth] = useState(0);
   const [hover, setHover] = useState(-1);
@@ -52,18 +55,18 @@ export function Grid({ states, version, changed, from, to, pick, theme }) {
 
   useEffect(() => {
     const k = kept.current;
-    if (!k || k.states !== states || k.columns !== columns || k.theme !== theme || !changed) {
+    if (!k || k.states !== states || k.columns !== columns || k.theme !== theme || k.tint !== tint || !changed) {
       const image = new ImageData(columns, shown);
       const pixels = new Uint32Array(image.data.buffer), colours = palette();
       const length = Math.min(states.length, columns * shown);
-      for (let n = 0; n < length; n++) pixels[n] = colours[states[n]];
+      for (let n = 0; n < length; n++) pixels[n] = tint ? tint.pixels[n] : colours[states[n]];
       const small = new OffscreenCanvas(columns, shown);
-      kept.current = { states, columns, theme, image, pixels, colours, small };
-    } else {
+      kept.current = { states, columns, theme, tint, image, pixels, colours, small };
+    } else if (!tint) {
       for (const n of changed) if (n < k.pixels.length) k.pixels[n] = k.colours[states[n]];
     }
     draw();
-  }, [states, version, columns, shown, size, theme, from, to]);
+  }, [states, version, columns, shown, size, theme, tint, from, to]);
 
   function draw() {
     const { image, small } = kept.current, on = canvas.current, pen = on.getContext("2d");
@@ -78,7 +81,7 @@ export function Grid({ states, version, changed, from, to, pick, theme }) {
       for (let x = 1; x <= columns; x++) pen.fillRect(x * size - 1, 0, 1, on.height);
       for (let y = 1; y <= shown; y++) pen.fillRect(0, y * size - 1, on.width, 1);
     }
-    if (size >= 14) {
+    if (size >= 14 && !tint) {
       pen.font = `${size - 8}px sans-serif`;
       pen.textAlign = "center";
       pen.textBaseline = "middle";
@@ -124,5 +127,5 @@ export function Grid({ states, version, changed, from, to, pick, theme }) {
       onPointerDown=${e => { const n = itemAt(e); if (n < 0) return; drag.current = e.shiftKey && from >= 0 ? from : n; canvas.current.setPointerCapture(e.pointerId); pick(Math.min(drag.current, n), Math.max(drag.current, n)); }}
       onPointerMove=${e => { const n = itemAt(e); if (n !== hover) setHover(n); if (drag.current >= 0 && n >= 0) pick(Math.min(drag.current, n), Math.max(drag.current, n)); }}
       onPointerUp=${() => { drag.current = -1; }} onPointerLeave=${() => setHover(-1)} onKeyDown=${onKey}></canvas>
-    <div class="hint" aria-live="polite">${hover >= 0 ? `number ${count(hover)}: ${letters[String.fromCharCode(states[hover])]}` : shown < rows ? `the first ${count(columns * shown)} items are drawn; the table has all` : " "}</div></div>`;
+    <div class="hint" aria-live="polite">${hover >= 0 ? `number ${count(hover)}: ${letters[String.fromCharCode(states[hover])]}${tint ? `, ${tint.tell(hover)}` : ""}` : shown < rows ? `the first ${count(columns * shown)} items are drawn; the table has all` : " "}</div></div>`;
 }

@@ -5,7 +5,8 @@ import { open } from "./session.js";
 import { jobs } from "./store.js";
 import { order } from "./actions.js";
 import { refine, route, to } from "./route.js";
-import { AttemptTable, useAnswer } from "./job.js";
+import { useAnswer } from "./answer.js";
+import { AttemptTable } from "./job.js";
 import { Command, Empty, Name, State } from "./parts.js";
 import { bytes, count, plain, quoted } from "./text.js";
 

@@ -3,10 +3,11 @@ import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call } from "./session.js";
 import { follow, jobs } from "./store.js";
-import { Grid, letters } from "./grid.js";
+import { useAnswer } from "./answer.js";
+import { Grid, letters, ways } from "./grid.js";
 import { modify, order } from "./actions.js";
 import { refine, route, to } from "./route.js";
-import { Bar, Empty, marks, Name, say, State } from "./parts.js";
+import { Bar, Empty, Later, marks, Name, say, State } from "./parts.js";
 import { age, bytes, count, ends, moment, plain, span } from "./text.js";
 import { theme } from "./theme.js";
 
@@ -49,26 +50,6 @@ function useStates(id) {
   return { states: states.current, ...shown };
 }
 
-/** useAnswer asks the API, again when what it depends on changes, at most every two seconds. */
-export function useAnswer(id, params, depends) {
-  const [answer, setAnswer] = useState({ value: null, error: null });
-  const last = useRef(0);
-  useEffect(() => {
-    let gone = false;
-    const timer = setTimeout(async () => {
-      last.current = Date.now();
-      try {
-        const value = await call(id, params);
-        if (!gone) setAnswer({ value, error: null });
-      } catch (error) {
-        if (!gone) setAnswer(a => ({ ...a, error }));
-      }
-    }, Math.max(0, 2000 - (Date.now() - last.current)));
-    return () => { gone = true; clearTimeout(timer); };
-  }, depends);
-  return answer;
-}
-
 function counts(states) {
   const by = new Uint32Array(128);
   for (const code of states) by[code]++;
@@ -77,7 +58,7 @@ function counts(states) {
 
 function Why({ id, job }) {
   const { value } = useAnswer("explain-job", { job: id }, [id, job.code, job.pending > 0, job.primary + job.secondary]);
-  if (!value || (!value.reason && !value.facts.length)) return null;
+  if (!value || (!value.reason && (!value.facts.length || !job.pending))) return null;
   return html`<section class="card"><h2>Why ${job.status === "failed" ? "it failed" : job.running > 0 ? "the rest waits" : "it waits"}</h2>
     ${value.reason && html`<p class="lead">${plain(value.reason)}</p>`}
     ${job.pending > 0 && value.facts.length > 0 && html`<details open=${!job.running}><summary>${count(value.facts.length)} facts: who holds the slots, and what would help</summary><ul class="facts">${value.facts.map(f => html`<li key=${f.text}>${linked(f.text)}</li>`)}</ul></details>`}</section>`;
@@ -94,7 +75,7 @@ export function Job({ id }) {
   const row = jobs.value.get(Number(id));
   const detail = useAnswer("get-job", { job: id }, [id, row?.version, row?.status]);
   const grid = useStates(id);
-  const query = route.value.query, tab = query.get("tab") ?? "items", state = query.get("state") ?? "";
+  const query = route.value.query, tab = query.get("tab") ?? "items", state = query.get("state") ?? "", shade = ways.some(([way]) => way === query.get("by")) ? query.get("by") : "state";
   const [from, to_] = (query.get("items") ?? "").split("-").map(Number);
   const picked = query.get("items") ? { from, to: to_ || from } : { from: -1, to: -1 };
   if (detail.error && !row) return html`<${Empty} title=${detail.error.message}><a href=${to(["jobs"])}>All jobs</a><//>`;
@@ -103,6 +84,8 @@ export function Job({ id }) {
   const job = row ?? flat(full);
   const by = counts(grid.states), number = Number(id), over = ["complete", "failed", "killed"].includes(job.status);
   const pick = (a, b = a) => refine({ items: a < 0 ? "" : a === b ? String(a) : `${a}-${b}`, tab: "" });
+
+  const shown = { ...grid, from: picked.from, to: picked.to, pick, theme: theme.value };
 
   return html`<div class="page">
     <header class="bar-top"><h1><span class="muted">${id}</span> <${Name} text=${job.name} /></h1><${State} of=${job.status} /><span class="spring"></span>
@@ -127,7 +110,8 @@ export function Job({ id }) {
       <div class="chips">${Object.entries(letters).map(([letter, name]) => by[codes[letter]] > 0 && html`
         <button key=${letter} class="chip s-${name}" aria-pressed=${state === name} onClick=${() => refine({ state: state === name ? "" : name, tab: "" })}><span class="glyph" aria-hidden="true">${marks[name]}</span>${name} ${count(by[codes[letter]])}</button>`)}</div>
       <span class="spring"></span><span class="muted hide-small">drag to pick a range · n: next failure</span></div>
-      ${grid.error ? html`<p class="bad-text">${grid.error}</p>` : grid.states.length > 0 && html`<${Grid} ...${grid} from=${picked.from} to=${picked.to} pick=${pick} theme=${theme.value} />`}</section>
+      <div class="chips" role="group" aria-label="Colour by">${ways.map(([way, label]) => html`<button key=${way} class="chip" aria-pressed=${way === shade} onClick=${() => refine({ by: way === "state" ? "" : way })}>${label}</button>`)}</div>
+      ${grid.error ? html`<p class="bad-text">${grid.error}</p>` : grid.states.length > 0 && (shade === "state" ? html`<${Grid} ...${shown} />` : html`<${Later} load=${() => import("./values.js").then(module => module.Values)} key=${shade} id=${id} of=${shade} job=${job} grid=${shown} />`)}</section>
     <nav class="tabs" role="tablist">${tabs.map(([name, label]) => html`<button role="tab" aria-selected=${tab === name || (!tab && name === "items")} onClick=${() => refine({ tab: name })}>${label}</button>`)}</nav>
     ${tab === "attempts" ? html`<${Attempts} id=${id} job=${job} />` : tab === "history" ? html`<${History} id=${id} job=${job} />` : tab === "given" ? html`<${Given} job=${full} />`
       : html`<${Items} id=${id} job=${job} state=${state} picked=${picked} />`}

@@ -1,7 +1,7 @@
 // Small parts that every view uses: marks of states, bars, dialogs, notices, commands to copy.
 import { signal } from "@preact/signals";
 import { html } from "htm/preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { count, plain } from "./text.js";
 
 /** States of jobs, items and hosts: a glyph and a word beside the colour, which never stands alone. */
@@ -71,3 +71,10 @@ export function Question() {
 
 /** Empty is what a view says when it has nothing to show. */
 export const Empty = ({ title, children }) => html`<div class="empty"><strong>${title}</strong><div>${children}</div></div>`;
+
+/** Later is a view whose module is loaded when it is first seen, or that it is on its way. */
+export function Later({ load, ...props }) {
+  const [made, setMade] = useState(null);
+  useEffect(() => { load().then(view => setMade(() => view), () => say("the view cannot be loaded; load the page again", { bad: true })); }, []);
+  return made ? html`<${made} ...${props} />` : html`<div class="page"><div class="skeleton"></div></div>`;
+}

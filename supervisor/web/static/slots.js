@@ -6,14 +6,11 @@ import { hosts, jobs, link, now } from "./store.js";
 import { go, refine, route, to } from "./route.js";
 import { Empty, Name, State } from "./parts.js";
 import { count, plain, span } from "./text.js";
-import { theme } from "./theme.js";
+import { named, theme, tone } from "./theme.js";
 
 const ways = [["job", "Job"], ["user", "User"], ["kind", "Primary, secondary"], ["state", "State of the job"]];
 const kinds = { p: "primary", s: "secondary", d: "stopping" };
-const every = 3000, line = 14, cell = 12, named = 8; // milliseconds; pixels of a row and of a slot; entries of the legend
-const hues = [212, 28, 152, 330, 48, 266, 186, 4];
-/** colours of jobs and users: hue says which, and the legend has its name; the others are grey. */
-const tone = (n, dark) => (n < 0 ? (dark ? "#5b6370" : "#a7aeb9") : `hsl(${hues[n]} ${dark ? "62% 62%" : "64% 44%"})`);
+const every = 3000, line = 14, cell = 12; // milliseconds; pixels of a row and of a slot
 
 /** read turns columns into rows: of each host its parts, in slots. */
 export function read(map) {
@@ -51,7 +48,7 @@ function legend(rows, by, dark) {
     foreign += row.foreign;
   }
   const list = [...sums].sort((a, b) => b[1] - a[1]), style = getComputedStyle(document.documentElement), own = by === "job" || by === "user";
-  const colour = new Map(list.map(([key], n) => [key, own ? tone(n < named ? n : -1, dark) : style.getPropertyValue(`--s-${{ primary: "running", suspended: "blocked" }[key] ?? key}`).trim() || tone(-1, dark)]));
+  const colour = new Map(list.map(([key], n) => [key, own ? tone(n, dark) : style.getPropertyValue(`--s-${{ primary: "running", suspended: "blocked" }[key] ?? key}`).trim() || tone(-1, dark)]));
   return { list, colour, free, foreign };
 }
 

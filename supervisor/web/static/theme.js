@@ -17,3 +17,9 @@ export function turn() {
   chosen.value = theme.value === "dark" ? "light" : "dark";
   localStorage.setItem(key, chosen.value);
 }
+
+const hues = [212, 28, 152, 330, 48, 266, 186, 4];
+/** named is how many jobs, users or hosts have a colour of their own. */
+export const named = hues.length;
+/** tone is the colour of the nth of them, grey of the others: hue says which, and the legend has its name. */
+export const tone = (n, dark) => (n < 0 || n >= named ? (dark ? "#5b6370" : "#a7aeb9") : `hsl(${hues[n]} ${dark ? "62% 62%" : "64% 44%"})`);
