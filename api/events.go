@@ -22,6 +22,7 @@ var EventKinds = []EventKind{
 	{"ordered-unblock", "job", "job", "both", "A person unblocked the job or items"},
 	{"ordered-interrupt", "job", "job", "both", "A person interrupted items"},
 	{"ordered-preempt", "job", "job", "both", "A person preempted instances"},
+	{"ordered-shove", "job", "job", "both", "A person had a place looked for again"},
 	{"order-refused", "job", "job", "both", "An order that had waited for another one is not possible any more"},
 	{"job-blocked", "job", "job", "both", "qb blocked the job"},
 	{"unblocked", "job", "job", "both", "All jobs that it depended on have ended"},

@@ -528,7 +528,7 @@ class JobHandle:
         return row
 
     def order(self, action: str, items: str = "") -> Dict[str, Any]:
-        """kill, retry, requeue, redo, block, unblock, interrupt, preempt and what else GET /docs lists; some items, or all."""
+        """kill, retry, requeue, redo, block, unblock, interrupt, preempt, shove and what else GET /docs lists; some items, or all."""
         try:
             reply: Dict[str, Any] = self.client.request("POST", "%s/orders/%s" % (self._path, action), body={"items": items} if items else None)
         except Error as failed:

@@ -203,6 +203,7 @@ var actions = []action{
 	{"unblock", "Release blocked jobs, and items that qb blocked", jobselect.Unfinished},
 	{"interrupt", "Stop items at once; they become pending again", jobselect.Unfinished},
 	{"preempt", "End instances after their current item", jobselect.Unfinished},
+	{"shove", "Look again at once for a place for pending items; a missing working folder is tried again", []string{"running", "pending"}},
 	{"remove", "Remove ended jobs with their history and output", jobselect.Finished},
 }
 
@@ -210,7 +211,7 @@ func newActionCommands() []*cobra.Command {
 	var all []*cobra.Command
 	for _, a := range actions {
 		use, items, example := " JOB…|JOB:ITEMS…|0", "\nITEMS are item names as qbitems shows them, or ranges: 12:25-29,40.", "12:25-29 13"
-		if a.name == "block" || a.name == "unblock" || a.name == "remove" {
+		if slices.Contains([]string{"block", "unblock", "shove", "remove"}, a.name) {
 			use, items, example = " JOB…|0", "\nThis command acts on whole jobs.", "12 13"
 		}
 		var choice jobselect.Options

@@ -19,10 +19,11 @@ const (
 	Unblock   Action = "unblock"
 	Interrupt Action = "interrupt" // stop, back to pending
 	Preempt   Action = "preempt"   // leave at the item's end
+	Shove     Action = "shove"     // plan anew, and try the working folder again
 )
 
 // Actions lists all actions.
-var Actions = []Action{Kill, Retry, Requeue, Redo, Block, Unblock, Interrupt, Preempt}
+var Actions = []Action{Kill, Retry, Requeue, Redo, Block, Unblock, Interrupt, Preempt, Shove}
 
 // Reopens says whether the order lets ended items run again.
 func (a Action) Reopens() bool { return a == Retry || a == Requeue || a == Redo }
@@ -42,6 +43,7 @@ var needs = map[Action]string{
 	Unblock:   "a blocked job or blocked items",
 	Interrupt: "running items",
 	Preempt:   "running items",
+	Shove:     "pending items in a job that is not blocked",
 	"modify":  "an unfinished job",
 	"remove":  "an ended job",
 }

@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -52,6 +53,10 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 		f.out.Refuse(e.Ticket, "invalid", "there is no order %q", e.Action)
 		return
 	}
+	if e.Action == facts.Shove {
+		f.shove(now, j, e)
+		return
+	}
 	spans := e.Items
 	if spans == nil {
 		spans = j.Whole()
@@ -72,6 +77,27 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 		f.tryFolder(j)
 	}
 	f.give(now, j, e, spans)
+}
+
+// shove looks again for a place for the job's pending items. It changes no row of the job, so it waits for no other order.
+// The plan keeps min_run and settle: whoever shoves again and again takes nothing from others earlier.
+func (f *Farm) shove(now time.Time, j *model.Job, e message.JobOrdered) {
+	if e.Items != nil {
+		f.out.Refuse(e.Ticket, "invalid", "shove acts on whole jobs; give the id %d without items", e.Job)
+		return
+	}
+	reply := message.ActionReply{Job: j.ID, Remarks: []string{}}
+	if waiting := j.Pending(); j.State == facts.Active && waiting > 0 {
+		f.tryFolder(j)
+		f.planStale = true
+		f.out.Record(now, facts.EventFacts{Type: "ordered-shove", Job: j.ID, Item: -1, Instance: -1, By: e.By,
+			Why: facts.Why{Cause: fmt.Sprintf("%d items", waiting)}})
+		reply.Affected, reply.Done = waiting, waiting
+	} else {
+		primary, secondary, ending := j.Counts()
+		reply.Remarks = append(reply.Remarks, e.Action.ChangedNothing(j.ID, j.Status(), primary+secondary, ending))
+	}
+	f.out.Answer(e.Ticket, reply)
 }
 
 func (f *Farm) unblock(j *model.Job, marks []facts.Mark) int {
