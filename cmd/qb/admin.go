@@ -15,6 +15,7 @@ import (
 	"qb/cmd/qb/profiles"
 	"qb/cmd/qb/remote"
 	"qb/cmd/qb/shares"
+	"qb/cmd/qb/summary"
 	"qb/units"
 )
 
@@ -37,6 +38,7 @@ var (
 	peopleShell   = people.Shell{Shell: shell}
 	profilesShell = profiles.Shell{Shell: shell}
 	sharesShell   = shares.Shell{Shell: shell}
+	summaryShell  = summary.Shell{Args: wantArgs, Unfinished: everybodysUnfinished}
 )
 
 func newTokenCreate() *cobra.Command {

@@ -204,6 +204,19 @@ func (c *client) eachJob(ctx context.Context, f jobFilter, visit func(...api.Job
 	}}.each(ctx, c, visit)
 }
 
+// everybodysUnfinished are all unfinished jobs of the farm, newest first.
+func everybodysUnfinished(cmd *cobra.Command) (all []api.Job, err error) {
+	c, err := connect(cmd)
+	if err != nil {
+		return nil, err
+	}
+	err = c.eachJob(cmd.Context(), jobFilter{states: jobselect.Unfinished}, func(jobs ...api.Job) error {
+		all = append(all, jobs...)
+		return nil
+	})
+	return all, err
+}
+
 // namedJobs asks for each job by itself: an unknown id is then an error that names it.
 func (c *client) namedJobs(ctx context.Context, f jobFilter, visit func(...api.Job) error) error {
 	return eachOf(f.ids, func(id int64) error {

@@ -24,7 +24,7 @@ import (
 // links are the names under which the program is also installed: qbNAME is `qb NAME`.
 var links = []string{
 	"sub", "modify", "jobs", "items", "hosts", "kill", "retry", "requeue", "redo", "block", "unblock",
-	"interrupt", "preempt", "shove", "remove", "wait", "hist", "lock", "unlock", "out", "err", "ping", "share", "stats", "admin", "worker", "supervisor",
+	"interrupt", "preempt", "shove", "remove", "wait", "hist", "summary", "lock", "unlock", "out", "err", "ping", "share", "stats", "admin", "worker", "supervisor",
 }
 
 func main() {
@@ -155,7 +155,7 @@ func clientCommands() []*cobra.Command {
 		newSubCommand(), newModifyCommand(), newJobsCommand(), newItemsCommand(), newHostsCommand(),
 		newOutCommand("out", "stdout"), newOutCommand("err", "stderr"),
 		newPingCommand(), newLockCommand(true), newLockCommand(false), newAdminCommand(),
-		newHistoryCommand(), newWaitCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(), sharesShell.ShareCommand(), profilesShell.Command(), newStatsCommand(), peopleShell.LoginCommand(), peopleShell.LogoutCommand(), peopleShell.OpenCommand(),
+		newHistoryCommand(), newWaitCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(), sharesShell.ShareCommand(), profilesShell.Command(), summaryShell.Command(), newStatsCommand(), peopleShell.LoginCommand(), peopleShell.LogoutCommand(), peopleShell.OpenCommand(),
 	}
 	return append(commands, newActionCommands()...)
 }

@@ -1,0 +1,71 @@
+package summary
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/cmd/qb/output"
+)
+
+// Shell is the program that the command belongs to.
+type Shell struct {
+	Args       func(low, high int, what string) cobra.PositionalArgs
+	Unfinished func(cmd *cobra.Command) ([]api.Job, error) // everybody's
+}
+
+// Command is qb summary.
+func (s Shell) Command() *cobra.Command {
+	var list output.ListOptions
+	all := tables()
+	wanted := make([]bool, len(all))
+	cmd := &cobra.Command{
+		Use: "summary", Short: "Add up all unfinished jobs in tables", Args: s.Args(0, 0, ""),
+		Long: "Add up the instances or the items of everybody's unfinished jobs by state. Each option is a table; without one, -pvs.\n" +
+			"With -json, -fields or -no-headers one table can be asked for, and it has no row of totals.",
+		Example: "  qbsummary\n  qbsummary -uvw -cvs\n  qbsummary -avw -json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var chosen []table
+			for n, t := range all {
+				if wanted[n] {
+					chosen = append(chosen, t)
+				}
+			}
+			if len(chosen) == 0 {
+				chosen = all[:1]
+			}
+			return s.run(cmd, list, chosen)
+		},
+	}
+	for n, t := range all {
+		cmd.Flags().BoolVar(&wanted[n], t.option, false, "a row for each "+t.by+", with its "+t.of+" by state")
+	}
+	list.Bind(cmd.Flags())
+	return cmd
+}
+
+func (s Shell) run(cmd *cobra.Command, list output.ListOptions, chosen []table) error {
+	if len(chosen) > 1 && !list.ForPeople() {
+		return api.Errorf(api.KindUsage, "-%s and -%s: with -json, -fields and -no-headers give one table", chosen[0].option, chosen[1].option)
+	}
+	jobs, err := s.Unfinished(cmd)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	for n, t := range chosen {
+		rows, total := t.rows(jobs)
+		if list.ForPeople() {
+			if n > 0 {
+				fmt.Fprintln(out)
+			}
+			fmt.Fprintf(out, "%s by %s\n", t.of, t.by)
+			rows = append(rows, total)
+		}
+		if err := output.Print(out, list, t.columns(), func() ([]row, error) { return rows, nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
