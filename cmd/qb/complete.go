@@ -182,6 +182,8 @@ func placeOf(cmd *cobra.Command, flag *pflag.Flag) complete.Place {
 		return complete.Place{Kind: complete.Words, Words: []string{"read-only", "user", "operator", "admin"}}
 	case name == "fields":
 		return complete.Place{Kind: complete.Words, Words: columns, List: true}
+	case name == "sortby":
+		return complete.Place{Kind: complete.Words, Words: columns}
 	case name == "user" && cmd.Name() == "jobs":
 		return complete.Place{Kind: complete.Users, Words: []string{"all", "me"}}
 	case name == "user" && cmd.Name() == "watch":

@@ -23,6 +23,8 @@ type jobsOptions struct {
 	choice jobselect.Options
 	limit  int
 	all    bool
+	times  bool
+	data   bool
 }
 
 func newJobsCommand() *cobra.Command {
@@ -30,18 +32,21 @@ func newJobsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "jobs [JOB…]", Short: "List your jobs, or the given ones",
 		Long: `List your jobs, or the given ones. The table shows unfinished jobs and those that ended within a day;
--all, -limit, ids and states ask for others too, and -json, -fields and -no-headers list every job.
+-all, -limit, ids and states ask for others too, and -json, -xml, -delimit, -fields and -no-headers list every job.
 Newest first; on a terminal the table has the newest last, above the prompt.`,
 		Example: `  qbjobs
   qbjobs -user all -running -failed
   qbjobs -name 'comp*' -expression 'priority <= 100 && cpus > 4'
   qbjobs -long 12
-  qbjobs -json 12`,
+  qbjobs -json 12
+  qbjobs -delimit ';' -fields id,status,reason -sortby priority`,
 		RunE: func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
 	}
 	o.list.BindLong(cmd.Flags())
 	o.choice.Bind(cmd.Flags())
 	cmd.Flags().BoolVar(&o.all, "all", false, "show all jobs in the table, however long ago they ended")
+	cmd.Flags().BoolVar(&o.times, "times", false, "show when jobs were submitted, started and finished, too")
+	cmd.Flags().BoolVar(&o.data, "data", false, "show the command of jobs, too")
 	cmd.Flags().IntVar(&o.limit, "limit", 0, "list at most the `N` newest jobs; 0: all")
 	return cmd
 }
@@ -57,10 +62,11 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 		filter.ids = append(filter.ids, id)
 	}
 	o.list.Others = qube.Fields
-	l, err := output.NewLister(cmd.OutOrStdout(), o.list, jobColumns)
+	l, err := output.NewLister(cmd.OutOrStdout(), o.list, o.columns())
 	if err != nil {
 		return err
 	}
+	l.Total(jobtext.Total)
 	c, err := connect(cmd)
 	if err != nil {
 		return err
@@ -86,6 +92,20 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), output.Escape(limit.Text))
 	}
 	return nil
+}
+
+// columns are those of jobs, with what is asked for beside the usual ones.
+func (o *jobsOptions) columns() []output.Column[api.Job] {
+	columns := slices.Clone(jobColumns)
+	for i, c := range columns {
+		switch c.Name {
+		case "submitted_at", "started_at", "finished_at":
+			columns[i].Extra = !o.times
+		case "command":
+			columns[i].Extra = !o.data
+		}
+	}
+	return columns
 }
 
 // show lists the jobs. In a table without ids, old ones may be left out, and a line says so.

@@ -50,8 +50,8 @@ func newStatsCommand() *cobra.Command {
 }
 
 func (o *statsOptions) run(cmd *cobra.Command) error {
-	if o.csv && o.list.JSON {
-		return api.Errorf(api.KindUsage, "-csv and -json exclude each other; give one")
+	if err := o.list.Exclusive("-csv", o.csv); err != nil {
+		return err
 	}
 	columns := statsColumns(strings.Split(o.by, ","))
 	l, err := output.NewLister(cmd.OutOrStdout(), o.list, columns)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/api"
 )
 
 // lately is for how long a job that has ended stays in the table.
@@ -37,4 +38,16 @@ func Shown(shown, total int, user string, states []string) string {
 		return fmt.Sprintf("showing %s of %s; -all", agenda.Grouped(shown), all)
 	}
 	return ""
+}
+
+// Total is what jobs run of what they ask for, in the words of the first line of Qube's listing.
+func Total(jobs []api.Job) []string {
+	instances, cpus, running, items := 0, 0, 0, 0
+	for _, j := range jobs {
+		instances += j.Instances.Primary + j.Instances.Secondary
+		cpus += j.CPUs
+		running += j.Items.Running
+		items += j.Items.Total
+	}
+	return []string{fmt.Sprintf("%d/%d cpu(s)", instances, cpus), fmt.Sprintf("%d/%d work", running, items)}
 }

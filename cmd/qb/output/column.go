@@ -30,6 +30,15 @@ func (c *Column[T]) Of(row T) string {
 	if c.Text != nil {
 		return c.Text(row)
 	}
+	v := c.member(row)
+	if !v.IsValid() { // null, or no entry of a map
+		return ""
+	}
+	return c.written(v)
+}
+
+// member is the value of the column's member in a row, not valid if there is none.
+func (c *Column[T]) member(row T) reflect.Value {
 	v := reflect.ValueOf(&row).Elem()
 	for name := range strings.SplitSeq(cmp.Or(c.Member, c.Name), ".") {
 		if v.Kind() == reflect.Map {
@@ -43,10 +52,7 @@ func (c *Column[T]) Of(row T) string {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
-	if !v.IsValid() { // null, or no entry of a map
-		return ""
-	}
-	return c.written(v)
+	return v
 }
 
 func (c *Column[T]) written(v reflect.Value) string {

@@ -13,7 +13,7 @@ func (l *Lister[T]) CSV(rows []T) error {
 	if !l.options.noHeaders {
 		_ = w.Write(names) // Error returns a failed write
 	}
-	for _, row := range rows {
+	for _, row := range l.ordered(rows) {
 		data, err := EncodeJSON(row)
 		if err != nil {
 			return err

@@ -9,77 +9,78 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
-	"github.com/spf13/pflag"
-
 	"qb/api"
 )
-
-// ListOptions are those that every listing has; long is of some.
-type ListOptions struct {
-	JSON, noHeaders, long bool
-	fields                string
-	Others                map[string]string // columns by names that other programs have for them
-}
-
-// Bind gives a command the options of every listing.
-func (o *ListOptions) Bind(flags *pflag.FlagSet) {
-	flags.BoolVar(&o.JSON, "json", false, "print a JSON array of objects")
-	flags.BoolVar(&o.noHeaders, "no-headers", false, "print no heading")
-	flags.StringVar(&o.fields, "fields", "", "print only the columns (with -json: the members) `a,b`")
-}
-
-// ForPeople says whether rows are printed as a table with headings or as blocks, and not for a program.
-func (o *ListOptions) ForPeople() bool { return !o.JSON && !o.noHeaders && o.fields == "" }
-
-// BindLong is Bind for a listing of things with many fields.
-func (o *ListOptions) BindLong(flags *pflag.FlagSet) {
-	o.Bind(flags)
-	flags.BoolVar(&o.long, "long", false, "print a block per entry, with all fields that are set")
-}
 
 // sampleRows is how many rows a table looks at to settle its widths; the rest streams.
 const sampleRows = 1000
 
-// Lister prints rows as they come: a table, or a JSON array with one object a line.
+// Lister prints rows as they come: a table, blocks, delimited lines, or a JSON array or XML list with one object a line.
+// What is sorted or has a line of totals comes at the end.
 type Lister[T any] struct {
 	out     *bufio.Writer
 	colour  bool
 	options ListOptions
 	columns []Column[T]
-	members []string // of JSON objects; nil: all
-	rows    []T      // held back until the widths are settled
+	sorting *Column[T]         // nil: the order in which rows come
+	members []string           // of JSON objects and XML; nil: all
+	total   func([]T) []string // the words of the line above delimited rows; nil: there is none
+	rows    []T                // held back until the widths are settled, or all are there
 	widths  []int
 	count   int
 }
 
 // NewLister makes a listing of the columns that the options ask for. End must be called.
 func NewLister[T any](out io.Writer, o ListOptions, all []Column[T]) (*Lister[T], error) {
-	if o.long && o.JSON {
-		return nil, api.Errorf(api.KindUsage, "-long and -json exclude each other; -json shows all fields too")
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	l := &Lister[T]{out: bufio.NewWriter(out), options: o, colour: IsTerminal(out) && colourWanted()}
+	if o.sortBy != "" {
+		column, err := named(o, "-sortby", strings.TrimSpace(o.sortBy), all)
+		if err != nil {
+			return nil, err
+		}
+		l.sorting = &column
+	}
 	if o.fields == "" {
 		l.columns = slices.DeleteFunc(slices.Clone(all), func(c Column[T]) bool { return c.Extra && !o.long })
 		return l, nil
 	}
 	for name := range strings.SplitSeq(o.fields, ",") {
 		name = strings.TrimSpace(name)
-		if o.JSON {
+		if o.Whole() {
 			l.members = append(l.members, name)
 			continue
 		}
-		i := slices.IndexFunc(all, func(c Column[T]) bool { return c.Name == name })
-		if i < 0 {
-			names := Names(all)
-			if here, known := o.Others[name]; known {
-				return nil, api.Errorf(api.KindUsage, "-fields: no field %q; its name is %s", Escape(name), here)
-			}
-			return nil, api.Errorf(api.KindUsage, "-fields: no field %q%s; there are %s",
-				Escape(name), DidYouMean("", name, names), strings.Join(names, ","))
+		column, err := named(o, "-fields", name, all)
+		if err != nil {
+			return nil, err
 		}
-		l.columns = append(l.columns, all[i])
+		l.columns = append(l.columns, column)
 	}
 	return l, nil
+}
+
+// named is the column of a name that an option gives.
+func named[T any](o ListOptions, option, name string, all []Column[T]) (column Column[T], err error) {
+	if i := slices.IndexFunc(all, func(c Column[T]) bool { return c.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	if here, known := o.Others[name]; known {
+		return column, api.Errorf(api.KindUsage, "%s: no field %q; its name is %s", option, Escape(name), here)
+	}
+	names := Names(all)
+	return column, api.Errorf(api.KindUsage, "%s: no field %q%s; there are %s",
+		option, Escape(name), DidYouMean("", name, names), strings.Join(names, ","))
+}
+
+// Total gives delimited rows a line of totals above their heading, as scripts for Qube expect and skip.
+func (l *Lister[T]) Total(words func([]T) []string) { l.total = words }
+
+// waits says whether rows are printed only when all are there.
+func (l *Lister[T]) waits() bool {
+	return l.options.Ordered() || l.total != nil && l.options.delimit != "" && !l.options.noHeaders
 }
 
 // Print lists the rows that source returns. It is not called if the options are refused.
@@ -109,15 +110,25 @@ func Percent(fraction float64) string { return fmt.Sprintf("%.1f%%", 100*fractio
 // Add prints rows, or retains them until the widths of the columns are known. It returns an error when what was printed
 // before could not be written: whoever reads it may have had enough.
 func (l *Lister[T]) Add(rows ...T) error {
+	if l.waits() {
+		l.rows = append(l.rows, rows...)
+		return nil
+	}
+	return l.add(rows)
+}
+
+func (l *Lister[T]) add(rows []T) error {
 	for _, row := range rows {
 		l.count++
 		switch {
-		case l.options.JSON:
-			if err := l.addJSON(row); err != nil {
+		case l.options.Whole():
+			if err := l.addWhole(row); err != nil {
 				return err
 			}
 		case l.options.long:
 			l.printLong(row)
+		case l.options.delimit != "":
+			l.printDelimited(row)
 		case l.widths != nil:
 			l.print(row)
 		default:
@@ -130,20 +141,35 @@ func (l *Lister[T]) Add(rows ...T) error {
 	return err
 }
 
-// End prints what was held back. An empty list is [] or nothing.
+// End prints what was held back. An empty list is [], an empty element of XML, or nothing.
 func (l *Lister[T]) End() error {
+	if l.waits() {
+		rows := l.ordered(l.rows)
+		l.rows = nil
+		if l.total != nil && l.options.delimit != "" && !l.options.noHeaders {
+			fmt.Fprintln(l.out, Escape("total: "+strings.Join(l.total(rows), "   ")))
+		}
+		if err := l.add(rows); err != nil {
+			return err
+		}
+	}
 	switch {
+	case l.options.XML && l.count == 0:
+		fmt.Fprint(l.out, xmlHead+"<list/>\n")
+	case l.options.XML:
+		fmt.Fprint(l.out, "</list>\n")
 	case l.options.JSON && l.count == 0:
 		fmt.Fprint(l.out, "[]\n")
 	case l.options.JSON:
 		fmt.Fprint(l.out, "\n]\n")
-	case l.widths == nil && l.count > 0 && !l.options.long:
+	case len(l.rows) > 0:
 		l.settle()
 	}
 	return l.out.Flush()
 }
 
-func (l *Lister[T]) addJSON(row T) error {
+// addWhole prints a row with all its members, or those asked for.
+func (l *Lister[T]) addWhole(row T) error {
 	data, err := EncodeJSON(row)
 	if err != nil {
 		return err
@@ -152,6 +178,12 @@ func (l *Lister[T]) addJSON(row T) error {
 		if data, err = pickMembers(data, l.members); err != nil {
 			return err
 		}
+	}
+	if l.options.XML {
+		if l.count == 1 {
+			fmt.Fprint(l.out, xmlHead+"<list>\n")
+		}
+		return writeXML(l.out, data)
 	}
 	opening := "[\n"
 	if l.count > 1 {
@@ -170,7 +202,7 @@ func pickMembers(data []byte, names []string) ([]byte, error) {
 	for i, name := range names {
 		value, ok := all[name]
 		if !ok {
-			return nil, api.Errorf(api.KindUsage, "-fields: no member %q; -json without -fields shows all", Escape(name))
+			return nil, api.Errorf(api.KindUsage, "-fields: no member %q; without -fields all are shown", Escape(name))
 		}
 		if i > 0 {
 			b.WriteByte(',')

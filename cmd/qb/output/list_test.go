@@ -1,7 +1,11 @@
 package output
 
 import (
+	"bytes"
 	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
 	"strconv"
 	"strings"
 	"testing"
@@ -73,7 +77,20 @@ func TestLister(t *testing.T) {
 		{ListOptions{long: true}, rows[1:], "name   a\\x1b[2J\nn      1234\ntwice  2468\n\nn      1\ntwice  2\n"},
 		{ListOptions{long: true, fields: "n"}, rows[:1], "n  7\n"},
 		{ListOptions{long: true}, nil, ""},
-		{ListOptions{long: true, JSON: true}, nil, "-long and -json exclude each other; -json shows all fields too"},
+		{ListOptions{long: true, JSON: true}, nil, "-long and -json exclude each other; give one"},
+		{ListOptions{XML: true, delimit: ";"}, nil, "-xml and -delimit exclude each other; give one"},
+		{ListOptions{sortBy: "n"}, rows[:2], "name         n\n日本         7\na\\x1b[2J  1234\n"},
+		{ListOptions{sortBy: "n", reverse: true, fields: "n"}, rows, "   n\n1234\n   7\n   1\n"},
+		{ListOptions{reverse: true, fields: "n", JSON: true}, rows, "[\n{\"n\":1},\n{\"n\":1234},\n{\"n\":7}\n]\n"},
+		{ListOptions{sortBy: "twise"}, nil, `-sortby: no field "twise"; did you mean twice?; there are name,n,twice`},
+		{ListOptions{delimit: ";"}, []row{{"a;b", 1}, {"", 2}, {"\x1b", 3}}, "name;n\na\\x3bb;1\n;2\n\\x1b;3\n"},
+		{ListOptions{delimit: "→", noHeaders: true}, []row{{"a→b", 1}}, "a\\u2192b→1\n"},
+		{ListOptions{delimit: "ab"}, nil, `-delimit "ab": give one character, such as ';' or a tab, and no letter, digit or backslash`},
+		{ListOptions{delimit: "\n"}, nil, `-delimit "\n": give one character, such as ';' or a tab, and no letter, digit or backslash`},
+		{ListOptions{XML: true}, []row{{"<a&\x00\"", 1}, {"b", 2}}, xmlHead + "<list>\n<object><name>&lt;a&amp;\\x00&#34;</name><n>1</n></object>\n" +
+			"<object><name>b</name><n>2</n></object>\n</list>\n"},
+		{ListOptions{XML: true, fields: "n"}, rows[:1], xmlHead + "<list>\n<object><n>7</n></object>\n</list>\n"},
+		{ListOptions{XML: true}, nil, xmlHead + "<list/>\n"},
 	} {
 		if got := listed(t, test.options, test.rows...); got != test.want {
 			t.Errorf("%+v prints\n%q, want\n%q", test.options, got, test.want)
@@ -145,6 +162,73 @@ func TestColumnOf(t *testing.T) {
 	} {
 		if got, none := test.column.Of(full), test.column.Of(outer{}); got != test.full || none != test.empty {
 			t.Errorf("%s %s: %q and %q, want %q and %q", test.column.Name, test.column.Member, got, none, test.full, test.empty)
+		}
+	}
+}
+
+// A line of totals stands above delimited rows, unless there is no heading.
+func TestTotal(t *testing.T) {
+	for o, want := range map[*ListOptions]string{
+		{delimit: ";"}:                  "total: 2 rows   all\nname;n\na;1\nb;2\n",
+		{delimit: ";", noHeaders: true}: "a;1\nb;2\n",
+		{}:                              "name  n\na     1\nb     2\n",
+	} {
+		var out strings.Builder
+		l, err := NewLister(&out, *o, rowColumns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Total(func(rows []row) []string { return []string{strconv.Itoa(len(rows)) + " rows", "all"} })
+		if err := errors.Join(l.Add(row{"a", 1}, row{"b", 2}), l.End()); err != nil || out.String() != want {
+			t.Errorf("%+v: %q, %v; want %q", *o, out.String(), err, want)
+		}
+	}
+}
+
+// What is written as XML is read back, whatever the names and texts are.
+func FuzzXML(f *testing.F) {
+	f.Add("name", "<a>&\x00\xff]]>\ufffe\"'")
+	f.Add("host.memory total", "")
+	f.Add("\"><x", "x")
+	f.Fuzz(func(t *testing.T, name, text string) {
+		object, err := EncodeJSON(map[string]any{name: []any{text, nil, 1.5, map[string]string{name: text}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := writeXML(&b, object); err != nil {
+			t.Fatal(err)
+		}
+		var read struct {
+			Items []string `xml:",any"`
+		}
+		if err := xml.Unmarshal(b.Bytes(), &read); err != nil || len(read.Items) != 1 {
+			t.Errorf("%q: %v, %d members", b.String(), err, len(read.Items))
+		}
+	})
+}
+
+// Rows are sorted by the values of members, and by texts as a person would.
+func TestOrder(t *testing.T) {
+	type thing struct {
+		Size int64      `json:"size"`
+		Name string     `json:"name"`
+		At   *time.Time `json:"at"`
+	}
+	early, late := time.Unix(1, 0), time.Unix(1000, 0)
+	things := []thing{{9 << 30, "w10", &late}, {10 << 20, "w2", nil}, {-1, "w02", &early}}
+	for name, want := range map[string]string{"size": "w02 w2 w10", "name": "w02 w2 w10", "at": "w2 w02 w10", "text": "w2 w10 w02"} {
+		columns := []Column[thing]{{Name: "size", Number: Size}, {Name: "name"}, {Name: "at"}, {Name: "text", Text: func(t thing) string { return strconv.Itoa(len(t.Name)) }}}
+		l, err := NewLister(io.Discard, ListOptions{sortBy: name}, columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, x := range l.ordered(things) {
+			got = append(got, x.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("-sortby %s: %s, want %s", name, got, want)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (s Shell) explain(cmd *cobra.Command, o output.ListOptions, words []string)
 	if err := farm.Send(cmd.Context(), api.ExplainShare, params, nil, &all); err != nil {
 		return err
 	}
-	if o.JSON {
+	if o.Whole() {
 		return output.Print(cmd.OutOrStdout(), o, nil, func() ([]api.ShareExplanation, error) { return all, nil })
 	}
 	for _, x := range all {

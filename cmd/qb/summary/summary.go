@@ -23,7 +23,7 @@ func (s Shell) Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "summary", Short: "Add up all unfinished jobs in tables", Args: s.Args(0, 0, ""),
 		Long: "Add up the instances or the items of everybody's unfinished jobs by state. Each option is a table; without one, -pvs.\n" +
-			"With -json, -fields or -no-headers one table can be asked for, and it has no row of totals.",
+			"With -json, -xml, -delimit, -fields or -no-headers one table can be asked for. Only a table for people that is not sorted has a row of totals.",
 		Example: "  qbsummary\n  qbsummary -uvw -cvs\n  qbsummary -avw -json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var chosen []table
@@ -47,7 +47,7 @@ func (s Shell) Command() *cobra.Command {
 
 func (s Shell) run(cmd *cobra.Command, list output.ListOptions, chosen []table) error {
 	if len(chosen) > 1 && !list.ForPeople() {
-		return api.Errorf(api.KindUsage, "-%s and -%s: with -json, -fields and -no-headers give one table", chosen[0].option, chosen[1].option)
+		return api.Errorf(api.KindUsage, "-%s and -%s: with -json, -xml, -delimit, -fields and -no-headers give one table", chosen[0].option, chosen[1].option)
 	}
 	jobs, err := s.Unfinished(cmd)
 	if err != nil {
@@ -61,7 +61,9 @@ func (s Shell) run(cmd *cobra.Command, list output.ListOptions, chosen []table) 
 				fmt.Fprintln(out)
 			}
 			fmt.Fprintf(out, "%s by %s\n", t.of, t.by)
-			rows = append(rows, total)
+			if !list.Ordered() {
+				rows = append(rows, total)
+			}
 		}
 		if err := output.Print(out, list, t.columns(), func() ([]row, error) { return rows, nil }); err != nil {
 			return err
