@@ -8,35 +8,50 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/hostselect"
 	"qb/cmd/qb/output"
 	"qb/units"
 )
 
 func newHostsCommand() *cobra.Command {
 	var list output.ListOptions
+	var choice hostselect.Options
 	cmd := &cobra.Command{
 		Use: "hosts [HOST…]", Short: "List hosts by name, with their slots and memory",
+		Example: "  qbhosts\n  qbhosts -down\n  qbhosts -active -resources 'host.memory.avail >= 16GiB' -sortby slots",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			return listOf(cmd, list, hostColumns, func(c *client, add func(...api.Host) error) error {
-				return listHosts(cmd, c, words, add)
+				hosts, err := chosenHosts(cmd, c, words, &choice)
+				if err != nil {
+					return err
+				}
+				return add(hosts...)
 			})
 		},
 	}
 	list.BindLong(cmd.Flags())
+	choice.Bind(cmd.Flags())
 	return cmd
 }
 
-func listHosts(cmd *cobra.Command, c *client, names []string, add func(...api.Host) error) error {
+// chosenHosts are the hosts with these names, or all, that pass the options.
+func chosenHosts(cmd *cobra.Command, c *client, names []string, choice *hostselect.Options) ([]api.Host, error) {
+	passes, err := choice.Filter()
+	if err != nil {
+		return nil, err
+	}
 	var hosts []api.Host
 	if err := c.call(cmd.Context(), api.ListHosts, nil, nil, &hosts); err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(hosts, func(h api.Host) bool { return h.Name == name }) {
-			return api.Errorf(api.KindNotFound, "host %q is not known; qbhosts lists all", output.Escape(name))
+			return nil, api.Errorf(api.KindNotFound, "host %q is not known; qbhosts lists all", output.Escape(name))
 		}
 	}
-	return add(slices.DeleteFunc(hosts, func(h api.Host) bool { return len(names) > 0 && !slices.Contains(names, h.Name) })...)
+	return slices.DeleteFunc(hosts, func(h api.Host) bool {
+		return len(names) > 0 && !slices.Contains(names, h.Name) || !passes(h)
+	}), nil
 }
 
 var hostColumns = []output.Column[api.Host]{
@@ -76,12 +91,41 @@ func newLockCommand(lock bool) *cobra.Command {
 	if lock {
 		name, short, endpoint = "lock", "Lock hosts: they get no new items; running items continue", api.LockHost
 	}
+	var choice hostselect.Options
+	var all bool
 	cmd := &cobra.Command{
-		Use: name + " HOST…", Short: short, Args: wantArgs(1, -1, "host"),
+		Use: name + " [HOST…]", Short: short, Long: short + ".\nOptions choose among the hosts named, or among all.",
+		Example: "  qb" + name + " rn01 rn02\n  qb" + name + " -cluster '/show*' -active",
 		RunE: func(cmd *cobra.Command, hosts []string) error {
+			switch {
+			case all && len(hosts) > 0:
+				return api.Errorf(api.KindUsage, "-all stands for every host; do not name others beside it")
+			case !all && !choice.Given():
+				if err := wantArgs(1, -1, "host")(cmd, hosts); err != nil {
+					return err
+				}
+				return eachHost(cmd, endpoint, hosts, name+"ed")
+			}
+			c, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			chosen, err := chosenHosts(cmd, c, hosts, &choice)
+			if err != nil {
+				return err
+			}
+			if len(chosen) == 0 {
+				return api.Errorf(api.KindConflict, "nothing affected: no host passes the options; qbhosts with the same shows which do")
+			}
+			hosts = nil
+			for _, h := range chosen {
+				hosts = append(hosts, h.Name)
+			}
 			return eachHost(cmd, endpoint, hosts, name+"ed")
 		},
 	}
+	choice.Bind(cmd.Flags())
+	cmd.Flags().BoolVar(&all, "all", false, name+" every host")
 	bindRepeat(cmd)
 	return cmd
 }
