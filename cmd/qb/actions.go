@@ -224,7 +224,7 @@ func newActionCommands() []*cobra.Command {
 				if err := wantJobs(words, &choice); err != nil {
 					return err
 				}
-				return eachJob(cmd, words, a.states, &choice, func(c *client, t target) (int, error) { return order(cmd, c, a.name, t) })
+				return eachJob(cmd, words, a.states, &choice, func(c *client, t target) (int, error) { return order(cmd, c, a.name, t, t.word) })
 			},
 		}
 		choice.Bind(cmd.Flags())
@@ -238,15 +238,15 @@ func newActionCommands() []*cobra.Command {
 // attempts that ended, the supervisor reads them back first.
 const recallFor = time.Minute
 
-// order gives one order and prints how much it changed.
-func order(cmd *cobra.Command, c *client, name string, t target) (int, error) {
+// order gives one order and prints how much it changed. The key is its name among the changes of the command.
+func order(cmd *cobra.Command, c *client, name string, t target, key string) (int, error) {
 	params := jobParam(t.job)
 	var reply api.ActionReply
 	if name == "remove" {
 		if t.items != "" {
 			return 0, api.Errorf(api.KindUsage, "%q names items; only whole jobs can be removed", output.Escape(t.word))
 		}
-		if err := c.Change(cmd.Context(), t.word, api.RemoveJob, params, nil, &reply); err != nil {
+		if err := c.Change(cmd.Context(), key, api.RemoveJob, params, nil, &reply); err != nil {
 			return 0, err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", output.Escape(t.word))
@@ -254,7 +254,7 @@ func order(cmd *cobra.Command, c *client, name string, t target) (int, error) {
 	}
 	params["action"] = name
 	c.repeat.limit = max(c.repeat.limit, recallFor)
-	if err := c.Change(cmd.Context(), t.word, api.OrderJob, params, api.ActionRequest{Items: t.items}, &reply); err != nil {
+	if err := c.Change(cmd.Context(), key, api.OrderJob, params, api.ActionRequest{Items: t.items}, &reply); err != nil {
 		return 0, err
 	}
 	affected, why := reply.Affected, strings.Join(reply.Remarks, "; ")

@@ -11,6 +11,14 @@ import (
 	"qb/supervisor/facts"
 )
 
+// modifyOrders are the orders that qbmodify can give to the jobs that it changed, each with the help of its option, which is
+// q and its name.
+var modifyOrders = []struct{ name, help string }{
+	{"interrupt", "then stop the jobs' running items; they start again with what was changed"},
+	{"preempt", "then end the jobs' instances after their current item; the next ones start with what was changed"},
+	{"block", "then stop the jobs at once and hold them until qbunblock"},
+}
+
 func newModifyCommand() *cobra.Command {
 	var choice jobselect.Options
 	cmd := &cobra.Command{
@@ -19,7 +27,8 @@ func newModifyCommand() *cobra.Command {
 			"-user all chooses among everybody's.",
 		Example: `  qbmodify -mmax_cpus 80 12
   qbmodify -mpriority 3 -mname hero 12 13
-  qbmodify -mcpus 2 -name 'comp*' -priority 9999`,
+  qbmodify -mcpus 2 -name 'comp*' -priority 9999
+  qbmodify -mreservations host.memory=8GiB -qinterrupt 12`,
 		RunE: func(cmd *cobra.Command, words []string) error { return modify(cmd, words, &choice) },
 	}
 	f := cmd.Flags()
@@ -27,9 +36,27 @@ func newModifyCommand() *cobra.Command {
 	for i := range facts.Attributes {
 		attributeOption(changeOption).bind(f, &facts.Attributes[i])
 	}
+	for _, o := range modifyOrders {
+		f.Bool("q"+o.name, false, o.help)
+	}
 	choice.Bind(f)
 	bindRepeat(cmd)
 	return cmd
+}
+
+// orderAfter is the order to give after the change; empty: none.
+func orderAfter(cmd *cobra.Command) (string, error) {
+	name := ""
+	for _, o := range modifyOrders {
+		if on, _ := cmd.Flags().GetBool("q" + o.name); !on {
+			continue
+		}
+		if name != "" {
+			return "", api.Errorf(api.KindUsage, "-q%s and -q%s exclude each other; give one of them", name, o.name)
+		}
+		name = o.name
+	}
+	return name, nil
 }
 
 func modify(cmd *cobra.Command, words []string, choice *jobselect.Options) error {
@@ -39,6 +66,10 @@ func modify(cmd *cobra.Command, words []string, choice *jobselect.Options) error
 	var req api.ModifyRequest
 	if !attributeOption(changeOption).give(cmd.Flags(), &req) {
 		return api.Errorf(api.KindUsage, "nothing to change; give an option such as -mpriority 5 (%s -h lists all)", typedName(cmd))
+	}
+	then, err := orderAfter(cmd)
+	if err != nil {
+		return err
 	}
 	return eachJob(cmd, words, jobselect.Unfinished, choice, func(c *client, t target) (int, error) {
 		if t.items != "" {
@@ -50,6 +81,10 @@ func modify(cmd *cobra.Command, words []string, choice *jobselect.Options) error
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), t.job)
 		remark(cmd, reply.Remarks)
-		return 1, nil
+		if then == "" {
+			return 1, nil
+		}
+		_, err := order(cmd, c, then, t, t.word+"/"+then)
+		return 1, err // also if there was nothing to stop: the job is changed
 	})
 }
