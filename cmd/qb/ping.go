@@ -1,51 +1,95 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/units"
 )
 
+type pingOptions struct {
+	asJSON, time   bool
+	sleep, timeout units.Span
+}
+
 func newPingCommand() *cobra.Command {
-	var asJSON bool
+	o := pingOptions{timeout: units.Span(5 * time.Second)}
 	cmd := &cobra.Command{
 		Use: "ping", Short: "Show which supervisor leads, and who you are to it", Args: wantArgs(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := connect(cmd)
-			if err != nil {
-				return err
-			}
-			p, err := c.ping()
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(cmd, p)
-			}
-			leads := "does not lead"
-			if p.Leader {
-				leads = fmt.Sprintf("leads term %d", p.Epoch)
-			} else if p.LeaderURL != "" {
-				leads = "stands by, " + output.Escape(p.LeaderURL) + " leads"
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: supervisor on %s %s; %d hosts, %d slots; you are %s (%s)\n",
-				c.url, output.Escape(p.Supervisor), leads, p.Hosts, p.Slots, output.Escape(p.User), p.Role)
-			if p.Trouble != "" {
-				fmt.Fprintln(cmd.OutOrStdout(), output.Escape(p.Trouble))
-			}
-			if p.Brake != "" {
-				fmt.Fprintf(cmd.OutOrStdout(), "brake engaged: %s; qbadmin brake -release ends it\n", output.Escape(p.Brake))
-			}
-			for _, limit := range p.Limits {
-				fmt.Fprintln(cmd.OutOrStdout(), output.Escape(limit.Text))
-			}
-			return nil
-		},
+		Example: "  qbping\n  qbping -time -sleep 2s -timeout 1s",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print a JSON object")
+	cmd.Flags().BoolVar(&o.time, "time", false, "print how long the answer took")
+	cmd.Flags().Var(&o.sleep, "sleep", "ask again after `TIME`, until Ctrl-C; no answer ends it (default: ask once)")
+	cmd.Flags().Var(&o.timeout, "timeout", "wait for an answer for `TIME`")
 	return cmd
+}
+
+func (o *pingOptions) run(cmd *cobra.Command) error {
+	if o.timeout <= 0 {
+		return api.Errorf(api.KindUsage, "-timeout %s: give more than 0, such as 5s", o.timeout)
+	}
+	for ctx := cmd.Context(); ; {
+		limited, cancel := context.WithTimeout(ctx, o.timeout.Std())
+		cmd.SetContext(limited)
+		err := o.once(cmd)
+		cancel()
+		switch {
+		case err != nil && ctx.Err() == nil && limited.Err() == context.DeadlineExceeded:
+			return api.Errorf(api.KindUnavailable, "no answer within %s", o.timeout)
+		case err != nil, o.sleep <= 0:
+			return err
+		}
+		if err := sleep(ctx, o.sleep.Std()); err != nil {
+			return err
+		}
+	}
+}
+
+// once asks and prints the answer.
+func (o *pingOptions) once(cmd *cobra.Command) error {
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	asked := time.Now()
+	p, err := c.ping()
+	if err != nil {
+		return err
+	}
+	took := time.Since(asked)
+	if o.asJSON {
+		return printJSON(cmd, p)
+	}
+	leads := "does not lead"
+	if p.Leader {
+		leads = fmt.Sprintf("leads term %d", p.Epoch)
+	} else if p.LeaderURL != "" {
+		leads = "stands by, " + output.Escape(p.LeaderURL) + " leads"
+	}
+	lines := []string{fmt.Sprintf("%s: supervisor on %s %s; %d hosts, %d slots; you are %s (%s)",
+		c.url, output.Escape(p.Supervisor), leads, p.Hosts, p.Slots, output.Escape(p.User), p.Role)}
+	if p.Trouble != "" {
+		lines = append(lines, output.Escape(p.Trouble))
+	}
+	if p.Brake != "" {
+		lines = append(lines, fmt.Sprintf("brake engaged: %s; qbadmin brake -release ends it", output.Escape(p.Brake)))
+	}
+	for _, limit := range p.Limits {
+		lines = append(lines, output.Escape(limit.Text))
+	}
+	if o.time {
+		lines = append(lines, fmt.Sprintf("answered in %.1f ms", float64(took.Microseconds())/1000))
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.Join(lines, "\n"))
+	return err
 }
 
 func printJSON(cmd *cobra.Command, v any) error {
