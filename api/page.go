@@ -7,17 +7,41 @@ import (
 
 // The endpoints of the page.
 var (
-	FarmPage     = Endpoint{"page", http.MethodGet, "/", Anyone, "The farm as a page; it holds no data of the farm"}
-	Asset        = Endpoint{"asset", http.MethodGet, "/assets/{hash}/{file}", Anyone, "A file of the page"}
-	MakeCode     = Endpoint{"make-code", http.MethodPost, "/v1/codes", ReadOnly, "Make a code that begins one session of the page"}
-	BeginSession = Endpoint{"begin-session", http.MethodPost, "/v1/sessions", ReadOnly, "Begin a session of the page with a code or a token"}
-	Watch        = Endpoint{"watch", http.MethodGet, "/v1/watch", ReadOnly, "Follow the states of jobs and hosts, and of a job's items; the changes of a moment come together"}
-	GetItem      = Endpoint{"get-item", http.MethodGet, "/v1/jobs/{job}/items/{item}", ReadOnly, "One item of a job with its attempts"}
-	WhatIf       = Endpoint{"what-if", http.MethodGet, "/v1/what-if", ReadOnly, "What a change would start and stop, by one plan; nothing is changed"}
-	SlotMap      = Endpoint{"slot-map", http.MethodGet, "/v1/slots", ReadOnly, "What every slot of every host does, as columns"}
-	ItemStates   = Endpoint{"item-states", http.MethodGet, "/v1/jobs/{job}/states", ReadOnly, "The states of all items of a job, a letter each"}
-	ItemValues   = Endpoint{"item-values", http.MethodGet, "/v1/jobs/{job}/values", ReadOnly, "What the items of a job took, how that spreads, and which items stand out"}
+	FarmPage        = Endpoint{"page", http.MethodGet, "/", Anyone, "The farm as a page; it holds no data of the farm"}
+	Asset           = Endpoint{"asset", http.MethodGet, "/assets/{hash}/{file}", Anyone, "A file of the page"}
+	MakeCode        = Endpoint{"make-code", http.MethodPost, "/v1/codes", ReadOnly, "Make a code that begins one session of the page"}
+	BeginSession    = Endpoint{"begin-session", http.MethodPost, "/v1/sessions", ReadOnly, "Begin a session of the page with a code or a token"}
+	Watch           = Endpoint{"watch", http.MethodGet, "/v1/watch", ReadOnly, "Follow the states of jobs and hosts, and of a job's items; the changes of a moment come together"}
+	GetItem         = Endpoint{"get-item", http.MethodGet, "/v1/jobs/{job}/items/{item}", ReadOnly, "One item of a job with its attempts"}
+	WhatIf          = Endpoint{"what-if", http.MethodGet, "/v1/what-if", ReadOnly, "What a change would start and stop, by one plan; nothing is changed"}
+	SlotMap         = Endpoint{"slot-map", http.MethodGet, "/v1/slots", ReadOnly, "What every slot of every host does, as columns"}
+	CheckSubmission = Endpoint{"check-submission", http.MethodPost, "/v1/submissions/check", User, "What submitting a job would say; nothing is stored"}
+	ItemStates      = Endpoint{"item-states", http.MethodGet, "/v1/jobs/{job}/states", ReadOnly, "The states of all items of a job, a letter each"}
+	ItemValues      = Endpoint{"item-values", http.MethodGet, "/v1/jobs/{job}/values", ReadOnly, "What the items of a job took, how that spreads, and which items stand out"}
 )
+
+// SubmissionCheck is what submit would say to the same body.
+type SubmissionCheck struct {
+	Refusals []SubmissionRefusal `json:"refusals" doc:"Why submit would refuse it; empty: it would take it."`
+	Items    *SubmissionItems    `json:"items,omitempty" doc:"The items of the range, whatever else is refused; absent where there is no range or it cannot be read."`
+	Remarks  []string            `json:"remarks" doc:"What submit would remark."`
+}
+
+// SubmissionRefusal is one reason why a submission would be refused.
+type SubmissionRefusal struct {
+	Kind    Kind   `json:"kind" doc:"The kind of the refusal that submit would give."`
+	Limit   string `json:"limit,omitempty" doc:"Of kind limit: which one."`
+	Message string `json:"message"`
+	Member  string `json:"member,omitempty" doc:"Of the body, such as range; absent: it is not one member."`
+}
+
+// SubmissionItems are the items of a range in the order in which they run.
+type SubmissionItems struct {
+	Count int      `json:"count"`
+	Order string   `json:"order" doc:"ascend, reverse or binary."`
+	First []string `json:"first" doc:"The names of the first three; of five items or fewer all."`
+	Last  []string `json:"last" doc:"The names of the last two of more than five."`
+}
 
 // ItemReply is an item with its attempts.
 type ItemReply struct {

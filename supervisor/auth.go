@@ -80,7 +80,7 @@ func authorise(p credentials.Principal, e api.Endpoint, o *object) error {
 		return nil
 	}
 	switch e.ID {
-	case api.Submit.ID:
+	case api.Submit.ID, api.CheckSubmission.ID:
 		if !p.SubmitsFor(o.owner, o.role) {
 			return api.Errorf(api.KindForbidden, "user = %q: only an admin, or who was given the right to submit as %s (qbadmin user set -submitas), may submit for others; leave it out", o.owner, o.owner)
 		}

@@ -121,6 +121,10 @@ func (s *scales) Explain(now time.Time, id facts.JobID) (x explain.Explanation, 
 	s.weigh("explaining", func() { x, ok = s.Machine.Explain(now, id) })
 	return x, ok
 }
+func (s *scales) CheckSubmission(now time.Time, e message.JobSubmitted) (remarks []string, refusal *outbox.Refusal) {
+	s.weigh("checking a submission", func() { remarks, refusal = s.Machine.CheckSubmission(now, e) })
+	return remarks, refusal
+}
 func (s *scales) Shares(now time.Time) (r accounting.Report) {
 	s.weigh("adding up shares", func() { r = s.Machine.Shares(now) })
 	return r

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"qb/agenda"
 	"qb/api"
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
@@ -37,24 +39,14 @@ type submitOut struct {
 // submit makes a job, or finds the one that the same submission made before.
 func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	p := principalOf(ctx)
-	owner := in.Body.User
-	if owner == "" {
-		owner = p.User
-	}
+	owner := cmp.Or(in.Body.User, p.User)
 	if err := s.mayOn(ctx, api.Submit, owner, 0); err != nil {
 		return nil, err
 	}
 	audit.Of(ctx).SubmitsFor(owner)
-	row, err := translate.Submission(&in.Body, owner, submissionOf(p, in.Key))
-	if err != nil {
-		return nil, err
-	}
-	row.UID = provedUID(ctx, owner)
 	audit.Of(ctx).Changes("", nil, map[string]any{"user": owner, "name": problem.Clip(in.Body.Name), "range": problem.Clip(in.Body.Range), "priority": in.Body.Priority})
-	if err := s.checkPriority(p, in.Body.Priority); err != nil {
-		return nil, err
-	}
-	if err := s.checkServed(owner); err != nil {
+	row, err := s.readSubmission(ctx, &in.Body, owner, in.Key)
+	if err != nil {
 		return nil, err
 	}
 	if err := s.limits.Submit(owner, int(row.Bytes())); err != nil {
@@ -68,13 +60,51 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 		return &submitOut{Location: fmt.Sprintf("%s/%d", api.ListJobs.Path, reply.Job.ID), Body: replyOf(reply)}
 	}
 	return once(ctx, s, api.Submit, in.Key, in, shape, func(c term.Call) (any, error) {
-		known := s.users.Of(ctx, owner)
-		groups, err := s.groupsOf(ctx, owner, known)
+		e, err := s.submission(ctx, row, in.Body.Status == "blocked")
 		if err != nil {
 			return nil, err
 		}
-		return s.submitFacts(ctx, c, message.JobSubmitted{Facts: row, Blocked: in.Body.Status == "blocked", By: p.User, Account: known.Account, Groups: groups})
+		return s.submitFacts(ctx, c, e)
 	})
+}
+
+// readSubmission is the row of a submission, or its refusal by what is known without the farm.
+func (s *server) readSubmission(ctx context.Context, r *api.SubmitRequest, owner, key string) (facts.JobFacts, error) {
+	p := principalOf(ctx)
+	row, err := translate.Submission(r, owner, submissionOf(p, key))
+	if err != nil {
+		return row, err
+	}
+	row.UID = provedUID(ctx, owner)
+	return row, problem.FirstError(s.checkPriority(p, r.Priority), s.checkServed(owner))
+}
+
+// submission is what the farm is asked for a row.
+func (s *server) submission(ctx context.Context, row facts.JobFacts, blocked bool) (message.JobSubmitted, error) {
+	known := s.users.Of(ctx, row.User)
+	groups, err := s.groupsOf(ctx, row.User, known)
+	return message.JobSubmitted{Facts: row, Blocked: blocked, By: principalOf(ctx).User, Account: known.Account, Groups: groups}, err
+}
+
+// complete adds to a submission what the farm would have to wait for: the states of the jobs that it depends on, and its agenda.
+func (s *server) complete(ctx context.Context, e *message.JobSubmitted) (err error) {
+	if e.Links, err = s.linked(ctx, e.Facts.Dependency); err != nil || e.Known != 0 {
+		return err
+	}
+	e.Agenda, err = s.readAgenda(ctx, e.Facts.Agenda)
+	return err
+}
+
+// readAgenda reads the agenda of a submission; nil: it has no range.
+func (s *server) readAgenda(ctx context.Context, spec agenda.Spec) (*agenda.Agenda, error) {
+	if spec.Range == "" {
+		return nil, nil
+	}
+	a, err := s.agendas.read(ctx, spec, s.live.now.Load().MaxItems)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	return a, nil
 }
 
 // provedUID is the owner's uid if the owner is at the other end of the unix socket. A token, and a submission for another
@@ -127,13 +157,8 @@ func (s *server) submitFacts(ctx context.Context, c term.Call, e message.JobSubm
 			return nil, err
 		}
 	}
-	if e.Links, err = s.linked(ctx, e.Facts.Dependency); err != nil {
+	if err := s.complete(ctx, &e); err != nil {
 		return nil, err
-	}
-	if e.Known == 0 && e.Facts.Agenda.Range != "" {
-		if e.Agenda, err = s.agendas.read(ctx, e.Facts.Agenda, s.live.now.Load().MaxItems); err != nil {
-			return nil, unreadable(err)
-		}
 	}
 	if e.Known == 0 {
 		written, err := s.limits.Store(ctx, e.Facts.User, e.Facts.Stored())

@@ -50,6 +50,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	rt := &routes{server: s, api: humachi.New(router, humaConfig())}
 	small, long := []option{body(maxSmallBody)}, []option{body(maxBody)}
 	mount(rt, api.Submit, s.submit, append(long, created)...)
+	mount(rt, api.CheckSubmission, s.checkSubmission, long...)
 	mount(rt, api.ListJobs, s.listJobs)
 	mount(rt, api.GetJob, s.getJob)
 	mount(rt, api.Modify, s.modify, small...)
@@ -238,7 +239,7 @@ func tagOf(e api.Endpoint) string {
 		return "hosts"
 	case e.Role == api.Admin && e.ID != api.Reread.ID:
 		return "tokens"
-	case e.ID == api.OrderJobs.ID:
+	case e.ID == api.OrderJobs.ID, e.ID == api.CheckSubmission.ID:
 		return "jobs"
 	case len(e.Path) >= len(api.ListJobs.Path) && e.Path[:len(api.ListJobs.Path)] == api.ListJobs.Path:
 		return "jobs"

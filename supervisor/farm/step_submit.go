@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"qb/supervisor/fit"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
+	"qb/supervisor/outbox"
 	"qb/supervisor/quota"
 )
 
@@ -20,40 +22,12 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 		f.out.Answer(e.Ticket, message.JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: e.Known}}, Remarks: []string{"this submission was received before"}})
 		return
 	}
-	row, remarks := f.policy.WithDefaults(e.Facts)
-	account, refused := f.usage.accounts.Choose(row.User, e.Groups, row.Account)
-	if refused != nil {
-		f.out.Reject(e.Ticket, refused)
+	j, remarks, refusal := f.examine(now, e)
+	if refusal != nil {
+		f.out.Reject(e.Ticket, refusal)
 		return
 	}
-	row.Account = account
-	links, refusal := f.jobs.OpenLinks(e)
-	if refusal != "" {
-		f.out.Refuse(e.Ticket, "invalid", "%s", refusal)
-		return
-	}
-	j, err := f.readJob(row, e.Agenda)
-	if err != nil {
-		f.out.Refuse(e.Ticket, "invalid", "%v", err)
-		return
-	}
-	if r := f.jobs.Quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.Needs)); r != nil {
-		f.out.Reject(e.Ticket, r)
-		return
-	}
-	j.ID = f.jobs.Next
 	f.jobs.Next++
-	j.WaitFor, j.State, j.SubmittedAt, j.FinishedAt, j.Version = links, facts.Active, now, time.Time{}, 0
-	if j.PGrp == 0 {
-		j.PGrp = j.ID
-	}
-	if len(links) > 0 {
-		j.State = facts.Blocked
-	}
-	if e.Blocked {
-		j.State, j.BlockedBy = facts.Blocked, e.By
-	}
-	remarks = append(append(remarks, j.FlagRemarks()...), f.fitRemarks(now, j, e.Account)...)
 	f.jobs.Enter(j)
 	if j.Submission != "" {
 		f.jobs.BySubmission[j.Submission] = j.ID
@@ -66,6 +40,56 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 		f.planStale = true
 	}
 	f.out.Answer(e.Ticket, message.JobReply{Job: j.View(now, &f.policy), Remarks: remarks})
+}
+
+// examine is the job that a submission would be as the next one, with the remarks on it, or why it is refused. Nothing of
+// the farm changes.
+func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []string, *outbox.Refusal) {
+	row, remarks := f.policy.WithDefaults(e.Facts)
+	account, refused := f.usage.accounts.Choose(row.User, e.Groups, row.Account)
+	if refused != nil {
+		refused.Member = "account"
+		return nil, nil, refused
+	}
+	row.Account = account
+	links, refusal := f.jobs.OpenLinks(e)
+	if refusal != "" {
+		return nil, nil, &outbox.Refusal{Kind: "invalid", Text: refusal, Member: "dependency"}
+	}
+	j, err := f.readJob(row, e.Agenda)
+	if err != nil {
+		return nil, nil, unreadable(err)
+	}
+	if r := f.jobs.Quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.Needs)); r != nil {
+		return nil, nil, r
+	}
+	j.ID = f.jobs.Next
+	j.WaitFor, j.State, j.SubmittedAt, j.FinishedAt, j.Version = links, facts.Active, now, time.Time{}, 0
+	if j.PGrp == 0 {
+		j.PGrp = j.ID
+	}
+	if len(links) > 0 {
+		j.State = facts.Blocked
+	}
+	if e.Blocked {
+		j.State, j.BlockedBy = facts.Blocked, e.By
+	}
+	return j, append(append(remarks, j.FlagRemarks()...), f.fitRemarks(now, j, e.Account)...), nil
+}
+
+// CheckSubmission is what the farm would say to a submission.
+func (f *Farm) CheckSubmission(now time.Time, e message.JobSubmitted) (remarks []string, refusal *outbox.Refusal) {
+	_, remarks, refusal = f.examine(now, e)
+	return remarks, refusal
+}
+
+// unreadable is the refusal of a job or of a change whose texts cannot be read.
+func unreadable(err error) *outbox.Refusal {
+	refusal := outbox.Refused("invalid", "%v", err)
+	if fault := (*fit.Fault)(nil); errors.As(err, &fault) {
+		refusal.Member = fault.Member
+	}
+	return refusal
 }
 
 func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
@@ -103,7 +127,7 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 	}
 	n, err := f.readNeeds(changed, !given.Has("requirements", "reservations", "restrictions", "hostorder"))
 	if err != nil {
-		f.out.Refuse(e.Ticket, "invalid", "%v", err)
+		f.out.Reject(e.Ticket, unreadable(err))
 		return
 	}
 	size := quota.SizeOf(&changed, j.Entries.Len(), &n)

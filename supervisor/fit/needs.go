@@ -68,6 +68,15 @@ type Site struct {
 	Lenient   bool              // a property or resource may be unknown: the text was accepted before
 }
 
+// Fault is what cannot be read, and the member of the job that it is in.
+type Fault struct {
+	Member string
+	Err    error
+}
+
+func (f *Fault) Error() string { return f.Err.Error() }
+func (f *Fault) Unwrap() error { return f.Err }
+
 // Read reads a job's requirements, reservations, restrictions and host order.
 func Read(row facts.JobFacts, site Site) (Needs, error) {
 	known := slices.Clip(site.Known)
@@ -76,20 +85,20 @@ func Read(row facts.JobFacts, site Site) (Needs, error) {
 	}
 	required, err := agenda.ParseRequirement(row.Requirements, known)
 	if err != nil {
-		return Needs{}, err
+		return Needs{}, &Fault{"requirements", err}
 	}
 	list, err := agenda.ParseReservations(row.Reservations)
 	if err != nil {
-		return Needs{}, err
+		return Needs{}, &Fault{"reservations", err}
 	}
 	slots := list.Slots()
 	within, err := parseRestrictions(row.Restrictions)
 	if err != nil {
-		return Needs{}, err
+		return Needs{}, &Fault{"restrictions", err}
 	}
 	order, err := parseHostOrder(row.HostOrder, known)
 	if err != nil {
-		return Needs{}, err
+		return Needs{}, &Fault{"hostorder", err}
 	}
 	if row.HostOrder == "" {
 		order = site.Order
@@ -102,7 +111,7 @@ func Read(row facts.JobFacts, site Site) (Needs, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Takes)) {
 		if _, ok := site.Resources[name]; !ok && !strings.HasPrefix(name, "host.") && !site.Lenient {
-			return Needs{}, fmt.Errorf("resource %q is not known; supervisor_global_resources has %s", name, resourceNames(site.Resources))
+			return Needs{}, &Fault{"reservations", fmt.Errorf("resource %q is not known; supervisor_global_resources has %s", name, resourceNames(site.Resources))}
 		}
 	}
 	return n, nil

@@ -60,7 +60,7 @@ func most(c *settings.Config) map[string]int64 {
 	return map[string]int64{
 		quota.LimitOpenJobs: int64(c.UserJobs), quota.LimitOpenBytes: int64(c.UserBytes), quota.LimitChoices: int64(c.UserChoices),
 		message.LimitOrders: message.MaxOrders, problem.LimitStored: int64(c.UserStored), JobBytes: int64(c.JobBytes),
-		Submissions: int64(c.UserSubmissions), Submitted: int64(c.UserSubmitted), Changes: int64(c.UserChanges),
+		Submissions: int64(c.UserSubmissions), Checks: int64(c.UserSubmissions), Submitted: int64(c.UserSubmitted), Changes: int64(c.UserChanges),
 		Streams: int64(c.TokenStreams), Followed: int64(c.TokenFollowed),
 	}
 }
@@ -77,6 +77,7 @@ var texts = map[string]string{
 		"submissions beyond that are refused; {way out}",
 	JobBytes:    "a job of {user} may have {most bytes} (supervisor_job_bytes)",
 	Submissions: "{user} may submit {most} jobs a minute (supervisor_user_submissions)",
+	Checks:      "{user} may check {most} submissions a minute (supervisor_user_submissions)",
 	Submitted:   "{user} may submit and change {most bytes} of jobs a minute (supervisor_user_submitted)",
 	Changes:     "{user} may make {most} changes a minute (supervisor_user_changes)",
 	Streams:     "{user} may have {most} event streams open (supervisor_token_streams)",

@@ -20,6 +20,7 @@ const (
 	Submissions = "submissions"
 	Submitted   = "submitted-bytes"
 	JobBytes    = "job-bytes"
+	Checks      = "checks"
 	Changes     = "changes"
 	Streams     = "event-streams"
 	Followed    = "followed-logs"
@@ -30,7 +31,7 @@ const (
 )
 
 // Names are all values of the metrics' label.
-var Names = []string{Submissions, Submitted, JobBytes, problem.LimitStored, Changes, Streams, Followed, Credentials, HostRequests, HostOutput,
+var Names = []string{Submissions, Submitted, JobBytes, problem.LimitStored, Checks, Changes, Streams, Followed, Credentials, HostRequests, HostOutput,
 	quota.LimitFarmJobs, quota.LimitOpenJobs, quota.LimitOpenBytes, quota.LimitChoices, message.LimitOrders}
 
 // rates bound how fast one user submits and changes jobs. Nothing of it is stored: a new leader begins with full
@@ -44,8 +45,8 @@ type rates struct {
 
 // allowance is what one user may do now, and what he was refused lately.
 type allowance struct {
-	submissions, bytes, changes *rate.Limiter
-	refused                     map[string]refusals // by limit
+	submissions, checks, bytes, changes *rate.Limiter
+	refused                             map[string]refusals // by limit
 }
 
 // refusals are calls that a limit refused, with less than refusedFor between two.
@@ -80,6 +81,7 @@ func (l *rates) of(user string) *allowance {
 		l.byUser[user] = a
 	}
 	a.submissions = perMinute(a.submissions, float64(c.UserSubmissions), float64(c.UserBurst))
+	a.checks = perMinute(a.checks, float64(c.UserSubmissions), float64(c.UserBurst))
 	a.bytes = perMinute(a.bytes, float64(c.UserSubmitted), bytesBurst*float64(c.UserSubmitted))
 	a.changes = perMinute(a.changes, float64(c.UserChanges), changesBurst*float64(c.UserChanges))
 	return a
@@ -100,7 +102,7 @@ func perMinute(l *rate.Limiter, much, burst float64) *rate.Limiter {
 // forget drops users who have their whole allowance again; if nobody has, all.
 func (l *rates) forget() {
 	for user, a := range l.byUser {
-		if a.submissions.Tokens() >= float64(a.submissions.Burst()) && a.changes.Tokens() >= float64(a.changes.Burst()) && a.bytes.Tokens() >= float64(a.bytes.Burst()) {
+		if a.submissions.Tokens() >= float64(a.submissions.Burst()) && a.changes.Tokens() >= float64(a.changes.Burst()) && a.checks.Tokens() >= float64(a.checks.Burst()) && a.bytes.Tokens() >= float64(a.bytes.Burst()) {
 			delete(l.byUser, user)
 		}
 	}
@@ -110,7 +112,12 @@ func (l *rates) forget() {
 }
 
 // Submit takes one submission of so many bytes from the owner's allowance.
-func (l *rates) Submit(owner string, bytes int) error {
+func (l *rates) Submit(owner string, bytes int) error { return l.submit(owner, bytes, take) }
+
+// MaySubmit says what Submit would, and takes nothing.
+func (l *rates) MaySubmit(owner string, bytes int) error { return l.submit(owner, bytes, missing) }
+
+func (l *rates) submit(owner string, bytes int, take func(*rate.Limiter, int) time.Duration) error {
 	c := l.config()
 	if most := int(c.JobBytes); most > 0 && bytes > most {
 		return Beyond(JobBytes, 0, "a job of %d bytes: more than supervisor_job_bytes = %s; pass data in files", bytes, c.JobBytes)
@@ -125,6 +132,16 @@ func (l *rates) Submit(owner string, bytes int) error {
 	if wait := take(a.bytes, bytes); wait > 0 {
 		return Beyond(Submitted, wait, "%s submitted more than supervisor_user_submitted = %s a minute; try again in %s, or pass data in files",
 			owner, c.UserSubmitted, shortly(wait))
+	}
+	return nil
+}
+
+// Check takes one check of a submission from the user's allowance, which is as large as that of submissions.
+func (l *rates) Check(user string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if wait := take(l.of(user).checks, 1); wait > 0 {
+		return Beyond(Checks, wait, "%s checked more than supervisor_user_submissions = %d submissions a minute; try again in %s", user, l.config().UserSubmissions, shortly(wait))
 	}
 	return nil
 }
@@ -180,6 +197,15 @@ func take(l *rate.Limiter, n int) time.Duration {
 		return wait
 	}
 	return 0
+}
+
+// missing is how long it takes until a limiter has so much, as take says, but nothing is taken.
+func missing(l *rate.Limiter, n int) time.Duration {
+	lacks := float64(min(n, l.Burst())) - l.Tokens()
+	if l.Limit() == rate.Inf || lacks <= 0 {
+		return 0
+	}
+	return time.Duration(lacks / float64(l.Limit()) * float64(time.Second))
 }
 
 // Beyond is the refusal of what a limit does not allow.

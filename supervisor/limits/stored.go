@@ -57,29 +57,44 @@ func (b *storedBytes) of(user string) *storedOf {
 // Store adds what a user is about to store, unless that is beyond his limit by a sum that is at most storedAgain old.
 // Written says that the rows have it, or never will.
 func (b *storedBytes) Store(ctx context.Context, user string, bytes int64) (written func(), err error) {
+	written = func() {}
+	err = b.fits(ctx, user, bytes, func(u *storedOf) {
+		u.bytes.Add(bytes)
+		u.inFlight.Add(bytes)
+		written = sync.OnceFunc(func() { u.inFlight.Add(-bytes) })
+	})
+	return written, err
+}
+
+// MayStore says what Store would, and adds nothing.
+func (b *storedBytes) MayStore(ctx context.Context, user string, bytes int64) error {
+	return b.fits(ctx, user, bytes, func(*storedOf) {})
+}
+
+// fits lets a user who has room for so many bytes do something in turn.
+func (b *storedBytes) fits(ctx context.Context, user string, bytes int64, do func(*storedOf)) error {
 	most := b.config().UserStored
 	if most == 0 || bytes == 0 {
-		return func() {}, nil
+		return nil
 	}
 	u := b.of(user)
 	select {
 	case u.turn <- struct{}{}:
 		defer func() { <-u.turn }()
 	case <-ctx.Done():
-		return nil, problem.ErrNoAnswer
+		return problem.ErrNoAnswer
 	}
 	if age := time.Since(u.at); age > storedFor || u.bytes.Load()+bytes > int64(most) && age > storedAgain {
 		if err := b.sum(ctx, user, u); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if with := u.bytes.Load() + bytes; with > int64(most) {
-		return nil, Beyond(problem.LimitStored, 0, "the jobs of %s, ended ones included, would take %s of the database with this one, more than supervisor_user_stored = %s; "+
+		return Beyond(problem.LimitStored, 0, "the jobs of %s, ended ones included, would take %s of the database with this one, more than supervisor_user_stored = %s; "+
 			"waiting a moment does not help: %s", user, units.Size(with), most, b.wayOut())
 	}
-	u.bytes.Add(bytes)
-	u.inFlight.Add(bytes)
-	return sync.OnceFunc(func() { u.inFlight.Add(-bytes) }), nil
+	do(u)
+	return nil
 }
 
 // sum reads what the user has. What was in flight before may be in the rows, too: the next sum has it once.

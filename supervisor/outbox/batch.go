@@ -30,6 +30,8 @@ type Refusal struct {
 	Limit string        // of kind limit: which one
 	Wait  time.Duration // until the request may succeed; 0: unknown
 	Code  string        // upon which a worker acts; empty: none
+
+	Member string // of the request, that was refused; empty: none alone
 }
 
 func (r *Refusal) Error() string { return r.Text }

@@ -31,6 +31,7 @@ type Machine interface {
 	Changed(now time.Time, replies []outbox.Reply) (part message.Part, all bool)
 	Snapshot(now time.Time) planner.Snapshot
 	Explain(now time.Time, id facts.JobID) (explain.Explanation, bool)
+	CheckSubmission(now time.Time, e message.JobSubmitted) (remarks []string, refusal *outbox.Refusal)
 	Shares(now time.Time) accounting.Report
 	Budgets(now time.Time) []accounting.Over
 	Publications() []facts.PublicationFacts

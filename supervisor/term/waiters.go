@@ -174,12 +174,17 @@ func (l *Loop) askOnce(ctx context.Context, m *keyedCall, wait time.Duration, is
 			return nil, heard.err
 		}
 		if r := heard.reply.Err; r != nil {
-			return nil, &api.Error{Kind: api.Kind(r.Kind), Text: r.Text, Code: r.Code, Limit: r.Limit, RetryAfter: r.Wait}
+			return nil, ErrorOf(r)
 		}
 		return heard.reply.Body, nil
 	case <-ctx.Done():
 		return nil, problem.ErrNoAnswer
 	}
+}
+
+// ErrorOf is a refusal of the farm as a request is answered.
+func ErrorOf(r *outbox.Refusal) *api.Error {
+	return &api.Error{Kind: api.Kind(r.Kind), Text: r.Text, Code: r.Code, Limit: r.Limit, RetryAfter: r.Wait, Member: r.Member}
 }
 
 // Forget takes closed jobs out of the farm's memory, and returns those that it let go.

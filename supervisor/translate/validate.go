@@ -67,10 +67,7 @@ func Submission(r *api.SubmitRequest, user, submission string) (facts.JobFacts, 
 		return facts.JobFacts{}, err
 	}
 	row := attributes.Values
-	row.Submission, row.User = submission, user
-	if row.Agenda.Order == "ascend" {
-		row.Agenda.Order = agenda.Ascend
-	}
+	row.Submission, row.User, row.Agenda = submission, user, spec(attributes.Values)
 	if row.Name == "" {
 		row.Name = defaultName(r)
 	}
@@ -78,6 +75,20 @@ func Submission(r *api.SubmitRequest, user, submission string) (facts.JobFacts, 
 		row.Profile = profiles.Name(defaultName(r), row.Name)
 	}
 	return row, nil
+}
+
+// Agenda checks what a submission says of its items, as Submission does, and leaves the rest aside.
+func Agenda(r *api.SubmitRequest) (agenda.Spec, error) {
+	attributes, err := given(&api.SubmitRequest{Range: r.Range, Chunk: r.Chunk, Partitions: r.Partitions, Order: r.Order, Padding: r.Padding})
+	return spec(attributes.Values), err
+}
+
+// spec is the agenda of a job that was submitted.
+func spec(row facts.JobFacts) agenda.Spec {
+	if row.Agenda.Order == "ascend" {
+		row.Agenda.Order = agenda.Ascend
+	}
+	return row.Agenda
 }
 
 func checkTags(values map[string]string) error {

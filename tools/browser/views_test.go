@@ -119,6 +119,36 @@ func (b *tab) reports(t *testing.T) {
 	b.picture(t, "reports-empty")
 }
 
+// TestPageSubmit: the form says while somebody types what the range is, and what is wrong at its field; the draft stays.
+func TestPageSubmit(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, startFarm(t, "8"))
+	b.logIn(t)
+	b.goTo(t, "#/submit")
+	b.see(t, "Expert Mode")
+	b.fill(t, "range", "1-100x5,200")
+	b.see(t, "→ 21 items: 1 6 11 … 96 200")
+	b.fill(t, "command", "render")
+	b.fill(t, "reservations", "host.love=1")
+	b.see(t, "no host of the farm can run this job")
+	b.fill(t, "range", "1-100x")
+	b.until(t, "a refusal at the range", `document.querySelector("main input[name=range][aria-invalid]")?.closest("label").querySelector(".field-error")?.innerText.includes("1-100x") ?? false`)
+	b.until(t, "one refusal alone", `document.querySelectorAll("main .field-error").length === 1`)
+	b.picture(t, "submit-refused")
+	b.fill(t, "range", "1-7")
+	b.see(t, "→ 7 items: 1 2 3 … 6 7")
+	b.fill(t, "priority", "0")
+	b.until(t, "a refusal at the priority", `document.querySelector("main input[name=priority][aria-invalid]") !== null`)
+	b.see(t, "→ 7 items: 1 2 3 … 6 7")
+	b.pictures(t, "submit-checked", "#/submit")
+	b.goTo(t, "#/jobs")
+	b.goTo(t, "#/submit")
+	b.see(t, "→ 7 items: 1 2 3 … 6 7")
+	for _, wrong := range b.wrongs {
+		t.Error(wrong)
+	}
+}
+
 // fairshare: the ledger adds up to the factor.
 func (b *tab) fairshare(t *testing.T) {
 	t.Helper()

@@ -5,6 +5,7 @@ import attributes from "./attributes.js";
 import { call } from "./session.js";
 import { go, route } from "./route.js";
 import { Command, say } from "./parts.js";
+import { Items, placed, useCheck } from "./check.js";
 import { plain, quoted } from "./text.js";
 
 const draftKey = "qb-draft";
@@ -95,12 +96,12 @@ function given(job) {
   return draft;
 }
 
-function Field({ attribute, draft, set, error, label }) {
+function Field({ attribute, draft, set, error, label, items }) {
   const { name } = attribute;
   return html`<label class="field ${name === "command" ? "wide-field" : ""}"><span class="label">${label ?? name}</span>
     ${name === "order" ? html`<select value=${draft.order ?? ""} onChange=${e => set("order", e.currentTarget.value)}><option value="">ascend</option><option>reverse</option><option>binary</option></select>`
       : html`<input name=${name} value=${draft[name] ?? ""} placeholder=${hints[name] ?? ""} spellcheck="false" autocomplete="off" inputmode=${attribute.kind === "number" && !attribute.seconds ? "numeric" : undefined} aria-invalid=${error ? "true" : undefined} onInput=${e => set(name, e.currentTarget.value)} />`}
-    ${error ? html`<span class="field-error" role="alert">${plain(error)}</span>` : html`<span class="note">${notes[name] ?? help(attribute)}</span>`}</label>`;
+    ${error ? html`<span class="field-error" role="alert">${plain(error)}</span>` : items ? html`<${Items} of=${items} />` : html`<span class="note">${notes[name] ?? help(attribute)}</span>`}</label>`;
 }
 
 export function Submit() {
@@ -119,6 +120,9 @@ export function Submit() {
   }, [from]);
   const set = (name, value) => { setDraft(d => ({ ...d, [name]: value })); setErrors(e => ({ ...e, [name]: undefined, "": undefined })); };
   const { body, wrong } = request(draft, expert);
+  const checked = useCheck(body, draft);
+  const wrongs = { ...checked.errors };
+  for (const [name, text] of Object.entries(errors)) if (text) wrongs[name] = text;
   const submit = async event => {
     event.preventDefault();
     if (Object.keys(wrong).length) return setErrors(wrong);
@@ -129,14 +133,13 @@ export function Submit() {
       say(`job ${reply.job} is submitted`);
       go(["jobs", String(reply.job)]);
     } catch (error) {
-      const at = {};
-      for (const place of error.places ?? []) at[place.location?.split(".").at(-1) ?? ""] ??= place.message;
+      const at = placed(error);
       const named = Object.keys(at).filter(name => known.has(name));
       setErrors(named.length ? at : { "": error.message });
     }
     setSending(false);
   };
-  const field = (name, label) => html`<${Field} key=${name} attribute=${known.get(name)} draft=${draft} set=${set} error=${errors[name]} label=${label} />`;
+  const field = (name, label) => html`<${Field} key=${name} attribute=${known.get(name)} draft=${draft} set=${set} error=${wrongs[name]} label=${label} items=${name === "range" && checked.items} />`;
   const width = (value, label) => html`<label class="choice"><input type="radio" name="width" checked=${(draft.width ?? "") === value} onChange=${() => set("width", value)} /> ${label}</label>`;
   const others = attributes.filter(a => a.help && !basic.includes(a.name) && !groups.some(([, names]) => names.includes(a.name)) && !["env", "command", "shell"].includes(a.name));
   return html`<form class="page form" onSubmit=${submit} noValidate>
@@ -146,11 +149,12 @@ export function Submit() {
     ${expert && html`
       <section class="card"><h2>Width</h2><div class="choices">${width("", "the site's default")}${width("all", "* : as many as the site allows")}${width("none", "0 : no secondary instances")}
         <span>${width("most", "at most")} <input class="short" aria-label="max_cpus" inputmode="numeric" value=${draft.max_cpus ?? ""} onInput=${e => { set("max_cpus", e.currentTarget.value); set("width", "most"); }} /> instances</span></div>
-        ${errors.max_cpus ? html`<p class="field-error">${errors.max_cpus}</p>` : html`<p class="note">max_cpus: secondary instances fill slots that nobody needs and leave when somebody does. A number above the site's limit is reduced, and the answer says so.</p>`}</section>
+        ${wrongs.max_cpus ? html`<p class="field-error">${plain(wrongs.max_cpus)}</p>` : html`<p class="note">max_cpus: secondary instances fill slots that nobody needs and leave when somebody does. A number above the site's limit is reduced, and the answer says so.</p>`}</section>
       ${groups.slice(1).map(([title, names]) => html`<section class="card"><h2>${title}</h2><div class="fields">${names.map(name => field(name))}</div>
         ${names.includes("dependency") && html`<label class="choice"><input type="checkbox" checked=${Boolean(draft.blocked)} onChange=${e => set("blocked", e.currentTarget.checked)} /> submit it blocked</label>`}</section>`)}
       <section class="card"><h2>Account and tags</h2><div class="fields">${others.map(a => field(a.name))}</div></section>`}
-    ${errors[""] && html`<p class="field-error" role="alert">${plain(errors[""])}</p>`}
+    ${wrongs[""] && html`<p class="field-error" role="alert">${plain(wrongs[""])}</p>`}
+    ${checked.remarks.map(remark => html`<p class="note" key=${remark}>${plain(remark)}</p>`)}
     <div class="row sticky"><${Command} text=${command(body)} /><span class="spring"></span><button class="primary" disabled=${sending}>${sending ? "Submitting…" : "Submit"}</button></div>
   </form>`;
 }

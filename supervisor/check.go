@@ -1,0 +1,114 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"qb/agenda"
+	"qb/api"
+	"qb/supervisor/outbox"
+	"qb/supervisor/term"
+	"qb/supervisor/translate"
+)
+
+// checkSubmission says what submit would say to the same body. Nothing is stored, and nothing is taken from the owner's
+// allowance of submissions: checks have one of their own.
+func (s *server) checkSubmission(ctx context.Context, in *struct{ Body api.SubmitRequest }) (*jsonOf[api.SubmissionCheck], error) {
+	l, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
+	p := principalOf(ctx)
+	owner := cmp.Or(in.Body.User, p.User)
+	if err := s.mayOn(ctx, api.CheckSubmission, owner, 0); err != nil {
+		return nil, err
+	}
+	if err := s.limits.Check(p.User); err != nil {
+		return nil, err
+	}
+	out := &jsonOf[api.SubmissionCheck]{Body: api.SubmissionCheck{Refusals: []api.SubmissionRefusal{}, Remarks: []string{}}}
+	spec, a, err := s.tried(ctx, l, &in.Body, owner, &out.Body)
+	if err := refuse(&out.Body, err); err != nil {
+		return nil, err
+	}
+	if a == nil { // the range is shown whatever else is refused
+		if spec, err = translate.Agenda(&in.Body); err == nil {
+			a, err = s.readAgenda(ctx, spec)
+		}
+		if err := refuse(&out.Body, err); err != nil {
+			return nil, err
+		}
+	}
+	if a != nil {
+		out.Body.Items = itemsShown(a, spec.Order)
+	}
+	return out, nil
+}
+
+// tried goes the way of submit up to the farm's word, which becomes the remarks; the agenda is nil if it was not read.
+func (s *server) tried(ctx context.Context, l *term.Loop, r *api.SubmitRequest, owner string, to *api.SubmissionCheck) (agenda.Spec, *agenda.Agenda, error) {
+	row, err := s.readSubmission(ctx, r, owner, "")
+	if err != nil {
+		return row.Agenda, nil, err
+	}
+	if err := s.limits.MaySubmit(owner, int(row.Bytes())); err != nil {
+		return row.Agenda, nil, err
+	}
+	e, err := s.submission(ctx, row, r.Status == "blocked")
+	if err != nil {
+		return row.Agenda, nil, err
+	}
+	if err := s.complete(ctx, &e); err != nil {
+		return row.Agenda, nil, err
+	}
+	if err := s.limits.MayStore(ctx, owner, row.Stored()); err != nil {
+		return row.Agenda, e.Agenda, err
+	}
+	var remarks []string
+	var refusal *outbox.Refusal
+	if err := l.Look(ctx, func(m term.Machine, now time.Time) { remarks, refusal = m.CheckSubmission(now, e) }); err != nil {
+		return row.Agenda, e.Agenda, err
+	}
+	to.Remarks = translate.OrEmpty(remarks)
+	if refusal != nil {
+		return row.Agenda, e.Agenda, term.ErrorOf(refusal)
+	}
+	return row.Agenda, e.Agenda, nil
+}
+
+// refuse takes up an error that submit would answer because of what was submitted; any other one is given back.
+func refuse(to *api.SubmissionCheck, err error) error {
+	var e *api.Error
+	if !errors.As(err, &e) || e.Kind == api.KindUnavailable {
+		return err
+	}
+	refusal := api.SubmissionRefusal{Kind: e.Kind, Limit: e.Limit, Message: e.Text, Member: e.Member}
+	if !slices.Contains(to.Refusals, refusal) {
+		to.Refusals = append(to.Refusals, refusal)
+	}
+	return nil
+}
+
+// Of so many items all are named, of more the first and the last ones.
+const (
+	namedAll   = 5
+	namedFirst = 3
+)
+
+func itemsShown(a *agenda.Agenda, order agenda.Order) *api.SubmissionItems {
+	shown := &api.SubmissionItems{Count: a.Len(), Order: cmp.Or(string(order), "ascend"), First: []string{}, Last: []string{}}
+	first, last := a.Len(), a.Len()
+	if first > namedAll {
+		first, last = namedFirst, a.Len()-(namedAll-namedFirst)
+	}
+	for n := range first {
+		shown.First = append(shown.First, a.Item(n).Name)
+	}
+	for n := last; n < a.Len(); n++ {
+		shown.Last = append(shown.Last, a.Item(n).Name)
+	}
+	return shown
+}
