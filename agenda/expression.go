@@ -33,9 +33,10 @@ type (
 	}
 )
 
-// operand is a property, or a literal of the kind that the other side asks for.
+// operand is a property, a computation, or a literal of the kind that the other side asks for.
 type operand struct {
-	property string // "" for a literal
+	property string // "" for a literal or a computation
+	computed *computation
 	literal  Value
 	matches  func(text string) bool // of a literal that is a pattern; else nil
 }
@@ -60,7 +61,7 @@ func (c comparison) holds(lookup Lookup) bool {
 	left, ok := c.left.value(lookup)
 	right, okToo := c.right.value(lookup)
 	if !ok || !okToo {
-		return c.sign == "!="
+		return c.sign == "!=" && c.left.computed == nil && c.right.computed == nil
 	}
 	switch c.sign {
 	case "=", "!=":
@@ -101,10 +102,13 @@ func (c comparison) ordered(order int) bool {
 }
 
 func (o operand) value(lookup Lookup) (Value, bool) {
-	if o.property == "" {
-		return o.literal, true
+	switch {
+	case o.computed != nil:
+		return o.computed.value(lookup)
+	case o.property != "":
+		return lookup(o.property)
 	}
-	return lookup(o.property)
+	return o.literal, true
 }
 
 func (j joined) properties(do func(string)) {
@@ -117,10 +121,17 @@ func (n negation) properties(do func(string))  { n.of.properties(do) }
 func (c condition) properties(do func(string)) { do(c.flag) }
 
 func (c comparison) properties(do func(string)) {
-	for _, side := range []operand{c.left, c.right} {
-		if side.property != "" {
-			do(side.property)
-		}
+	c.left.properties(do)
+	c.right.properties(do)
+}
+
+func (o operand) properties(do func(string)) {
+	switch {
+	case o.computed != nil:
+		o.computed.left.properties(do)
+		o.computed.right.properties(do)
+	case o.property != "":
+		do(o.property)
 	}
 }
 
@@ -151,6 +162,8 @@ func (c comparison) String() string { return c.left.String() + " " + c.sign + " 
 
 func (o operand) String() string {
 	switch {
+	case o.computed != nil:
+		return o.computed.String()
 	case o.property != "":
 		return o.property
 	case o.literal.Kind == KindText:

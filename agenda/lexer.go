@@ -30,18 +30,17 @@ const (
 
 // Longest first, so that <= is not read as <.
 var signs = []struct{ written, means string }{
-	{"<<", ""}, {">>", ""}, {"<>", ""}, {"=<", ""}, {"=>", ""},
+	{"<<", "<<"}, {">>", ">>"}, {"<>", ""}, {"=<", ""}, {"=>", ""},
 	{"&&", "and"}, {"||", "or"}, {"==", "="}, {"!=", "!="}, {"<=", "<="}, {">=", ">="},
-	{"=", "="}, {"<", "<"}, {">", ">"}, {"!", "not"}, {"(", "("}, {")", ")"}, {"&", ""}, {"|", ""},
+	{"=", "="}, {"<", "<"}, {">", ">"}, {"!", "not"}, {"(", "("}, {")", ")"}, {"&", "&"}, {"|", "|"},
 }
 
-// Words that are operators, in any case of letters. Qube's arithmetic is known only to be refused.
+// Words that are operators, in any case of letters.
 var wordSigns = map[string]string{
 	"and": "and", "or": "or", "not": "not", "in": "in", "has": "has",
 	"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+	"min": "min", "max": "max", "add": "add", "sub": "sub", "mul": "mul", "div": "div", "mod": "mod", "xor": "xor",
 }
-
-var arithmetic = map[string]bool{"min": true, "max": true, "add": true, "sub": true, "mul": true, "div": true, "mod": true, "xor": true}
 
 // lex cuts a text of the language into tokens; the last one is always tokenEnd.
 func lex(language, text string) ([]token, *SyntaxError) {
@@ -77,7 +76,7 @@ func lexOne(language, text string, at int) (token, int, *SyntaxError) {
 		}
 		if sign.means == "" {
 			return token{}, 0, complaint(language, text, at,
-				"%s is not an operator here; there are and, or, not, =, !=, <, <=, >, >=, in, has", sign.written)
+				"%s is not an operator here; there are and, or, not, =, !=, <, <=, >, >=, in, has, and arithmetic such as add", sign.written)
 		}
 		return token{tokenSign, sign.means, at}, len(sign.written), nil
 	}
@@ -116,7 +115,7 @@ func unquote(text string) (content string, length int) {
 // quote writes text so that it is read back as a literal: bare if it can be.
 func quote(text string) string {
 	_, operator := wordSigns[strings.ToLower(text)]
-	bare := text != "" && !operator && !arithmetic[strings.ToLower(text)] && !namesProperty(text) && strings.IndexFunc(text, endsWord) < 0
+	bare := text != "" && !operator && !namesProperty(text) && strings.IndexFunc(text, endsWord) < 0
 	if bare {
 		return text
 	}

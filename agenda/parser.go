@@ -13,12 +13,15 @@ import (
 //	and        = not { "and" not }
 //	not        = "not" not | "(" or ")" | comparison
 //	comparison = operand [ sign operand ]
+//
+// An operand is in arithmetic.go.
 type parser struct {
 	language string
 	text     string
 	tokens   []token
 	at       int
 	depth    int
+	computed int // signs of arithmetic in the operand that is being read
 	known    properties
 }
 
@@ -102,16 +105,10 @@ func (p *parser) parseAll() (expression, *SyntaxError) {
 		return nil, p.fail(t, "this parenthesis was never opened; remove it or open it before")
 	case t.kind == tokenSign && t.text != "(" && t.text != "not":
 		return nil, p.fail(t, "a comparison has two sides only; join two comparisons with and")
-	case t.kind == tokenWord && arithmetic[strings.ToLower(t.text)]:
-		return nil, p.noArithmetic(t)
 	default:
 		return nil, p.fail(t, "%s is not expected here%s; join conditions with and or or, and quote text with blanks",
 			p.source(t), suggestion(t.text, []string{"and", "or"}))
 	}
-}
-
-func (p *parser) noArithmetic(t token) *SyntaxError {
-	return p.fail(t, "the arithmetic of Qube (%s) is not supported; compare a property with a number", t.text)
 }
 
 func (p *parser) parseOr() (expression, *SyntaxError)  { return p.parseJoined("or", p.parseAnd) }
@@ -139,11 +136,13 @@ func (p *parser) parseJoined(sign string, read func() (expression, *SyntaxError)
 
 func (p *parser) parseNot() (expression, *SyntaxError) {
 	start := p.peek()
-	if p.depth++; p.depth > maxDepth {
-		return nil, p.fail(start, "parentheses and nots are nested more than %d deep; write it more simply", maxDepth)
+	if err := p.deeper(start); err != nil {
+		return nil, err
 	}
 	defer func() { p.depth-- }()
 	switch {
+	case p.opensOperand():
+		return p.parseComparison()
 	case p.take("not"):
 		of, err := p.parseNot()
 		return negation{of}, err
@@ -152,32 +151,53 @@ func (p *parser) parseNot() (expression, *SyntaxError) {
 		if err != nil {
 			return nil, err
 		}
-		if t := p.peek(); !p.take(")") {
-			if t.kind == tokenEnd {
-				return nil, p.fail(start, "this parenthesis is never closed; add a )")
-			}
-			return nil, p.fail(t, "%s is not expected here; close the parenthesis, or join conditions with and or or", p.source(t))
-		}
-		return inner, nil
+		return inner, p.closed(start)
 	}
 	return p.parseComparison()
 }
 
+// deeper steps into a parenthesis or behind a not.
+func (p *parser) deeper(start token) *SyntaxError {
+	if p.depth++; p.depth > maxDepth {
+		return p.fail(start, "parentheses and nots are nested more than %d deep; write it more simply", maxDepth)
+	}
+	return nil
+}
+
+// closed steps over the end of the parenthesis that start opened.
+func (p *parser) closed(start token) *SyntaxError {
+	switch t := p.peek(); {
+	case p.take(")"):
+		return nil
+	case t.kind == tokenEnd:
+		return p.fail(start, "this parenthesis is never closed; add a )")
+	default:
+		return p.fail(t, "%s is not expected here; close the parenthesis, or join conditions with and or or", p.source(t))
+	}
+}
+
 func (p *parser) parseComparison() (expression, *SyntaxError) {
-	left := p.next()
-	if err := p.checkOperand(left, "a condition such as "+p.example()); err != nil {
+	p.computed = 0
+	left, err := p.parseOperand("a condition such as "+p.example(), loosest)
+	if err != nil {
 		return nil, err
 	}
 	sign := p.peek()
-	if sign.kind != tokenSign || !slices.Contains([]string{"=", "!=", "<", "<=", ">", ">=", "in", "has"}, sign.text) {
+	if !compares(sign) {
 		return p.alone(left)
 	}
 	p.next()
-	right := p.next()
-	if err := p.checkOperand(right, "a value after "+sign.text); err != nil {
+	p.computed = 0
+	right, err := p.parseOperand("a value after "+sign.text, loosest)
+	if err != nil {
 		return nil, err
 	}
 	return p.resolve(left, sign, right)
+}
+
+// compares says whether a token stands between the two sides of a comparison.
+func compares(t token) bool {
+	return t.kind == tokenSign && slices.Contains([]string{"=", "!=", "<", "<=", ">", ">=", "in", "has"}, t.text)
 }
 
 // checkOperand refuses what cannot be a side of a comparison.
@@ -187,8 +207,6 @@ func (p *parser) checkOperand(t token, wanted string) *SyntaxError {
 		return p.fail(t, "%s is missing at the end", wanted)
 	case t.kind == tokenSign:
 		return p.fail(t, "%s is missing before %s", wanted, p.source(t))
-	case t.kind == tokenWord && arithmetic[strings.ToLower(t.text)]:
-		return p.noArithmetic(t)
 	case p.isProperty(t):
 		if _, ok := p.known.kind(t.text); !ok {
 			return p.fail(t, "there is no property %s%s (quote it if it is text)", units.Quoted(t.text), p.known.suggest(t.text))
@@ -198,20 +216,17 @@ func (p *parser) checkOperand(t token, wanted string) *SyntaxError {
 }
 
 // alone is a condition of one word: a flag.
-func (p *parser) alone(t token) (expression, *SyntaxError) {
-	if !p.isProperty(t) {
-		return nil, p.fail(t, "%s is not a condition%s; write one such as %s", p.source(t), p.meant(t), p.example())
+func (p *parser) alone(s side) (expression, *SyntaxError) {
+	if !s.property {
+		return nil, p.fail(s.token, "%s is not a condition%s; write one such as %s", p.source(s.token), p.meant(s.token), p.example())
 	}
-	if kind, _ := p.known.kind(t.text); kind != KindFlag {
+	if s.kind != KindFlag {
 		if next := p.peek(); next.kind == tokenWord && !p.isProperty(next) {
-			if arithmetic[strings.ToLower(next.text)] {
-				return nil, p.noArithmetic(next)
-			}
-			return nil, p.fail(next, "%s is not an operator; write =, !=, <, <=, >, >=, in or has after %s", p.source(next), t.text)
+			return nil, p.fail(next, "%s is not an operator; write =, !=, <, <=, >, >=, in or has after %s", p.source(next), s.text)
 		}
-		return nil, p.fail(t, "%s is not true or false; compare it with something, as in %s = …", t.text, t.text)
+		return nil, p.fail(s.token, "%s is not true or false; compare it with something, as in %s = …", s.text, s.text)
 	}
-	return condition{t.text}, nil
+	return condition{s.text}, nil
 }
 
 // meant suggests the property for a bare word that lacks its first part.

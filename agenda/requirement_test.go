@@ -160,10 +160,8 @@ func TestRequirementsRefused(t *testing.T) {
 		{"host.os = \xff", 1, "the text is not valid UTF-8"},
 		{"host.os = \x00", 1, "holds a NUL byte"},
 		{"host.os <> linux", 9, "<> is not an operator here"},
-		{"host.os = a & host.os = b", 13, "& is not an operator here"},
+		{"host.os = a & host.os = b", 11, `"a" is neither a number nor a size, and & needs one; conditions are joined with and or or`},
 		{"host.os =< a", 9, "=< is not an operator here"},
-		{"host.processors.used add 1 = 2", 22, "the arithmetic of Qube (add) is not supported"},
-		{"host.processors.used = 1 add 2", 26, "the arithmetic of Qube (add) is not supported"},
 		{"host.processors.used > 4GB", 24, `host.processors.used is a number, and "4GB" is not`},
 		{"host.processors.used > 1e5", 24, "write a number without a unit"},
 		{"host.memory > lots", 15, `"lots" is no size; write 4GiB`},
@@ -305,7 +303,7 @@ func FuzzRequirement(f *testing.F) {
 	for _, seed := range []string{
 		"", "host.os=linux and host.memory>4000", "not (job.id in host.duty.id)", `"maya" in host.jobtypes`, "host.processors.used=0",
 		"host.flag.gpu||!host.flag.remote&&host.groups has nuke", "host.memory>=1.5TiB", "((((host.flag.x))))", "host.os='it''s", `host.os = "\\\""`,
-		"host.os <> 5", "1<2<3", "host.oss = 1", "in in in", "has", "! ! !", "host.processor_speed = -0", "host.name in ,", "host.os = \xff\x00",
+		"host.os <> 5", "1<2<3", "host.oss = 1", "in in in", "has", "(host.processors.used add 1) mul 2 <= 8 min job.id", "host.memory div 2GB>>1|3&1<1<<2 xor 5 mod 0", "((host.memory) = 4 sub 1)", "! ! !", "host.processor_speed = -0", "host.name in ,", "host.os = \xff\x00",
 	} {
 		f.Add(seed)
 	}

@@ -10,8 +10,9 @@ import (
 // side is one side of a comparison before the other side has told what it must be.
 type side struct {
 	token
-	property bool
-	kind     PropertyKind // of a property
+	property bool         // it has a kind of its own: a property or a computation
+	kind     PropertyKind // of those
+	computed *computation // text is then its text in quotes, shortened, for errors
 }
 
 func (p *parser) side(t token) side {
@@ -24,15 +25,14 @@ func (p *parser) side(t token) side {
 
 // resolve checks that the two sides go together and gives literals the kind of the property they are
 // compared with, so that mistakes are found at submission and not by a job that never runs.
-func (p *parser) resolve(left, sign, right token) (expression, *SyntaxError) {
-	l, r := p.side(left), p.side(right)
-	if !l.property && !r.property {
-		hint := cmp.Or(p.meant(left), p.meant(right))
+func (p *parser) resolve(l side, sign token, r side) (expression, *SyntaxError) {
+	if l.constant() && r.constant() {
+		hint := cmp.Or(p.meant(l.token), p.meant(r.token))
 		there := "properties begin with host. or job."
 		if p.language == filterText {
 			there = "there are " + p.known.names()
 		}
-		return nil, p.fail(left, "neither %s nor %s is a property%s; %s", p.source(left), p.source(right), hint, there)
+		return nil, p.fail(l.token, "neither %s nor %s is a property%s; %s", p.named(l), p.named(r), hint, there)
 	}
 	var err *SyntaxError
 	switch sign.text {
@@ -85,7 +85,10 @@ func mixesBadly(k PropertyKind) bool { return k == KindSize || k == KindFlag }
 
 // operand makes a side of a comparison; a literal becomes what the other side is.
 func (p *parser) operand(s, other side, membership bool) (operand, *SyntaxError) {
-	if s.property {
+	switch {
+	case s.computed != nil:
+		return operand{computed: s.computed}, nil
+	case s.property:
 		return operand{property: s.text}, nil
 	}
 	text := TextValue(s.text)

@@ -1,0 +1,242 @@
+package agenda
+
+import (
+	"math"
+	"slices"
+
+	"qb/units"
+)
+
+// The signs of arithmetic by how tightly they bind; those of one level are done from left to right:
+//
+//	operand = value { sign operand of a higher level }
+//	value   = word | quoted text | "(" operand ")"
+var levels = map[string]int{
+	"min": loosest, "max": loosest, "|": 1, "xor": 2, "&": 3, "<<": 4, ">>": 4, "add": 5, "sub": 5, "mul": 6, "div": 6, "mod": 6,
+}
+
+const (
+	loosest      = 0
+	maxComputed  = 64      // signs of arithmetic in one side of a comparison
+	largestExact = 1 << 53 // beyond it float64 has no longer every whole number
+)
+
+// bitwise are the signs that want whole numbers.
+var bitwise = []string{"|", "xor", "&", "<<", ">>"}
+
+// computation is a number or a size made of two others. It has no value where a part of it has none, is not a number, or
+// where the result is not defined or beyond largestExact.
+type computation struct {
+	sign        string
+	left, right operand
+	kind        PropertyKind // KindNumber or KindSize
+}
+
+func (c *computation) value(lookup Lookup) (Value, bool) {
+	l, ok := c.left.value(lookup)
+	r, okToo := c.right.value(lookup)
+	if !ok || !okToo {
+		return Value{}, false
+	}
+	x, ok := l.number()
+	y, okToo := r.number()
+	if !ok || !okToo {
+		return Value{}, false
+	}
+	result, ok := compute(c.sign, x, y)
+	return Value{Kind: c.kind, Number: result}, ok
+}
+
+func compute(sign string, x, y float64) (result float64, ok bool) {
+	if slices.Contains(bitwise, sign) {
+		if x != math.Trunc(x) || y != math.Trunc(y) || math.Abs(x) > largestExact || math.Abs(y) > largestExact {
+			return 0, false
+		}
+		if (sign == "<<" || sign == ">>") && (y < 0 || y > 53) {
+			return 0, false
+		}
+	}
+	switch sign {
+	case "min":
+		result = min(x, y)
+	case "max":
+		result = max(x, y)
+	case "add":
+		result = x + y
+	case "sub":
+		result = x - y
+	case "mul":
+		result = x * y
+	case "div":
+		result = x / y // by zero: infinite or not a number
+	case "mod":
+		result = math.Mod(x, y)
+	case "|":
+		result = float64(int64(x) | int64(y))
+	case "xor":
+		result = float64(int64(x) ^ int64(y))
+	case "&":
+		result = float64(int64(x) & int64(y))
+	case "<<":
+		result = math.Ldexp(x, int(y))
+	case ">>":
+		result = float64(int64(x) >> int64(y))
+	default:
+		panic("agenda: no such arithmetic: " + sign)
+	}
+	return result + 0, math.Abs(result) <= largestExact // which no NaN is; + 0 takes the sign from -0
+}
+
+// String has no more parentheses than the text it was read from, so that it is nested no deeper.
+func (c *computation) String() string {
+	level := levels[c.sign]
+	return c.left.within(level) + " " + c.sign + " " + c.right.within(level+1)
+}
+
+// within is the text of an operand where signs below the level need parentheses.
+func (o operand) within(level int) string {
+	if o.computed != nil && levels[o.computed.sign] < level {
+		return "(" + o.String() + ")"
+	}
+	return o.String()
+}
+
+// opensOperand says whether the next token opens a parenthesis around a side of a comparison, not around a condition:
+// arithmetic or a comparison goes on behind it.
+func (p *parser) opensOperand() bool {
+	open := 0
+	for at, t := range p.tokens[p.at:] {
+		switch {
+		case t.kind != tokenSign:
+		case t.text == "(":
+			open++
+		case t.text == ")":
+			open--
+		}
+		if open == 0 {
+			next := p.tokens[min(p.at+at+1, len(p.tokens)-1)]
+			_, computes := levels[next.text]
+			return at > 0 && (compares(next) || next.kind == tokenSign && computes)
+		}
+	}
+	return false
+}
+
+// parseOperand reads a side of a comparison with signs of the level and higher ones.
+func (p *parser) parseOperand(wanted string, level int) (side, *SyntaxError) {
+	left, err := p.parseValue(wanted)
+	for err == nil {
+		sign := p.peek()
+		own, computes := levels[sign.text]
+		if sign.kind != tokenSign || !computes || own < level {
+			return left, nil
+		}
+		if p.computed++; p.computed > maxComputed {
+			return side{}, p.fail(sign, "one side of a comparison has more than %d operators; write it more simply", maxComputed)
+		}
+		p.next()
+		var right side
+		if right, err = p.parseOperand("a value after "+sign.text, own+1); err == nil {
+			left, err = p.compute(left, sign, right)
+		}
+	}
+	return side{}, err
+}
+
+func (p *parser) parseValue(wanted string) (side, *SyntaxError) {
+	start := p.peek()
+	if !p.take("(") {
+		t := p.next()
+		return p.side(t), p.checkOperand(t, wanted)
+	}
+	if err := p.deeper(start); err != nil {
+		return side{}, err
+	}
+	defer func() { p.depth-- }()
+	inner, err := p.parseOperand(wanted, loosest)
+	if err != nil {
+		return side{}, err
+	}
+	return inner, p.closed(start)
+}
+
+// compute joins two sides by a sign of arithmetic. Sizes are added to, and compared with, sizes only; they may be
+// multiplied by and divided by numbers, and divided by sizes.
+func (p *parser) compute(l side, sign token, r side) (side, *SyntaxError) {
+	scales := sign.text == "mul" || sign.text == "div"
+	size := !scales && (l.isSize() || r.isSize())
+	left, err := p.amount(l, sign, size)
+	if err != nil {
+		return side{}, err
+	}
+	right, err := p.amount(r, sign, size)
+	if err != nil {
+		return side{}, err
+	}
+	c := &computation{sign: sign.text, left: left.operand, right: right.operand, kind: KindNumber}
+	sizes := left.kind == KindSize && right.kind == KindSize
+	switch either := left.kind == KindSize || right.kind == KindSize; {
+	case either && slices.Contains(bitwise, sign.text):
+		return side{}, p.fail(sign, "%s joins whole numbers, not sizes", sign.text)
+	case sizes && sign.text == "mul", !sizes && right.kind == KindSize && sign.text == "div", either && !sizes && !scales:
+		return side{}, p.fail(sign, "%s cannot join %s and %s", sign.text, left.kind, right.kind)
+	case either && !(sizes && sign.text == "div"):
+		c.kind = KindSize
+	}
+	return side{token: token{tokenWord, units.Quoted(c.String()), l.offset}, property: true, kind: c.kind, computed: c}, nil
+}
+
+// amount is a part of a computation and whether it is a number or a size.
+type amount struct {
+	operand
+	kind PropertyKind
+}
+
+// amount reads a side as a number or a size. A property that is text counts as a number, as hosts bring theirs as text.
+func (p *parser) amount(s side, sign token, size bool) (amount, *SyntaxError) {
+	if s.property {
+		switch s.kind {
+		case KindList, KindFlag:
+			return amount{}, p.fail(s.token, "%s is %s; %s needs numbers or sizes", s.text, s.kind, sign.text)
+		case KindText:
+			return amount{operand{property: s.text}, KindNumber}, nil
+		}
+		return amount{operand{property: s.text, computed: s.computed}, s.kind}, nil
+	}
+	number, isNumber := parseNumber(s.text)
+	if isNumber && !size {
+		return amount{operand{literal: NumberValue(number)}, KindNumber}, nil
+	}
+	bytes, err := units.ParseSize(s.text, units.MiB)
+	if err != nil {
+		return amount{}, p.fail(s.token, "%s is neither a number nor a size, and %s needs one; conditions are joined with and or or", p.source(s.token), sign.text)
+	}
+	return amount{operand{literal: SizeValue(bytes)}, KindSize}, nil
+}
+
+// isSize says whether a side is a size, or a literal with a unit.
+func (s side) isSize() bool {
+	if s.property {
+		return s.kind == KindSize
+	}
+	_, isNumber := parseNumber(s.text)
+	return !isNumber
+}
+
+// constant says whether a side has no property in it.
+func (s side) constant() bool {
+	if s.computed == nil {
+		return !s.property
+	}
+	found := false
+	operand{computed: s.computed}.properties(func(string) { found = true })
+	return !found
+}
+
+// named is a side as errors call it.
+func (p *parser) named(s side) string {
+	if s.computed != nil {
+		return s.text
+	}
+	return p.source(s.token)
+}
