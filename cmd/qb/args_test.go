@@ -284,9 +284,9 @@ func TestHabitsAreNotSwallowed(t *testing.T) {
 		"modify -mmax_cpus=+2 12":     "-mmax_cpus +2: nothing can be added to the present value; give the number itself",
 		"kill -k maya 12":             "option -k may be any of -key, -killed, -kind (Qube's); write more of it",
 		"kill -kind maya 12":          "-kind is an option of Qube's that qb kill has not: jobs of qb have no such field; -name, -pgrp, -account, -expression and others choose jobs",
-		"jobs --delimit ;":            "-delimit is an option of Qube's that qb jobs has not: type -json; a table has no delimiter",
-		"summary":                     "qbsummary is a command of Qube's that qb has not: type qb watch for the farm now, or qbstats for sums by user and day",
-		"qbwait 12":                   "qbwait is a command of Qube's that qb has not: type qbsub -waiton when submitting; a script can ask qbjobs -json JOB",
+		"hosts --panic":               "-panic is an option of Qube's that qb hosts has not: there is no such state; qbhosts -json has a remark on a worker that cannot work",
+		"joborder h":                  "qbjoborder is a command of Qube's that qb has not: qb explain JOB says what a job waits for; qb snapshot | qb plan - prints the order of all jobs",
+		"qbmigrate 12":                "qbmigrate is a command of Qube's that qb has not: type qbinterrupt JOB:ITEM, and qblock HOST before it to keep the item off its host",
 		"admin worker -reconfigure h": "-reconfigure is an option of Qube's that qb admin worker has not: a worker reads its qb.conf when it starts; restart it, its items run on",
 	} {
 		if got, _, err := rewrite(newRoot(), strings.Fields(words)); err == nil || err.Error() != want {
