@@ -528,7 +528,7 @@ class JobHandle:
         return row
 
     def order(self, action: str, items: str = "") -> Dict[str, Any]:
-        """kill, retry, requeue, redo, block, unblock, interrupt, preempt, shove and what else GET /docs lists; some items, or all."""
+        """kill, retry, requeue, redo, block, unblock, interrupt, preempt, shove, complete, fail and what else GET /docs lists; some items, or all."""
         try:
             reply: Dict[str, Any] = self.client.request("POST", "%s/orders/%s" % (self._path, action), body={"items": items} if items else None)
         except Error as failed:
@@ -1477,8 +1477,13 @@ def retire(*ids: Any) -> List[Any]:
 
 
 def complete(*ids: Any) -> List[Any]:
-    """Ends jobs as complete."""
+    """Ends jobs as complete: items that are not complete count as it without being run; running ones are stopped."""
     return _ordered("complete", ids)
+
+
+def fail(*ids: Any) -> List[Any]:
+    """Ends jobs as failed: unfinished items count as failed without being run; running ones are stopped."""
+    return _ordered("fail", ids)
 
 
 def fail(*ids: Any) -> List[Any]:
@@ -1547,6 +1552,11 @@ def unblockwork(*works: Any) -> List[str]:
 def completework(*works: Any) -> List[str]:
     """Ends items as complete, though they did not run to their end."""
     return _ordered_work("complete", works)
+
+
+def failwork(*works: Any) -> List[str]:
+    """Ends unfinished items as failed, though they did not run to their end."""
+    return _ordered_work("fail", works)
 
 
 retirework = completework

@@ -347,7 +347,7 @@ func (w *simWorld) lastOf(j *simJobRow, item simItemID) {
 	switch {
 	case done > 1:
 		w.fail("S4: item %v is done %d times", item, done)
-	case state == agenda.Complete && done != 1:
+	case state == agenda.Complete && done != 1 && !w.clients.completed[item]:
 		w.fail("S5: item %v is complete and done %d times", item, done)
 	case state == agenda.Killed && !w.clients.killed[item]:
 		w.fail("S5: item %v is killed, and nobody ordered it", item)
@@ -373,7 +373,7 @@ func (j *simJobRow) state(n facts.ItemNo) agenda.State {
 	}
 	for _, m := range j.marks {
 		if m.Span().Has(int(n)) {
-			return map[facts.MarkKind]agenda.State{facts.MarkKilled: agenda.Killed, facts.MarkBlocked: agenda.Blocked, facts.MarkComplete: agenda.Complete}[m.Kind]
+			return map[facts.MarkKind]agenda.State{facts.MarkKilled: agenda.Killed, facts.MarkBlocked: agenda.Blocked, facts.MarkComplete: agenda.Complete, facts.MarkFailed: agenda.Failed}[m.Kind]
 		}
 	}
 	return agenda.Pending

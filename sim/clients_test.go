@@ -19,14 +19,15 @@ type simClients struct {
 	calls []*simCall
 	jobs  []facts.JobID // that were acknowledged
 
-	killed   map[simItemID]bool     // ordered to be killed, before anybody acted on it
-	reopened map[facts.JobID]bool   // retry, requeue or redo was ordered
-	freed    map[facts.JobID]bool   // unblock was ordered
-	gave     map[string]bool        // orders, as "redo 7"
-	asked    map[string]facts.JobID // submissions, with the job they were answered, 0 before
-	items    int                    // of all submissions
-	accounts simAccounts
-	profiles simProfiles
+	killed    map[simItemID]bool     // ordered to be killed, before anybody acted on it
+	completed map[simItemID]bool     // ordered to be complete, likewise
+	reopened  map[facts.JobID]bool   // retry, requeue or redo was ordered
+	freed     map[facts.JobID]bool   // unblock was ordered
+	gave      map[string]bool        // orders, as "redo 7"
+	asked     map[string]facts.JobID // submissions, with the job they were answered, 0 before
+	items     int                    // of all submissions
+	accounts  simAccounts
+	profiles  simProfiles
 }
 
 // simCall is one call, over all its repetitions.
@@ -41,7 +42,7 @@ type simCall struct {
 const simCannotLaunch = -1
 
 func newSimClients(w *simWorld) *simClients {
-	return &simClients{world: w, killed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}, accounts: newSimAccounts(w), profiles: newSimProfiles(w)}
+	return &simClients{world: w, killed: map[simItemID]bool{}, completed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}, accounts: newSimAccounts(w), profiles: newSimProfiles(w)}
 }
 
 // fate is how an attempt goes: how long, its exit code, and whether it ignores TERM.
@@ -157,7 +158,7 @@ func (c *simClients) checkSubmitted(token string, r outbox.Reply, err error) {
 	}
 }
 
-var simActions = []facts.Action{facts.Kill, facts.Kill, facts.Retry, facts.Retry, facts.Requeue, facts.Redo, facts.Block, facts.Unblock, facts.Interrupt, facts.Preempt, facts.Shove}
+var simActions = []facts.Action{facts.Kill, facts.Kill, facts.Retry, facts.Retry, facts.Requeue, facts.Redo, facts.Block, facts.Unblock, facts.Interrupt, facts.Preempt, facts.Shove, facts.ToComplete, facts.ToFailed}
 
 // someOrder is one of the things that people do to their jobs, and admins to hosts.
 func (c *simClients) someOrder() {
@@ -220,22 +221,24 @@ func (c *simClients) orderItems(id facts.JobID, action facts.Action) {
 	}
 	c.order(e, total)
 	if w.policy.OrderRows == 1 && len(c.calls)%2 == 0 { // people who change their mind at once
-		c.order(message.JobOrdered{Job: id, Action: simPick(w, []facts.Action{facts.Kill, facts.Retry, facts.Interrupt}), By: "op"}, total)
+		c.order(message.JobOrdered{Job: id, Action: simPick(w, []facts.Action{facts.Kill, facts.Retry, facts.Interrupt, facts.ToComplete, facts.ToFailed}), By: "op"}, total)
 	}
 }
 
 func (c *simClients) order(e message.JobOrdered, total int) *simCall {
 	c.gave[fmt.Sprintf("%s %d", e.Action, e.Job)] = true
 	switch e.Action {
-	case facts.Kill:
+	case facts.Kill, facts.ToComplete:
+		c.reopened[e.Job] = c.reopened[e.Job] || e.Action == facts.ToComplete
+		marked := map[facts.Action]map[simItemID]bool{facts.Kill: c.killed, facts.ToComplete: c.completed}[e.Action]
 		for n := range total {
 			if e.Items == nil {
-				c.killed[simItemID{e.Job, facts.ItemNo(n)}] = true
+				marked[simItemID{e.Job, facts.ItemNo(n)}] = true
 			}
 		}
 		for _, s := range e.Items {
 			for n := s.First; n <= s.Last; n += s.Step {
-				c.killed[simItemID{e.Job, facts.ItemNo(n)}] = true
+				marked[simItemID{e.Job, facts.ItemNo(n)}] = true
 			}
 		}
 	case facts.Retry, facts.Requeue, facts.Redo:

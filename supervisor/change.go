@@ -97,7 +97,7 @@ func readIfMatch(header string) (int64, error) {
 
 type orderIn struct {
 	Job    int64              `path:"job" minimum:"1" doc:"The job's id."`
-	Action string             `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,shove"`
+	Action string             `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,shove,complete,fail"`
 	Key    string             `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
 	Body   *api.ActionRequest `doc:"Absent: the whole job."`
 }

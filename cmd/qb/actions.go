@@ -204,6 +204,8 @@ var actions = []action{
 	{"interrupt", "Stop items at once; they become pending again", jobselect.Unfinished},
 	{"preempt", "End instances after their current item", jobselect.Unfinished},
 	{"shove", "Look again at once for a place for pending items; a missing working folder is tried again", []string{"running", "pending"}},
+	{"complete", "Mark items complete without running them; running ones are stopped", []string{"running", "pending", "blocked", "failed", "killed"}},
+	{"fail", "Mark unfinished items failed without running them; running ones are stopped", jobselect.Unfinished},
 	{"remove", "Remove ended jobs with their history and output", jobselect.Finished},
 }
 

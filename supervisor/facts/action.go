@@ -20,15 +20,23 @@ const (
 	Interrupt Action = "interrupt" // stop, back to pending
 	Preempt   Action = "preempt"   // leave at the item's end
 	Shove     Action = "shove"     // plan anew, and try the working folder again
+
+	ToComplete Action = "complete" // items count as complete without being run
+	ToFailed   Action = "fail"     // unfinished items count as failed
 )
 
 // Actions lists all actions.
-var Actions = []Action{Kill, Retry, Requeue, Redo, Block, Unblock, Interrupt, Preempt, Shove}
+var Actions = []Action{Kill, Retry, Requeue, Redo, Block, Unblock, Interrupt, Preempt, Shove, ToComplete, ToFailed}
 
 // Reopens says whether the order lets ended items run again.
 func (a Action) Reopens() bool { return a == Retry || a == Requeue || a == Redo }
 
-// Covers says whether an order lets an item in this state run again.
+// Marks is the mark that the order lays over its items, if it ends them.
+func (a Action) Marks() MarkKind {
+	return map[Action]MarkKind{Kill: MarkKilled, ToComplete: MarkComplete, ToFailed: MarkFailed}[a]
+}
+
+// Covers says whether an order takes an ended item in this state out of it: to run again, or to be complete.
 func (a Action) Covers(s agenda.State) bool {
 	return s == agenda.Failed || s == agenda.Killed || s == agenda.Complete && a == Redo
 }
@@ -44,8 +52,12 @@ var needs = map[Action]string{
 	Interrupt: "running items",
 	Preempt:   "running items",
 	Shove:     "pending items in a job that is not blocked",
-	"modify":  "an unfinished job",
-	"remove":  "an ended job",
+
+	ToComplete: "items that are pending, blocked, running, failed or killed",
+	ToFailed:   "items that are pending, blocked or running",
+
+	"modify": "an unfinished job",
+	"remove": "an ended job",
 }
 
 // Needs is what a job, or its items, must be for the order, or for modify and remove, to change something.

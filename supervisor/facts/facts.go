@@ -192,8 +192,21 @@ const (
 	MarkKilled   MarkKind = "killed"
 	MarkBlocked  MarkKind = "blocked"
 	MarkComplete MarkKind = "complete"
-	MarkFailed   MarkKind = "failed" // its attempts have become daily sums
+	MarkFailed   MarkKind = "failed" // by order, or as its attempts have become daily sums
 )
+
+// State is the state of an item under such a mark.
+func (k MarkKind) State() agenda.State {
+	switch k {
+	case MarkKilled:
+		return agenda.Killed
+	case MarkBlocked:
+		return agenda.Blocked
+	case MarkFailed:
+		return agenda.Failed
+	}
+	return agenda.Complete
+}
 
 // Mark holds the items First, First+Step and so on to Last of a job. An attempt that is live, done or finally
 // failed outweighs it; one that ends so that its item may run again by itself does not. No two marks have an item in

@@ -15,10 +15,12 @@ type Reason string
 
 // Why an attempt stops, or takes no next item: by a person's order, or as SmartShare has other use for its slot.
 const (
-	ReasonKilled         Reason = "killed"      // its item is killed with it
-	ReasonBlocked        Reason = "blocked"     // its item waits until it is unblocked
-	ReasonInterrupted    Reason = "interrupted" // its item is pending again
-	ReasonSentAway       Reason = "sent_away"   // its instance goes at its item's end
+	ReasonKilled         Reason = "killed"          // its item is killed with it
+	ReasonBlocked        Reason = "blocked"         // its item waits until it is unblocked
+	ReasonInterrupted    Reason = "interrupted"     // its item is pending again
+	ReasonMarkedComplete Reason = "marked_complete" // its item counts as complete
+	ReasonMarkedFailed   Reason = "marked_failed"   // its item counts as failed
+	ReasonSentAway       Reason = "sent_away"       // its instance goes at its item's end
 	ReasonNoItemsLeft    Reason = "no_items_left"
 	ReasonWidthLowered   Reason = "width_lowered"
 	ReasonPrimaryWaits   Reason = "primary_waits"
@@ -227,6 +229,8 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonKilled:         func(p Params, _ string) string { return "killed by " + p.By },
 	ReasonBlocked:        func(p Params, _ string) string { return "blocked by " + p.By },
 	ReasonInterrupted:    func(p Params, _ string) string { return "interrupted by " + p.By },
+	ReasonMarkedComplete: func(p Params, _ string) string { return "marked complete by " + p.By },
+	ReasonMarkedFailed:   func(p Params, _ string) string { return "marked failed by " + p.By },
 	ReasonSentAway:       func(p Params, _ string) string { return "sent away at its item's end by " + p.By },
 	ReasonNoItemsLeft:    func(Params, string) string { return "no item is left for it" },
 	ReasonWidthLowered:   func(p Params, _ string) string { return fmt.Sprintf("job %d may run %d wide now", p.Job, p.Limit) },

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/message"
@@ -42,7 +43,7 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 		Devices: i.Devices, State: facts.Running, StartedAt: now,
 	}
 	i.LeaseEnds = now.Add(f.policy.LeaseInFull())
-	i.ListedTo, i.ListedIn, i.Memory, i.Condemned, i.Inherited = "", 0, 0, false, false
+	i.ListedTo, i.ListedIn, i.Memory, i.Under, i.Inherited = "", 0, 0, agenda.Pending, false
 	i.Touch()
 	f.out.Write(facts.StartAttempt{Attempt: i.Attempt})
 	f.answerSoon(i.Host)
@@ -83,12 +84,15 @@ func (f *Farm) endAttempt(now time.Time, i *model.Instance, end facts.EndAttempt
 	if now.Before(i.Attempt.StartedAt) {
 		end.EndedAt = i.Attempt.StartedAt // a clock that was set back
 	}
+	if i.Under == agenda.Complete && end.State != facts.Done {
+		end.Again = facts.ByItself // so that the mark decides, and not how the attempt ended
+	}
 	f.usage.chargeEnd(now, i, &end)
 	f.out.Write(end)
 	i.Stopped = i.Stopping()
 	i.Attempt.State = end.State
 	i.Touch()
-	j.End(end, i.Condemned)
+	j.End(end, i.Under)
 	if end.State != facts.Done && end.Again == facts.ByItself {
 		f.planStale = true
 	}

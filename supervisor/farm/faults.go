@@ -98,6 +98,9 @@ func (f *Farm) giveBack(attempts []facts.AttemptID) {
 		}
 		switch j.Tally.State(int(id.Item)) {
 		case agenda.Failed:
+			if j.Decided(id.Item) {
+				continue
+			}
 			j.Tally.Set(int(id.Item), agenda.Pending)
 		case agenda.Pending:
 		default:

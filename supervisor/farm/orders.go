@@ -56,8 +56,8 @@ func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, links map[fact
 	}
 	o.Begun = now
 	switch o.Action {
-	case facts.Kill:
-		f.beginKill(j, o, marks)
+	case facts.Kill, facts.ToFailed, facts.ToComplete:
+		f.beginMarking(j, o, marks)
 	case facts.Retry, facts.Requeue, facts.Redo:
 		f.beginReopening(j, o, marks, links)
 	case facts.Block:
@@ -77,30 +77,42 @@ func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, links map[fact
 	return ""
 }
 
-// beginKill marks the items, so that none of them starts or comes back by itself any more; what runs of them is
-// stopped piece by piece.
-func (f *Farm) beginKill(j *model.Job, o *model.Order, marks []facts.Mark) {
-	if j.State.Final() {
+// beginMarking marks the items, so that none of them starts or comes back by itself any more; what runs of them is
+// stopped piece by piece, and attempts that outweigh a mark as complete are put back likewise.
+func (f *Farm) beginMarking(j *model.Job, o *model.Order, marks []facts.Mark) {
+	completes, state := o.Action == facts.ToComplete, o.Action.Marks().State()
+	if j.State.Final() && !completes {
 		return
 	}
 	for item := range items.Each(o.Spans) {
-		switch j.Tally.State(int(item)) {
-		case agenda.Pending, agenda.Blocked:
-			j.Tally.Set(int(item), agenda.Killed)
+		was := j.Tally.State(int(item))
+		ended := completes && o.Action.Covers(was)
+		switch {
+		case ended && j.LastAttempt(item) > 0:
+			o.Ended.Add(int(item), j.Entries.Len())
+		case ended || was == agenda.Pending || was == agenda.Blocked:
+			j.Put(item, state)
 			o.Done++
 		}
 	}
 	o.Stops = j.Running(o)
 	for _, t := range o.Stops {
-		t.Condemned = true
+		t.Under = state
 	}
-	if o.Affected = o.Done + len(o.Stops); o.Affected > 0 {
-		f.setMarks(j, marks)
+	if o.Affected = o.Done + o.Left(); o.Affected == 0 {
+		return
+	}
+	f.setMarks(j, marks)
+	if j.State.Final() {
+		j.State, j.FinishedAt = facts.Active, time.Time{}
+		f.putJob(j)
 	}
 }
 
 // beginReopening lets the items that never ran go at once, and notes the others.
 func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, links map[facts.JobID]facts.JobState) {
+	o.Done = j.Release(o)
+	o.Affected = o.Done
 	for item := range items.Each(o.Spans) {
 		if !o.Action.Covers(j.Tally.State(int(item))) {
 			continue
@@ -110,7 +122,7 @@ func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, 
 			o.Ended.Add(int(item), j.Entries.Len())
 			continue
 		}
-		j.Tally.Set(int(item), agenda.Pending)
+		j.Put(item, agenda.Pending)
 		o.Done++
 	}
 	if o.Affected == 0 {
@@ -145,52 +157,60 @@ func (f *Farm) beginBlock(j *model.Job, o *model.Order) {
 	o.Done = o.Affected - len(o.Stops)
 }
 
-// carry changes about so many rows, and returns how many it was.
-func (f *Farm) carry(now time.Time, j *model.Job, o *model.Order, most int) int {
-	n := min((most+1)/model.StopRows, len(o.Stops))
-	for _, t := range o.Stops[:n] {
-		o.Next = t.ID.Item + 1
-		if t.Attempt.AttemptID != t.ID || !t.Attempt.State.Live() {
-			continue
-		}
-		switch o.Action {
-		case facts.Kill:
-			f.stop(now, t.Instance, facts.Because(facts.ReasonKilled, facts.Params{By: o.By}, ""))
-		case facts.Block:
-			f.stop(now, t.Instance, facts.Because(facts.ReasonBlocked, facts.Params{By: o.By}, ""))
-		case facts.Interrupt:
-			f.stop(now, t.Instance, facts.Because(facts.ReasonInterrupted, facts.Params{By: o.By}, ""))
-		default:
-			if !t.Stopping() {
-				f.sendAway(now, t.Instance, o.By)
-				f.planStale = true
-			}
-		}
-	}
-	o.Stops = o.Stops[n:]
-	n = model.StopRows*n + f.reopen(j, o, most)
-	o.Done = o.Affected - o.Left()
-	return n
-}
-
-// reopen lets at most so many ended items run again.
-func (f *Farm) reopen(j *model.Job, o *model.Order, most int) int {
+// carry changes about so many rows, ascending by item, and returns how many it was.
+func (f *Farm) carry(now time.Time, j *model.Job, o *model.Order, most int) (rows int) {
 	var again []facts.AttemptID
 	waiting := j.Pending()
-	for len(again) < most && o.Ended.Count > 0 {
-		n := o.Ended.Next(int(o.Next))
-		item := facts.ItemNo(n)
-		o.Ended.Remove(n)
-		o.Next = item + 1
-		j.Reopen(item)
-		again = append(again, facts.AttemptID{Job: j.ID, Item: item, Number: j.LastAttempt(item)})
+	for rows < most && o.Left() > 0 {
+		if o.Ended.Count > 0 {
+			n := o.Ended.Next(int(o.Next))
+			if len(o.Stops) == 0 || n < int(o.Stops[0].ID.Item) {
+				again = append(again, f.reopen(j, o, facts.ItemNo(n)))
+				rows++
+				continue
+			}
+		}
+		f.endOrdered(now, o)
+		rows += model.StopRows
 	}
 	if len(again) > 0 {
 		j.Changes++
 		f.out.Write(facts.ReopenAttempts{Job: j.ID, Attempts: again})
 		f.planStale = f.planStale || waiting < j.Width(&f.policy.Share)
 	}
-	return len(again)
+	o.Done = o.Affected - o.Left()
+	return rows
+}
+
+// endOrdered does to the next of what runs as the order says.
+func (f *Farm) endOrdered(now time.Time, o *model.Order) {
+	t := o.Stops[0]
+	o.Stops, o.Next = o.Stops[1:], t.ID.Item+1
+	switch {
+	case t.Attempt.AttemptID != t.ID || !t.Attempt.State.Live():
+	case o.Action != facts.Preempt:
+		f.stop(now, t.Instance, facts.Because(stopReasons[o.Action], facts.Params{By: o.By}, ""))
+	case !t.Stopping():
+		f.sendAway(now, t.Instance, o.By)
+		f.planStale = true
+	}
+}
+
+var stopReasons = map[facts.Action]facts.Reason{
+	facts.Kill: facts.ReasonKilled, facts.Block: facts.ReasonBlocked, facts.Interrupt: facts.ReasonInterrupted,
+	facts.ToComplete: facts.ReasonMarkedComplete, facts.ToFailed: facts.ReasonMarkedFailed,
+}
+
+// reopen lets an ended item run again, or be complete instead of what its attempt was.
+func (f *Farm) reopen(j *model.Job, o *model.Order, item facts.ItemNo) facts.AttemptID {
+	o.Ended.Remove(int(item))
+	o.Next = item + 1
+	to := agenda.Pending
+	if o.Action == facts.ToComplete {
+		to = agenda.Complete
+	}
+	j.Reopen(item, to)
+	return facts.AttemptID{Job: j.ID, Item: item, Number: j.LastAttempt(item)}
 }
 
 // carryOrders carries out the next piece of the orders under way, in turn by job. Each commit has one.

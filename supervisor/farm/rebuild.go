@@ -148,7 +148,9 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 		Job: j, Host: h, Number: a.Instance, Kind: a.Kind, Slots: a.Slots, Devices: a.Devices, Attempt: a,
 		Began: a.StartedAt, LeaseEnds: now.Add(f.policy.LeaseInFull()), SentAway: a.State == facts.Running && a.Reason == facts.ReasonSentAway, Inherited: true,
 	}
-	i.Condemned = j.Tally.State(int(a.Item)) == agenda.Killed
+	if under := j.Tally.State(int(a.Item)); under == agenda.Killed || under == agenda.Failed || under == agenda.Complete {
+		i.Under = under
+	}
 	j.Tally.Set(int(a.Item), agenda.Running)
 	i.Attach()
 	return nil

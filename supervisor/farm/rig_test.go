@@ -82,7 +82,7 @@ func (r *rig) do(verb string, args []string) {
 		r.submit(args)
 	case "modify":
 		r.modify(args)
-	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt", "shove":
+	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt", "shove", "complete", "fail":
 		r.order(facts.Action(verb), args)
 	case "lock", "unlock":
 		r.step(message.HostLocked{Ticket: r.newTicket(), Host: facts.HostID(args[0]), Lock: verb == "lock", By: "op", Reason: "test"})

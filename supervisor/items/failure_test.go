@@ -41,7 +41,7 @@ func TestFailuresTakeAByteAnItem(t *testing.T) {
 		t.Errorf("of %d ways all are %+v", len(s.ways), got)
 	}
 	for item := range facts.ItemNo(n) {
-		s.Reopen(item)
+		s.Reopen(item, agenda.Pending)
 	}
 	if got := s.Failure(); got != (facts.Failure{}) {
 		t.Errorf("none has failed, but as %+v", got)
@@ -50,7 +50,7 @@ func TestFailuresTakeAByteAnItem(t *testing.T) {
 	if got := s.Failure(); got != exit(3) {
 		t.Errorf("one has failed, as %+v", got)
 	}
-	s.Reopen(7)
+	s.Reopen(7, agenda.Pending)
 	s.fail(7, exit(1000))
 	if got := s.Failure(); got != (facts.Failure{}) {
 		t.Errorf("a way too many is %+v", got)

@@ -66,8 +66,8 @@ func (s *Items) Start(now time.Time, item facts.ItemNo, number int) {
 	}
 }
 
-// End puts an item where the end of its attempt leaves it. An item that is condemned is killed rather than tried again.
-func (s *Items) End(end facts.EndAttempt, condemned bool) {
+// End puts an item where the end of its attempt leaves it. Under is its state instead of being tried again.
+func (s *Items) End(end facts.EndAttempt, under agenda.State) {
 	item := end.ID.Item
 	s.countEnd(item, end.State, end.Reason, end.Wall)
 	if end.State == facts.Done {
@@ -75,12 +75,22 @@ func (s *Items) End(end facts.EndAttempt, condemned bool) {
 		delete(s.Failures, item)
 		return
 	}
-	after := stateAfter(end, condemned)
-	if after == agenda.Failed {
+	switch {
+	case end.Again != facts.Never:
+		s.Put(item, under)
+	case end.State == facts.Killed:
+		s.Tally.Set(int(item), agenda.Killed)
+	default:
 		s.fail(item, facts.FailureOf(end.Reason, end.ExitCode, end.Signal))
-		return
 	}
-	s.Tally.Set(int(item), after)
+}
+
+// Put puts an item into a state that no attempt decides.
+func (s *Items) Put(item facts.ItemNo, to agenda.State) {
+	s.Tally.Set(int(item), to)
+	if s.failed != nil {
+		s.failed[item] = 0
+	}
 }
 
 // maxWays is how many ways in which items of a job failed are told apart, so that a byte an item is enough.
@@ -131,21 +141,9 @@ func (s *Items) countEnd(item facts.ItemNo, state facts.AttemptState, why facts.
 	}
 }
 
-func stateAfter(end facts.EndAttempt, condemned bool) agenda.State {
-	switch {
-	case end.Again != facts.Never && condemned:
-		return agenda.Killed
-	case end.Again != facts.Never:
-		return agenda.Pending
-	case end.State == facts.Killed:
-		return agenda.Killed
-	}
-	return agenda.Failed
-}
-
-// Reopen lets an ended item run again as if it had not failed before.
-func (s *Items) Reopen(item facts.ItemNo) {
-	s.Tally.Set(int(item), agenda.Pending)
+// Reopen lets an ended item be pending, or complete by order, as if it had not failed before.
+func (s *Items) Reopen(item facts.ItemNo, to agenda.State) {
+	s.Put(item, to)
 	delete(s.Failures, item)
 	delete(s.Preempted, item)
 }

@@ -69,7 +69,7 @@ func (p *Prepared) Begin(r facts.JobRecord) error {
 			return fmt.Errorf("job %d: mark %d-%dx%d lies outside its %d items", r.Job.ID, m.First, m.Last, m.Step, a.Len())
 		}
 		for n := range Each([]agenda.Span{m.Span()}) {
-			s.Tally.Set(int(n), stateOf(m.Kind))
+			s.Tally.Set(int(n), m.Kind.State())
 		}
 	}
 	s.Marks = slices.Clone(r.Marks)
@@ -173,17 +173,4 @@ func (s *Items) settle(a facts.AttemptFacts) {
 	case a.Again == facts.Never && a.State != facts.Superseded:
 		s.fail(a.Item, facts.FailureOf(a.Reason, a.ExitCode, a.Signal))
 	}
-}
-
-// stateOf is the state of an item under a mark.
-func stateOf(k facts.MarkKind) agenda.State {
-	switch k {
-	case facts.MarkKilled:
-		return agenda.Killed
-	case facts.MarkBlocked:
-		return agenda.Blocked
-	case facts.MarkFailed:
-		return agenda.Failed
-	}
-	return agenda.Complete
 }

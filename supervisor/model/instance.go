@@ -27,7 +27,7 @@ type Instance struct {
 	DrainRecorded, StayRecorded facts.AttemptID // of which it was told that it drains, and that it stays after all
 	SentAway                    bool            // a person wants it to go at the item's end
 	ForGood                     bool            // it drains, and nothing of its job may start in its place
-	Condemned                   bool            // its item lies under a mark: if it comes back by itself, it is killed
+	Under                       agenda.State    // of the mark that its item lies under: what it is instead of coming back; Pending: none
 
 	Attempt   facts.AttemptFacts
 	Began     time.Time // of the instance

@@ -49,17 +49,45 @@ func (j *Job) Running(o *Order) []ordered {
 	}
 	var found []ordered
 	for n := range items.Each(o.Spans) {
-		if j.Tally.State(int(n)) != agenda.Running {
-			continue
+		if j.Tally.State(int(n)) == agenda.Running && !on[n].leftAlone(o.Action) {
+			found = append(found, ordered{on[n], on[n].Attempt.AttemptID})
 		}
-		i := on[n]
-		if i.Stopping() && (o.Action != facts.Kill || i.Killed()) || i.SentAway && o.Action == facts.Preempt {
-			continue
-		}
-		found = append(found, ordered{i, i.Attempt.AttemptID})
 	}
 	slices.SortFunc(found, func(a, b ordered) int { return cmp.Compare(a.ID.Item, b.ID.Item) })
 	return found
+}
+
+// leftAlone says whether an order changes nothing of what runs: it ends so already, or as an order says that counts more.
+func (i *Instance) leftAlone(a facts.Action) bool {
+	kind := a.Marks()
+	switch {
+	case kind == "":
+		return i.Stopping() || i.SentAway && a == facts.Preempt
+	case i.Under == kind.State():
+		return i.Stopping() && (a != facts.Kill || i.Killed())
+	}
+	return i.Under != agenda.Pending && a != facts.ToComplete
+}
+
+// Release lets what runs come back after its end, though another order wanted it to count as failed or complete, and
+// returns how many of the order's items that is.
+func (j *Job) Release(o *Order) (released int) {
+	on := map[facts.ItemNo]*Instance{}
+	for _, i := range j.Instances {
+		if i.Under == agenda.Failed && !i.Killed() || i.Under == agenda.Complete && o.Action == facts.Redo {
+			on[i.Attempt.Item] = i
+		}
+	}
+	if len(on) == 0 {
+		return 0
+	}
+	for n := range items.Each(o.Spans) {
+		if i := on[n]; i != nil {
+			i.Under = agenda.Pending
+			released++
+		}
+	}
+	return released
 }
 
 // Resume takes up an order of an earlier term where it was left. Late are the items whose last attempt ended after
@@ -72,16 +100,19 @@ func (j *Job) Resume(row facts.OrderFacts, late map[facts.ItemNo]time.Time) {
 	j.Orders = append(j.Orders, o)
 	switch {
 	case o.Begun.IsZero():
-	case o.Action.Reopens():
-		for item := range items.Each(o.Spans) {
-			if item >= o.Next && o.Action.Covers(j.Tally.State(int(item))) && j.LastAttempt(item) > 0 && !late[item].After(o.Begun) {
-				o.Ended.Add(int(item), j.Entries.Len())
+	default:
+		if o.Action.Reopens() || o.Action == facts.ToComplete {
+			for item := range items.Each(o.Spans) {
+				if item >= o.Next && o.Action.Covers(j.Tally.State(int(item))) && j.LastAttempt(item) > 0 && !late[item].After(o.Begun) {
+					o.Ended.Add(int(item), j.Entries.Len())
+				}
 			}
 		}
-	default:
-		o.Stops = slices.DeleteFunc(j.Running(o), func(t ordered) bool {
-			return t.ID.Item < o.Next || t.Attempt.StartedAt.After(o.Begun)
-		})
+		if !o.Action.Reopens() {
+			o.Stops = slices.DeleteFunc(j.Running(o), func(t ordered) bool {
+				return t.ID.Item < o.Next || t.Attempt.StartedAt.After(o.Begun)
+			})
+		}
 	}
 	o.Done = o.Affected - o.Left()
 }
@@ -93,22 +124,40 @@ func (j *Job) Spare(item facts.ItemNo) {
 	}
 }
 
-// MarksAfter are the job's marks as the order leaves them, and why it may not have them. A kill marks all that it
-// names: a mark may lie over items that are complete or failed, as those outweigh it until a person has them run again,
-// and over running ones, which are killed with it.
+// MarksAfter are the job's marks as the order leaves them, and why it may not have them. An order that ends items marks
+// all that it names: a mark may lie over items of which an attempt decides, as that outweighs it until a person has them
+// run again, and over running ones, which it ends. Items that another order has ended keep their marks, but for complete.
 func (j *Job) MarksAfter(now time.Time, o *Order) ([]facts.Mark, string) {
 	marks := j.Marks
 	switch {
-	case o.Action == facts.Kill && !j.State.Final():
-		over := make([]facts.Mark, len(o.Spans))
+	case o.Action.Marks() != "":
+		kind, over := o.Action.Marks(), make([]facts.Mark, len(o.Spans))
 		for n, s := range o.Spans {
-			over[n] = facts.Mark{Kind: facts.MarkKilled, By: o.By, At: now}.On(s)
+			over[n] = facts.Mark{Kind: kind, By: o.By, At: now}.On(s)
 		}
-		marks = items.WithMarks(marks, over)
-	case o.Action.Reopens():
+		kept := j.marksBut(func(k facts.MarkKind) bool {
+			return k == kind || k == facts.MarkBlocked || kind == facts.MarkComplete
+		})
+		marks = items.WithMarks(items.WithMarks(marks, over), kept)
+	case o.Action == facts.Redo:
 		marks = items.MarksWithout(marks, o.Spans)
+	case o.Action.Reopens():
+		kept := j.marksBut(func(k facts.MarkKind) bool { return k != facts.MarkComplete })
+		marks = items.WithMarks(items.MarksWithout(marks, o.Spans), kept)
 	case o.Action == facts.Unblock:
-		marks = slices.DeleteFunc(slices.Clone(marks), func(m facts.Mark) bool { return m.Kind == facts.MarkBlocked })
+		marks = j.marksBut(func(k facts.MarkKind) bool { return k == facts.MarkBlocked })
 	}
 	return marks, j.CheckMarks(j.ID, marks)
+}
+
+// Decided says whether a person has the item count as complete or failed.
+func (j *Job) Decided(item facts.ItemNo) bool {
+	return slices.ContainsFunc(j.Marks, func(m facts.Mark) bool {
+		return (m.Kind == facts.MarkComplete || m.Kind == facts.MarkFailed) && m.Span().Has(int(item))
+	})
+}
+
+// marksBut are the job's marks without those of some kinds.
+func (j *Job) marksBut(off func(facts.MarkKind) bool) []facts.Mark {
+	return slices.DeleteFunc(slices.Clone(j.Marks), func(m facts.Mark) bool { return off(m.Kind) })
 }
