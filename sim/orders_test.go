@@ -56,7 +56,7 @@ func (r *simRows) dropOrder(w facts.DropOrder) {
 // reopening says whether an order under way lets ended items of the job run again.
 func (j *simJobRow) reopening() bool {
 	return slices.ContainsFunc(j.orders, func(o facts.OrderFacts) bool {
-		return o.Action == facts.Retry || o.Action == facts.Requeue || o.Action == facts.Redo
+		return o.Action == facts.Retry || o.Action == facts.Requeue || o.Action == facts.Redo || o.Action == facts.ToComplete
 	})
 }
 
