@@ -39,7 +39,10 @@ type Job struct {
 	Profile          string            `json:"profile" doc:"Jobs of the user with the same one are taken to need alike; empty: a job from before there were any."`
 	Learned          *Learned          `json:"learned,omitempty" doc:"What the job takes over from its profile while too few items of its own have returned; absent: nothing."`
 	TimeEstimate     int               `json:"time_estimate,omitempty" doc:"Seconds that an item takes, as stated at the submission; 0: not stated."`
-	PGrp             int64             `json:"pgrp" doc:"Process group; the job's own id if not given."`
+	PGrp             int64             `json:"pgrp" doc:"Process group: the id of its first job; the job's own id if not given."`
+	Label            string            `json:"label" doc:"Name of the job within its process group."`
+	PID              int64             `json:"pid" doc:"The job that it belongs to; 0: none."`
+	Notes            string            `json:"notes"`
 
 	Hosts        []string `json:"hosts" doc:"Allowed hosts; empty: all."`
 	OmitHosts    []string `json:"omithosts"`
@@ -214,6 +217,10 @@ type SubmitRequest struct {
 	CPUs            *int              `json:"cpus,omitempty" doc:"1 to 100000."`
 	MaxCPUs         *int              `json:"max_cpus,omitempty" doc:"\"*\" or a negative number: only the site's limit; 0: no secondary instances; else up to 100000."`
 	Cluster         string            `json:"cluster,omitempty"`
+	PGrp            int               `json:"pgrp,omitempty" doc:"Process group: the id of its first job, which must be of the same user unless an operator asks. 0: a group of its own."`
+	Label           string            `json:"label,omitempty" doc:"Name of the job within its process group, up to 255 characters without commas; several jobs may have the same."`
+	PID             int               `json:"pid,omitempty" doc:"The job that it belongs to, which must exist; 0: none. It has no effect on when the job runs."`
+	Notes           string            `json:"notes,omitempty" doc:"Text for people, up to 4096 bytes; shown to everybody."`
 	Dependency      string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas."`
 	TimeLimit       int               `json:"timelimit,omitempty" doc:"Time limit of an instance in seconds; its item then fails."`
 	AgendaTimeLimit int               `json:"agendatimelimit,omitempty" doc:"Time limit of an item in seconds; it then fails."`
@@ -259,6 +266,8 @@ type ModifyRequest struct {
 	OmitGroups   *[]string `json:"omitgroups,omitempty"`
 	Account      *string   `json:"account,omitempty" doc:"Account to charge, empty: none; only before the job's first item has started."`
 	RetryWork    *int      `json:"retrywork,omitempty"`
+	PGrp         *int      `json:"pgrp,omitempty" doc:"As in a submission."`
+	Notes        *string   `json:"notes,omitempty" doc:"As in a submission; empty: none."`
 	TimeEstimate *int      `json:"time_estimate,omitempty" doc:"As in a submission."`
 
 	Tags map[string]string `json:"tags,omitempty" doc:"Tags to change, by name; an empty value removes the tag."`

@@ -1038,15 +1038,16 @@ def ping(supervisor: str = "", asDict: bool = False) -> Any:
 
 # Attributes of Qube's job dictionaries: name here -> name in REST.
 _SAME = ("name", "priority", "cpus", "max_cpus", "cluster", "requirements", "reservations", "restrictions", "hostorder", "account", "user",
-         "cwd", "env", "umask", "retrywork", "timelimit", "status", "dependency", "time_estimate", "profile")
+         "cwd", "env", "umask", "retrywork", "timelimit", "status", "dependency", "time_estimate", "profile",
+         "pgrp", "label", "pid", "notes")
 _RENAMED = {"agenda_timelimit": "agendatimelimit"}
 _LISTS = ("hosts", "omithosts", "groups", "omitgroups", "flags")
 _TAGS = ("prod_show", "prod_seq", "prod_shot", "prod_dept", "prod_client") + tuple("prod_custom%d" % n for n in range(1, 6))
-_NUMBERS = ("priority", "cpus", "retrywork", "timelimit", "agenda_timelimit", "time_estimate", "umask")
-_READ_ONLY = ("id", "agenda", "package", "prototype", "subjobs", "label", "waitfor", "todo", "todotally", "agendastatus", "subjobstatus", "timesubmit",
-              "timestart", "timecomplete", "lastupdate", "reason", "code", "cpustally", "pgrp", "path", "queue", "serverid", "globalorder", "localorder",
+_NUMBERS = ("priority", "cpus", "retrywork", "timelimit", "agenda_timelimit", "time_estimate", "umask", "pgrp", "pid")
+_READ_ONLY = ("id", "agenda", "package", "prototype", "subjobs", "waitfor", "todo", "todotally", "agendastatus", "subjobstatus", "timesubmit",
+              "timestart", "timecomplete", "lastupdate", "reason", "code", "cpustally", "path", "queue", "serverid", "globalorder", "localorder",
               "flagsstring")
-_WITHOUT_EFFECT = ("pid", "kind", "domain", "mounts", "drivemap", "pathmap", "notes", "mailaddress", "timeout", "agenda_timeout", "retrysubjob",
+_WITHOUT_EFFECT = ("kind", "domain", "mounts", "drivemap", "pathmap", "mailaddress", "timeout", "agenda_timeout", "retrysubjob",
                    "retrywork_delay", "preflights", "postflights", "agenda_preflights", "agenda_postflights", "p_agenda", "p_agenda_priority",
                    "p_agenda_cpus", "data", "hostname", "callbacks")
 _UNSET: Tuple[Any, ...] = ("", None, [], {}, 0, -1, (), ".")  # what Qube's dictionaries have where nothing was given
@@ -1171,13 +1172,15 @@ def _in_order(jobs: Sequence[Mapping[str, Any]]) -> List[int]:
 
 def submit(*jobs: Any, deferTableCreation: bool = True) -> List[Job]:
     """Submits jobs, single ones and lists of them, and returns them with their ids, in the order given. A dependency may name the
-    label of another job of the call. Mistakes that can be seen here are raised before anything is submitted. Where the farm refuses a
+    label of another job of the call. Jobs of one call are one process group, that of the first which is submitted, unless they name
+    another. Mistakes that can be seen here are raised before anything is submitted. Where the farm refuses a
     job, qb.Error is raised; those before it stay submitted, and are in the error's ``submitted``."""
     global _last_error
     given: List[Mapping[str, Any]] = []
     for one in jobs:
         given.extend([one] if isinstance(one, Mapping) else one)
     done: Dict[int, Job] = {}
+    group = 0
     try:
         requests = [_request(job) for job in given]
         for place in _in_order(given):
@@ -1186,9 +1189,12 @@ def submit(*jobs: Any, deferTableCreation: bool = True) -> List[Job]:
             for link, label in _parents(given[place], ids).items():
                 links = [link[:-len(label)] + str(ids[label]) if part == link else part for part in _split(body["dependency"])]
                 body["dependency"] = ",".join(links)
+            if body.get("pgrp", 0) in (0, given[place].get("id")):  # none is given, or what jobinfo says of a job that has its own
+                body["pgrp"] = group
             handle = _farm().submit(command, **body)
             done[place] = Job(given[place])
-            done[place].update(id=handle.id, pgrp=handle.id)
+            done[place].update(id=handle.id, pgrp=body["pgrp"] or handle.id)
+            group = group or done[place]["pgrp"]
     except Error as failed:
         _last_error = str(failed)
         failed.submitted = [done[place] for place in sorted(done)]  # type: ignore[attr-defined]
@@ -1257,7 +1263,8 @@ def _seconds(moment: Optional[str]) -> int:
 def _job(row: Mapping[str, Any]) -> Job:
     counts, running = row["items"], row["instances"]
     job = Job({key: row[key] for key in ("id", "name", "user", "status", "priority", "cluster", "cpus", "reason", "code", "requirements", "reservations",
-                                         "restrictions", "hostorder", "account", "dependency", "cwd", "retrywork", "pgrp")})
+                                         "restrictions", "hostorder", "account", "dependency", "cwd", "retrywork", "pgrp",
+                                         "label", "pid", "notes")})
     job["max_cpus"] = -1 if row["max_cpus"] is None else row["max_cpus"]
     job["prototype"] = row["type"]
     job["todo"], job["todotally"] = counts["total"], {key: value for key, value in counts.items() if key != "total"}
@@ -1310,7 +1317,7 @@ def _ids(words: Iterable[Any]) -> List[int]:
 
 # Filters of Qube's that the farm knows too; the others are compared here.
 _FILTERS = {"user": "user", "status": "status", "name": "name", "cluster": "cluster", "id": "ids"}
-_COMPARED = ("priority", "cpus", "pgrp", "prototype", "groups", "hosts", "account", "todo", "max_cpus") + _TAGS
+_COMPARED = ("priority", "cpus", "pgrp", "label", "pid", "prototype", "groups", "hosts", "account", "todo", "max_cpus") + _TAGS
 _STATES = ("pending", "blocked", "running", "suspended") + ENDED
 
 
@@ -1319,7 +1326,7 @@ def jobinfo(*args: Any, id: Any = None, name: Any = None, user: Any = None, stat
             submittedAfter: Optional[int] = None, submittedBefore: Optional[int] = None, minid: Optional[int] = None, maxid: Optional[int] = None,
             limit: Optional[int] = None, orderby: str = "id") -> List[Job]:
     """Jobs as dictionaries with Qube's keys, ordered by a key. filters takes the members id, name, user, status, cluster, priority,
-    cpus, max_cpus, pgrp, prototype, groups, hosts, account, todo and the tags, each with a value or a list of them; agenda adds the
+    cpus, max_cpus, pgrp, label, pid, prototype, groups, hosts, account, todo and the tags, each with a value or a list of them; agenda adds the
     items, subjobs the running instances."""
     wanted: Dict[str, Any] = dict(filters or {})
     for key, value in (("id", id), ("name", name), ("user", user), ("status", status)):

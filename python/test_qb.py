@@ -315,13 +315,19 @@ class OnTheFarm(unittest.TestCase):
         self.assertLessEqual(set(schemas["ModifyRequest"]["properties"]) - {"$schema"}, taken)
         given = {"name": "all", "priority": 77, "cpus": 3, "max_cpus": 4, "cluster": "/show", "requirements": "host.memory > 1", "reservations": "host.processors=1",
                  "restrictions": "/show/+", "hostorder": "+host.memory.avail", "cwd": "/", "retrywork": 2, "timelimit": 90, "agenda_timelimit": 80, "time_estimate": 70,
-                 "profile": "python", "hosts": "a", "omithosts": "b", "groups": "c", "omitgroups": "d", "flags": "uninterruptible", "prod_show": "heron"}
+                 "profile": "python", "hosts": "a", "omithosts": "b", "groups": "c", "omitgroups": "d", "flags": "uninterruptible", "prod_show": "heron",
+                 "label": "beauty", "notes": "for later: é <b>"}
+        first = qb.submit({"status": "blocked", "package": {"cmdline": "true"}})[0]
+        given.update(pgrp=first["id"], pid=first["id"])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # no host can run it
             job = qb.submit(dict(given, status="blocked", package={"cmdline": "true"}))[0]
         info = qb.jobinfo(id=job)[0]
         self.assertEqual({key: info.get(key) for key in given}, given)
-        qb.kill(job)
+        self.assertEqual(qb.modify({"notes": "now", "pgrp": 0}, job), [job["id"]])
+        info = qb.jobinfo(filters={"label": "beauty", "pid": first["id"]})[0]
+        self.assertEqual((info["notes"], info["pgrp"]), ("now", job["id"]))
+        qb.kill([job, first])
 
     def test_qubes_changes(self):
         job = qb.submit({"name": "long", "package": {"cmdline": "sleep 100", "range": "1-5"}, "cpus": 1, "max_cpus": 0})[0]
@@ -348,8 +354,8 @@ class OnTheFarm(unittest.TestCase):
             qb.jobinfo(filters={"colour": 1})
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            qb.kill(qb.submit({"package": {"cmdline": "true"}, "notes": "for later", "status": "blocked"}))
-        self.assertTrue([one for one in caught if "notes" in str(one.message)])
+            qb.kill(qb.submit({"package": {"cmdline": "true"}, "mailaddress": "a@b.c", "status": "blocked"}))
+        self.assertTrue([one for one in caught if "mailaddress" in str(one.message)])
 
     def test_labels(self):
         jobs = qb.submit([{"name": "c", "label": "comp", "dependency": "link-complete-job-left,link-done-job-right", "package": {"cmdline": "true"}},
@@ -357,6 +363,11 @@ class OnTheFarm(unittest.TestCase):
         self.assertEqual([job["name"] for job in jobs], ["c", "l", "r"])
         self.assertTrue(qb.waitfor(jobs, timeout=60))
         self.assertEqual(qb.jobinfo(id=jobs[0])[0]["dependency"], "link-complete-job-%d,link-done-job-%d" % (jobs[1]["id"], jobs[2]["id"]))
+        self.assertEqual([(info["pgrp"], info["label"]) for info in qb.jobinfo(id=jobs)], [(jobs[1]["id"], label) for label in ("left", "right", "comp")])
+        self.assertEqual([job["pgrp"] for job in jobs], 3 * [jobs[1]["id"]])
+        again = qb.submit(dict(qb.jobinfo(id=jobs[1])[0], status="blocked"))[0]
+        self.assertEqual(qb.jobinfo(id=again)[0]["pgrp"], again["id"])
+        qb.kill(again)
         before = len(qb.jobinfo())
         for links in (("link-done-job-b", "link-done-job-a"), ("link-done-job-none", ""), ("", "link-done-job-b")):
             with self.assertRaises(qb.Error) as caught:

@@ -32,6 +32,8 @@ var attributeSamples = map[string][2]any{
 	"hostorder":    {"+host.memory", "-host.memory"},
 	"flags":        {[]string{"elite", "uninterruptible"}, nil},
 	"cwd":          {"/first", nil},
+	"pgrp":         {1, 2}, // jobs that lead groups
+	"pid":          {1, nil},
 }
 
 // submittedAlone are attributes that cannot be given beside others.
@@ -46,7 +48,7 @@ func sample(t *testing.T, a *facts.Attribute, n int) any {
 	switch a.Value(new(facts.JobFacts)).(type) {
 	case *string:
 		return []string{"first", "second"}[n]
-	case *int, **int:
+	case *int, **int, *facts.JobID:
 		return []int{3, 5}[n]
 	case *bool:
 		return n == 0
@@ -227,7 +229,7 @@ func TestFieldsAreAttributes(t *testing.T) {
 	for _, a := range attributes(func(*facts.Attribute) bool { return true }) {
 		a.Set(&full, a.Stored(sample(t, a, 0)))
 	}
-	own := []string{"ID", "Submission", "Version", "User", "WaitFor", "State", "BlockedBy", "PGrp", "UID", "SubmittedAt", "FinishedAt"}
+	own := []string{"ID", "Submission", "Version", "User", "WaitFor", "State", "BlockedBy", "UID", "SubmittedAt", "FinishedAt"}
 	full.Agenda.Runs = 1
 	for _, v := range []reflect.Value{reflect.ValueOf(full), reflect.ValueOf(full.Agenda)} {
 		for i := range v.NumField() {

@@ -55,6 +55,9 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 		return &modifyOut{ETag: etag(reply.Job.Version), Body: replyOf(reply)}
 	}
 	return once(ctx, s, api.Modify, in.Key, in, shape, func(c term.Call) (any, error) {
+		if err := s.checkGroup(ctx, v.User, id, change.Change.Values.PGrp); err != nil {
+			return nil, err
+		}
 		written, err := s.limits.Store(ctx, v.User, change.Bytes())
 		if err != nil {
 			return nil, err
@@ -79,6 +82,37 @@ func (s *server) mayChange(ctx context.Context, e api.Endpoint, id facts.JobID) 
 		return v, err
 	}
 	return v, s.mayOn(ctx, e, v.User, id)
+}
+
+// checkGroup refuses a process group that is not led by a job of the owner's, nor by one that the caller may change. A group
+// is named by the job that began it; 0, or the job's own id, stands for a group of its own.
+func (s *server) checkGroup(ctx context.Context, owner string, job, group facts.JobID) error {
+	if group == 0 || group == job {
+		return nil
+	}
+	first, err := s.named(ctx, "pgrp", group)
+	if err != nil {
+		return err
+	}
+	if first.PGrp != group {
+		return problem.Invalid("pgrp", "job %d is itself in the process group %d; give that, or 0 for a group of its own", group, first.PGrp)
+	}
+	if first.User != owner && s.mayOn(ctx, api.Modify, first.User, group) != nil {
+		return api.Errorf(api.KindForbidden, "pgrp: job %d belongs to %s; give a job of %s, 0 for a group of its own, or ask an operator", group, first.User, owner)
+	}
+	return nil
+}
+
+// named is the job that a member of a request names, if it is not 0.
+func (s *server) named(ctx context.Context, member string, id facts.JobID) (j facts.JobFacts, err error) {
+	if id == 0 {
+		return j, nil
+	}
+	j, err = s.facts(ctx, id)
+	if e := (*api.Error)(nil); errors.As(err, &e) && e.Kind == api.KindNotFound {
+		return j, problem.Invalid(member, "there is no job %d; give the id of a job that is listed by qbjobs, or 0 for none", id)
+	}
+	return j, err
 }
 
 // readIfMatch is the version asked for; 0 stands for any.

@@ -161,6 +161,12 @@ func (s *server) submitFacts(ctx context.Context, c term.Call, e message.JobSubm
 		return nil, err
 	}
 	if e.Known == 0 {
+		if err := s.checkGroup(ctx, e.Facts.User, 0, e.Facts.PGrp); err != nil {
+			return nil, err
+		}
+		if _, err := s.named(ctx, "pid", e.Facts.PID); err != nil {
+			return nil, err
+		}
 		written, err := s.limits.Store(ctx, e.Facts.User, e.Facts.Stored())
 		if err != nil {
 			return nil, err

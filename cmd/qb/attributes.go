@@ -92,7 +92,7 @@ func giveMember(member reflect.Value, a *facts.Attribute, value any) {
 		member.Set(reflect.New(member.Type().Elem()))
 		member.Elem().Set(reflect.ValueOf(value))
 	default:
-		member.Set(reflect.ValueOf(value))
+		member.Set(reflect.ValueOf(value).Convert(member.Type()))
 	}
 }
 
@@ -114,7 +114,7 @@ func attributeColumn(name string) output.Column[api.Job] {
 
 func isNumber(a *facts.Attribute) bool {
 	switch a.Value(new(facts.JobFacts)).(type) {
-	case *int, **int:
+	case *int, **int, *facts.JobID:
 		return true
 	}
 	return false

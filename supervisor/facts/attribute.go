@@ -14,7 +14,7 @@ import (
 // way to the job and back to a listing, changes and their history.
 type Attribute struct {
 	Name  string              // its member in JSON, its option (-NAME of qbsub, -mNAME of qbmodify) and its column in qbjobs
-	Value func(*JobFacts) any // points to the value: a *string, *int, **int, *bool, *[]string, *map[string]string or *agenda.Order
+	Value func(*JobFacts) any // points to the value: a *string, *int, **int, *JobID, *bool, *[]string, *map[string]string or *agenda.Order
 
 	Spelled string // its option, if that is not NAME
 	In      string // the member in JSON whose entry NAME it is; empty: it is a member itself
@@ -47,15 +47,17 @@ const (
 	MaxText      = 64 << 10 // bytes of a text that has no limit of its own
 	MaxName      = 255      // characters
 	MaxTag       = 64       // characters
+	MaxNotes     = 4096     // bytes: every listing has them
 	MaxPath      = 4096     // bytes
 	MaxRange     = 1 << 20  // bytes
 	MaxPriority  = 1_000_000
 	MaxCPUs      = 100_000
 	MaxRetryWork = 1000
-	MaxTimeLimit = 1 << 31 // seconds
-	MaxNamed     = 1000    // hosts or groups in one list: each plan asks each host for them
-	MaxPatterns  = 100     // of clusters, likewise
-	MaxOrdered   = 16      // properties in a host order, likewise
+	MaxTimeLimit = 1 << 31   // seconds
+	MaxJobID     = 1<<53 - 1 // what JSON keeps exactly
+	MaxNamed     = 1000      // hosts or groups in one list: each plan asks each host for them
+	MaxPatterns  = 100       // of clusters, likewise
+	MaxOrdered   = 16        // properties in a host order, likewise
 )
 
 // AttributeNamed is the attribute of that name. There must be one.
@@ -87,6 +89,8 @@ func (a *Attribute) Set(j *JobFacts, value any) {
 		if n, ok := value.(int); ok {
 			*to = &n
 		}
+	case *JobID:
+		*to = JobID(value.(int))
 	case *bool:
 		*to = value.(bool)
 	case *[]string:
@@ -112,6 +116,8 @@ func (a *Attribute) Get(j *JobFacts) any {
 			return nil
 		}
 		return **from
+	case *JobID:
+		return int(*from)
 	case *bool:
 		return *from
 	case *[]string:

@@ -41,6 +41,23 @@ var Attributes = slices.Concat([]Attribute{
 		Option: "cluster `PATH` of the job, such as /show/seq", Change: "new cluster `PATH`", Runes: MaxName, Check: checkCluster,
 	},
 	{
+		Name: "pgrp", Value: func(j *JobFacts) any { return &j.PGrp }, Most: MaxJobID,
+		Option: "process group `N`: the first job of the group, of the same user (default: a group of its own)",
+		Change: "new process group `N`: the first job of the group, of the same user; 0: a group of its own",
+	},
+	{
+		Name: "label", Value: func(j *JobFacts) any { return &j.Label }, Trim: true, Runes: MaxName, Check: checkLabel,
+		Option: "`NAME` of the job within its process group",
+	},
+	{
+		Name: "pid", Value: func(j *JobFacts) any { return &j.PID }, Most: MaxJobID,
+		Option: "job `N` that the job belongs to; this orders nothing, see -dependency",
+	},
+	{
+		Name: "notes", Value: func(j *JobFacts) any { return &j.Notes }, Bytes: MaxNotes,
+		Option: "`TEXT` for people, shown to everybody", Change: "new `TEXT` for people; empty: none",
+	},
+	{
 		Name: "range", Value: func(j *JobFacts) any { return &j.Agenda.Range },
 		Option: "agenda: `ITEMS` such as 1-100, 1-100x5,200 or labels", Bytes: MaxRange,
 	},
@@ -146,6 +163,13 @@ func tagAttributes() (list []Attribute) {
 func checkProfile(text string) error {
 	if strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, "/") || strings.HasPrefix(text, ".") {
 		return errors.New("write a name such as beauty, without slashes and control characters and without a dot at its begin")
+	}
+	return nil
+}
+
+func checkLabel(text string) error {
+	if strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, ",") {
+		return errors.New("write a name such as beauty, without commas and control characters")
 	}
 	return nil
 }

@@ -122,7 +122,10 @@ type JobFacts struct {
 	Cwd        string            `db:"cwd,fixed" json:"cwd"`
 	Env        map[string]string `db:"env,fixed" json:"env"`
 	Umask      *int              `db:"umask,fixed" json:"umask"`
-	PGrp       JobID             `db:"pgrp,fixed" json:"pgrp"`
+	PGrp       JobID             `db:"pgrp" json:"pgrp"`         // the process group: the id of its first job
+	PID        JobID             `db:"pid,fixed" json:"pid"`     // the job that it belongs to; 0: none
+	Label      string            `db:"label,fixed" json:"label"` // its name within the process group
+	Notes      string            `db:"notes" json:"notes"`
 
 	Hosts           []string `db:"hosts" json:"hosts"`
 	OmitHosts       []string `db:"omit_hosts" json:"omit_hosts"`

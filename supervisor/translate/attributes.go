@@ -137,6 +137,8 @@ func showAttributes(to *api.Job, from *facts.JobFacts) {
 			member.SetString(*v)
 		case *int:
 			member.SetInt(int64(*v))
+		case *facts.JobID:
+			member.SetInt(int64(*v))
 		case *bool:
 			member.SetBool(*v)
 		case **int:

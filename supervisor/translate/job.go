@@ -25,7 +25,7 @@ func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 		Instances:        api.InstanceCounts{Primary: v.Primary, Secondary: v.Secondary, Draining: v.Draining},
 		Items:            api.ItemCounts(v.Items),
 		SubmittedAt:      Time(v.SubmittedAt), StartedAt: timeOrNil(v.StartedAt), FinishedAt: timeOrNil(v.FinishedAt),
-		Type: "cmdline", Agenda: v.Agenda.Range != "", Version: v.Version, PGrp: int64(v.PGrp), Orders: ordersOf(v),
+		Type: "cmdline", Agenda: v.Agenda.Range != "", Version: v.Version, Orders: ordersOf(v),
 		Memory: api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak, Returned: v.Memory.Returned, RanOut: v.Memory.RanOut},
 	}
 	showAttributes(j, &v.JobFacts)

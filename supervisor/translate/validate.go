@@ -188,6 +188,9 @@ func Modification(id facts.JobID, r *api.ModifyRequest, by string, version int64
 	}
 	var err error
 	e.Change, err = given(r)
+	if e.Change.Has("pgrp") && e.Change.Values.PGrp == 0 {
+		e.Change.Values.PGrp = id
+	}
 	return e, err
 }
 

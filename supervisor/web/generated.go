@@ -49,7 +49,7 @@ func attributesOfForm() []formField {
 		switch a.Value(job).(type) {
 		case *string, *agenda.Order:
 			f.Kind = "text"
-		case *int, **int:
+		case *int, **int, *facts.JobID:
 			f.Kind = "number"
 		case *bool:
 			f.Kind = "switch"

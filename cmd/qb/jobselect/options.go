@@ -33,6 +33,8 @@ var fields = []struct{ name, doc string }{
 	{"priority", "only jobs of priority `N`"},
 	{"cpus", "only jobs with `N` primaries"},
 	{"pgrp", "only jobs of the process group `N`"},
+	{"label", "only jobs with the label `NAME`, a comma list or pattern"},
+	{"pid", "only jobs that belong to the job `N`"},
 }
 
 // Options choose jobs. The zero value, bound to no flags, chooses all.
