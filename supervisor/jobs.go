@@ -86,9 +86,16 @@ func (s *server) submission(ctx context.Context, row facts.JobFacts, blocked boo
 	return message.JobSubmitted{Facts: row, Blocked: blocked, By: principalOf(ctx).User, Account: known.Account, Groups: groups}, err
 }
 
-// complete adds to a submission what the farm would have to wait for: the states of the jobs that it depends on, and its agenda.
+// complete adds to a submission what the farm would have to wait for: the states of the jobs that it depends on, and its agenda. It refuses a
+// process group or a parent that the job cannot have.
 func (s *server) complete(ctx context.Context, e *message.JobSubmitted) (err error) {
 	if e.Links, err = s.linked(ctx, e.Facts.Dependency); err != nil || e.Known != 0 {
+		return err
+	}
+	if err = s.checkGroup(ctx, e.Facts.User, 0, e.Facts.PGrp); err != nil {
+		return err
+	}
+	if _, err = s.named(ctx, "pid", e.Facts.PID); err != nil {
 		return err
 	}
 	e.Agenda, err = s.readAgenda(ctx, e.Facts.Agenda)
@@ -161,12 +168,6 @@ func (s *server) submitFacts(ctx context.Context, c term.Call, e message.JobSubm
 		return nil, err
 	}
 	if e.Known == 0 {
-		if err := s.checkGroup(ctx, e.Facts.User, 0, e.Facts.PGrp); err != nil {
-			return nil, err
-		}
-		if _, err := s.named(ctx, "pid", e.Facts.PID); err != nil {
-			return nil, err
-		}
 		written, err := s.limits.Store(ctx, e.Facts.User, e.Facts.Stored())
 		if err != nil {
 			return nil, err
