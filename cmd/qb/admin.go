@@ -38,7 +38,7 @@ var (
 	peopleShell   = people.Shell{Shell: shell}
 	profilesShell = profiles.Shell{Shell: shell}
 	sharesShell   = shares.Shell{Shell: shell}
-	summaryShell  = summary.Shell{Args: wantArgs, Unfinished: everybodysUnfinished}
+	summaryShell  = summary.Shell{Shell: shell, Unfinished: everybodysUnfinished}
 )
 
 func newTokenCreate() *cobra.Command {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -81,7 +80,6 @@ func TestColumnsHaveMembers(t *testing.T) {
 	shows(eventColumns)
 	shows(auditColumns)
 	shows(tokenColumns)
-	shows(statsColumns(strings.Split("day,user,account,cluster,host,kind,class,prod_show", ",")))
 }
 
 func shows[T any](columns []output.Column[T]) {

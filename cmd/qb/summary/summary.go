@@ -7,11 +7,12 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 )
 
 // Shell is the program that the command belongs to.
 type Shell struct {
-	Args       func(low, high int, what string) cobra.PositionalArgs
+	remote.Shell
 	Unfinished func(cmd *cobra.Command) ([]api.Job, error) // everybody's
 }
 

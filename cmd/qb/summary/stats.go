@@ -1,4 +1,4 @@
-package main
+package summary
 
 import (
 	"fmt"
@@ -22,15 +22,16 @@ type statsOptions struct {
 	tags                                       facts.Tags
 }
 
-func newStatsCommand() *cobra.Command {
+// StatsCommand is qb stats.
+func (s Shell) StatsCommand() *cobra.Command {
 	var o statsOptions
 	cmd := &cobra.Command{
 		Use: "stats", Short: "Report usage: slot-hours, CPU-hours, memory-hours, preempted and failed work",
 		Long: "Report what ended attempts used, by default in the last 30 days. The whole attempt counts on the UTC day of its\n" +
 			"end. Preempted, failed (killed and lost included) and secondary are fractions of the slot-hours.",
-		Args:    wantArgs(0, 0, ""),
+		Args:    s.Args(0, 0, ""),
 		Example: "  qbstats\n  qbstats -by account,day -from 2026-09-01 -to 2026-09-30\n  qbstats -by host -user ada -csv",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(s, cmd) },
 	}
 	o.list.Bind(cmd.Flags())
 	f := cmd.Flags()
@@ -49,16 +50,12 @@ func newStatsCommand() *cobra.Command {
 	return cmd
 }
 
-func (o *statsOptions) run(cmd *cobra.Command) error {
+func (o *statsOptions) run(s Shell, cmd *cobra.Command) error {
 	if err := o.list.Exclusive("-csv", o.csv); err != nil {
 		return err
 	}
 	columns := statsColumns(strings.Split(o.by, ","))
 	l, err := output.NewLister(cmd.OutOrStdout(), o.list, columns)
-	if err != nil {
-		return err
-	}
-	c, err := connect(cmd)
 	if err != nil {
 		return err
 	}
@@ -73,7 +70,7 @@ func (o *statsOptions) run(cmd *cobra.Command) error {
 		params[name] = value
 	}
 	var got api.Stats
-	if err := c.call(cmd.Context(), api.GetStats, params, nil, &got); err != nil {
+	if err := s.Send(cmd, api.GetStats, params, nil, &got); err != nil {
 		return err
 	}
 	if got.More {
