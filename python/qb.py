@@ -1493,11 +1493,6 @@ def fail(*ids: Any) -> List[Any]:
     return _ordered("fail", ids)
 
 
-def fail(*ids: Any) -> List[Any]:
-    """Ends jobs as failed."""
-    return _ordered("fail", ids)
-
-
 def shove(*ids: Any) -> List[Any]:
     """Has the farm consider jobs now."""
     return _ordered("shove", ids)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/pflag"
 
@@ -108,8 +109,18 @@ func attributeColumn(name string) output.Column[api.Job] {
 		c.Number = widthText
 	case a.Seconds:
 		c.Number = output.Seconds
+	case name == "pid":
+		c.Number = jobText
 	}
 	return c
+}
+
+// jobText is a job's id, or nothing where there is none.
+func jobText(id float64) string {
+	if id == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(id, 'f', -1, 64)
 }
 
 func isNumber(a *facts.Attribute) bool {
