@@ -139,10 +139,10 @@ func (j *Job) MarksAfter(now time.Time, o *Order) ([]facts.Mark, string) {
 			return k == kind || k == facts.MarkBlocked || kind == facts.MarkComplete
 		})
 		marks = items.WithMarks(items.WithMarks(marks, over), kept)
-	case o.Action == facts.Redo:
-		marks = items.MarksWithout(marks, o.Spans)
-	case o.Action.Reopens():
-		kept := j.marksBut(func(k facts.MarkKind) bool { return k != facts.MarkComplete })
+	case o.Action.Reopens(): // an item that qb holds needs unblock
+		kept := j.marksBut(func(k facts.MarkKind) bool {
+			return k != facts.MarkBlocked && (k != facts.MarkComplete || o.Action == facts.Redo)
+		})
 		marks = items.WithMarks(items.MarksWithout(marks, o.Spans), kept)
 	case o.Action == facts.Unblock:
 		marks = j.marksBut(func(k facts.MarkKind) bool { return k == facts.MarkBlocked })
