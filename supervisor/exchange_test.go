@@ -188,6 +188,10 @@ func TestJoinWithTheNameOfAnother(t *testing.T) {
 	r := startRig(t)
 	here := r.enrolled("rn1")
 	here.beat(0)
+	eventually(t, "rn1 is listed as up", func() bool { // names are judged by the view, which follows the sync
+		hosts := must[[]api.Host](t, r.client("root", api.Admin), api.ListHosts, nil, nil)
+		return len(hosts) == 1 && hosts[0].State == "up"
+	})
 	join, id := r.joinToken(1)
 	other := newKey()
 	e := api.Enrolment{Host: "rn1", MachineID: "elsewhere", StateID: "s2", PublicKey: other.Public().(ed25519.PublicKey), Time: time.Now().Unix()}
