@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/jobselect"
 	"qb/cmd/qb/output"
 	"qb/supervisor/facts"
@@ -91,7 +92,7 @@ func eachJob(cmd *cobra.Command, words, states []string, choice *jobselect.Optio
 		if failed == nil {
 			failed = err
 		} else {
-			fmt.Fprintln(cmd.ErrOrStderr(), typedName(cmd)+": "+err.Error())
+			fmt.Fprintln(cmd.ErrOrStderr(), commandline.TypedName(cmd)+": "+err.Error())
 		}
 	}
 	switch {
@@ -104,7 +105,7 @@ func eachJob(cmd *cobra.Command, words, states []string, choice *jobselect.Optio
 		if failed == nil && affected == 0 && n == len(unchanged)-1 {
 			return api.Errorf(api.KindConflict, "%s", output.Escape(text))
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), typedName(cmd)+": "+output.Escape(text))
+		fmt.Fprintln(cmd.ErrOrStderr(), commandline.TypedName(cmd)+": "+output.Escape(text))
 	}
 	return failed
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/people"
 	"qb/cmd/qb/profiles"
@@ -30,7 +31,7 @@ func newAdminCommand() *cobra.Command {
 // shell is this program for the commands of other packages.
 var shell = remote.Shell{
 	Connect: func(cmd *cobra.Command) (remote.Farm, error) { return connect(cmd) },
-	Dial:    dial, Args: wantArgs, BindRepeat: bindRepeat,
+	Dial:    dial, BindRepeat: bindRepeat,
 }
 
 // The commands about users, profiles and fair sharing.
@@ -44,7 +45,7 @@ var (
 func newTokenCreate() *cobra.Command {
 	var req api.TokenRequest
 	cmd := &cobra.Command{
-		Use: "create", Short: "Create a token and print it; it cannot be printed again", Args: wantArgs(0, 0, ""),
+		Use: "create", Short: "Create a token and print it; it cannot be printed again", Args: commandline.WantArgs(0, 0, ""),
 		Example: "  qbadmin token create -user ada -role user -days 30",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if req.Role == string(api.Worker) {
@@ -84,7 +85,7 @@ var tokenColumns = []output.Column[api.TokenInfo]{
 func newTokenRotate() *cobra.Command {
 	overlap := time.Hour
 	cmd := &cobra.Command{
-		Use: "rotate ID", Short: "Replace a token: print a new one of the same role; the old one expires soon", Args: wantArgs(1, 1, "token id"),
+		Use: "rotate ID", Short: "Replace a token: print a new one of the same role; the old one expires soon", Args: commandline.WantArgs(1, 1, "token id"),
 		Example: "  qbadmin token rotate 0123456789abcdef -overlap 24h > token && mv token ~/.config/qb/token",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			req := api.RotateRequest{OverlapSeconds: int(overlap.Seconds())}
@@ -104,7 +105,7 @@ func newTokenRotate() *cobra.Command {
 
 func newTokenRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID…", Short: "Revoke tokens", Args: wantArgs(1, -1, "token id"),
+		Use: "revoke ID…", Short: "Revoke tokens", Args: commandline.WantArgs(1, -1, "token id"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			c, err := connect(cmd)
 			if err != nil {
@@ -155,7 +156,7 @@ func newAdminWorker() *cobra.Command {
 	var dead, remove, approve bool
 	ttl, uses := time.Hour, 100
 	cmd := &cobra.Command{
-		Use: "worker HOST…|token", Short: "Print the line that joins workers, approve or remove hosts, or confirm that nothing runs on lost hosts", Args: wantArgs(1, -1, "host"),
+		Use: "worker HOST…|token", Short: "Print the line that joins workers, approve or remove hosts, or confirm that nothing runs on lost hosts", Args: commandline.WantArgs(1, -1, "host"),
 		Long: "With token, print the line to paste on each new machine; whoever has it can add up to -uses hosts to the farm\n" +
 			"until -ttl is over. With supervisor_approve_hosts each of them waits for -approve; qbhosts lists it with its key.\n" +
 			"With names of hosts, approve or remove them, or confirm that nothing runs there.",

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/qube"
 )
 
@@ -35,7 +36,7 @@ func TestRewrite(t *testing.T) {
 		{"config check -", "config check -"},
 		{"", ""},
 	} {
-		got, _, err := rewrite(newRoot(), strings.Fields(test.in))
+		got, _, err := commandline.Rewrite(newRoot(), strings.Fields(test.in))
 		if err != nil || strings.Join(got, " ") != test.want {
 			t.Errorf("rewrite(%q)\n got %q, %v\nwant %q", test.in, strings.Join(got, " "), err, test.want)
 		}
@@ -53,7 +54,7 @@ func TestRewriteRefuses(t *testing.T) {
 		"admin credit add ada -1 -source x": "there is no option -1, and no number below 0 is taken here",
 		"jobs -\x1b[2J":                     `there is no option -\x1b[2J`,
 	} {
-		got, _, err := rewrite(newRoot(), strings.Fields(in))
+		got, _, err := commandline.Rewrite(newRoot(), strings.Fields(in))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("rewrite(%q) = %q, %v; want an error with %q", in, got, err, want)
 		}
@@ -72,7 +73,7 @@ func FuzzRewrite(f *testing.F) {
 	f.Fuzz(func(t *testing.T, joined string) {
 		words := strings.Split(joined, "\n")
 		root := newRoot()
-		got, _, err := rewrite(root, words)
+		got, _, err := commandline.Rewrite(root, words)
 		if err != nil {
 			if strings.ContainsAny(err.Error(), "\x1b\n\r") {
 				t.Fatalf("rewrite(%q) shows control characters: %q", words, err)
@@ -106,7 +107,7 @@ func TestLinkedArgs(t *testing.T) {
 		}
 	}
 	for _, name := range links {
-		if child(newRoot(), name) == nil {
+		if commandline.Child(newRoot(), name) == nil {
 			t.Errorf("there is a link qb%s, but no command %s", name, name)
 		}
 	}
@@ -171,7 +172,7 @@ func TestCompletePlaces(t *testing.T) {
 	walk = func(cmd *cobra.Command) {
 		_, path, _ := strings.Cut(cmd.CommandPath(), " ")
 		paths[path] = true
-		visitOptions(cmd, func(f *pflag.Flag) { options[f.Name] = true })
+		commandline.VisitOptions(cmd, func(f *pflag.Flag) { options[f.Name] = true })
 		for _, sub := range cmd.Commands() {
 			walk(sub)
 		}
@@ -195,7 +196,7 @@ func TestHelp(t *testing.T) {
 	walk = func(cmd *cobra.Command) {
 		var out strings.Builder
 		cmd.SetOut(&out)
-		printHelp(cmd, nil)
+		commandline.PrintHelp(cmd, nil)
 		if cmd.Short == "" || !strings.Contains(out.String(), "usage: "+cmd.CommandPath()) || !strings.Contains(out.String(), "  -help ") {
 			t.Errorf("help of %s:\n%s", cmd.CommandPath(), &out)
 		}
@@ -208,20 +209,20 @@ func TestHelp(t *testing.T) {
 
 // A worker does not read QB_SUPERVISOR, and its option may stand before the command as everybody's.
 func TestWorkersSupervisorOption(t *testing.T) {
-	worker := child(newRoot(), "worker")
+	worker := commandline.Child(newRoot(), "worker")
 	var out strings.Builder
 	worker.SetOut(&out)
-	printHelp(worker, nil)
+	commandline.PrintHelp(worker, nil)
 	if strings.Contains(out.String(), "QB_SUPERVISOR") || strings.Count(out.String(), "  -supervisor ") != 1 {
 		t.Errorf("help of qb worker:\n%s", &out)
 	}
 	root := newRoot()
 	given := ""
-	child(root, "worker").RunE = func(cmd *cobra.Command, _ []string) error {
+	commandline.Child(root, "worker").RunE = func(cmd *cobra.Command, _ []string) error {
 		given, _ = cmd.Flags().GetString("supervisor")
 		return nil
 	}
-	words, _, err := rewrite(root, []string{"-supervisor", "http://heron:50001", "worker"})
+	words, _, err := commandline.Rewrite(root, []string{"-supervisor", "http://heron:50001", "worker"})
 	root.SetArgs(words)
 	if err == nil {
 		err = root.Execute()
@@ -246,7 +247,7 @@ func TestHabits(t *testing.T) {
 		cmd := newRoot()
 		for _, word := range strings.Fields(name) {
 			if cmd != nil {
-				cmd = child(cmd, word)
+				cmd = commandline.Child(cmd, word)
 			}
 		}
 		if rest == "" {
@@ -260,7 +261,7 @@ func TestHabits(t *testing.T) {
 			continue // the command is answered
 		}
 		have := map[string]bool{}
-		visitOptions(cmd, func(f *pflag.Flag) { have[f.Name] = true })
+		commandline.VisitOptions(cmd, func(f *pflag.Flag) { have[f.Name] = true })
 		for _, option := range strings.Fields(rest) {
 			options++
 			if _, _, err := rewriteOne(name, option); have[option] == (err != nil && strings.Contains(err.Error(), "Qube")) {
@@ -274,7 +275,7 @@ func TestHabits(t *testing.T) {
 }
 
 func rewriteOne(name, option string) ([]string, int, error) {
-	return rewrite(newRoot(), append(strings.Fields(name), "-"+option, "1"))
+	return commandline.Rewrite(newRoot(), append(strings.Fields(name), "-"+option, "1"))
 }
 
 // TestHabitsAreNotSwallowed: what Qube's users type is not taken for something else.
@@ -289,7 +290,7 @@ func TestHabitsAreNotSwallowed(t *testing.T) {
 		"qbmigrate 12":                "qbmigrate is a command of Qube's that qb has not: type qbinterrupt JOB:ITEM, and qblock HOST before it to keep the item off its host",
 		"admin worker -reconfigure h": "-reconfigure is an option of Qube's that qb admin worker has not: a worker reads its qb.conf when it starts; restart it, its items run on",
 	} {
-		if got, _, err := rewrite(newRoot(), strings.Fields(words)); err == nil || err.Error() != want {
+		if got, _, err := commandline.Rewrite(newRoot(), strings.Fields(words)); err == nil || err.Error() != want {
 			t.Errorf("%s: %q, %v", words, got, err)
 		}
 	}
@@ -297,7 +298,7 @@ func TestHabitsAreNotSwallowed(t *testing.T) {
 	if err := execute(t.Context(), append([]string{"qb"}, args...), args, io.Discard, io.Discard); err == nil || err.Error() != `-fields: no field "timesubmit"; its name is submitted_at` {
 		t.Errorf("-fields timesubmit: %v", err)
 	}
-	if got, _, err := rewrite(newRoot(), []string{"jobs", "-u", "me"}); err != nil || !slices.Equal(got, []string{"jobs", "--user=me"}) {
+	if got, _, err := commandline.Rewrite(newRoot(), []string{"jobs", "-u", "me"}); err != nil || !slices.Equal(got, []string{"jobs", "--user=me"}) {
 		t.Errorf("jobs -u me: %q, %v", got, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/offline"
 	"qb/cmd/qb/output"
 	"qb/units"
@@ -16,7 +17,7 @@ import (
 func newAuditCommand() *cobra.Command {
 	o := auditOptions{since: 24 * time.Hour, wait: 30 * time.Second}
 	cmd := &cobra.Command{
-		Use: "audit", Short: "Verify in the database that every item is accounted for exactly once", Args: wantArgs(0, 0, ""),
+		Use: "audit", Short: "Verify in the database that every item is accounted for exactly once", Args: commandline.WantArgs(0, 0, ""),
 		Long: "Verify in the database, without the supervisor, that every item of every job is accounted for exactly\n" +
 			"once. Otherwise print the offending rows and exit with 1. The database is the one of qb.conf or farm.json.\n" +
 			"If it authenticates local users by account (peer), run: sudo -u qb qb audit.\n" +

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/units"
 )
@@ -22,7 +23,7 @@ func newAuditLog() *cobra.Command {
 	var user, since string
 	limit := 1000
 	cmd := &cobra.Command{
-		Use: "log", Short: "List changes, reads of others' output and refusals, newest first", Args: wantArgs(0, 0, ""),
+		Use: "log", Short: "List changes, reads of others' output and refusals, newest first", Args: commandline.WantArgs(0, 0, ""),
 		Long: "Every change is recorded in the commit that makes it durable. Reads of another user's output and refusals\n" +
 			"are recorded soon after; above 30 a minute per caller they are only counted, as \"dropped\".",
 		Example: "  qbadmin audit log -user ada -since 24h",

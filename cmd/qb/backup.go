@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/offline"
 	"qb/supervisor/pgcluster"
 )
@@ -23,7 +24,7 @@ type dumpOptions struct {
 func newBackupCommand() *cobra.Command {
 	var o dumpOptions
 	cmd := &cobra.Command{
-		Use: "backup FILE", Short: "Back up the database to a file", Args: wantArgs(1, 1, "name the FILE to write"),
+		Use: "backup FILE", Short: "Back up the database to a file", Args: commandline.WantArgs(1, 1, "name the FILE to write"),
 		Long: "Write a consistent backup of the farm's database to FILE, with pg_dump. The farm may run meanwhile. FILE has\n" +
 			"mode 0600 and appears when it is complete; an existing file is replaced. The backup contains neither the\n" +
 			"items' output nor the farm's key (supervisor_key_file): keep a copy of the key elsewhere.",

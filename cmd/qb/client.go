@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/remote"
 )
@@ -180,7 +181,7 @@ func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err err
 		}
 		if !said && limit > answerWithin && time.Since(began)+wait > answerWithin {
 			said = true
-			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: %v; trying again for up to %s (-retryfor)\n", typedName(c.cmd), err, limit)
+			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: %v; trying again for up to %s (-retryfor)\n", commandline.TypedName(c.cmd), err, limit)
 		}
 		if sleep(ctx, wait) != nil {
 			return unknown, err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/complete"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/jobselect"
@@ -55,8 +56,8 @@ func completeLine(ctx context.Context, root *cobra.Command, args []string, out i
 	case line.waiting != nil:
 		place := placeOf(line.cmd, line.waiting)
 		return complete.Print(out, place, complete.Values(ctx, connectTo, place, last))
-	case isOption(last+" ") && !line.over && given:
-		flag, _, _, err := findOption(line.cmd, name)
+	case commandline.IsOption(last+" ") && !line.over && given:
+		flag, _, _, err := commandline.FindOption(line.cmd, name)
 		if err != nil {
 			return nil
 		}
@@ -66,7 +67,7 @@ func completeLine(ctx context.Context, root *cobra.Command, args []string, out i
 			found[n].Text = name + "=" + found[n].Text
 		}
 		return complete.Print(out, complete.Place{}, found)
-	case isOption(last+" ") && !line.over:
+	case commandline.IsOption(last+" ") && !line.over:
 		return complete.Print(out, complete.Place{}, optionNames(line.cmd, last))
 	}
 	place := placeOfWord(line)
@@ -83,8 +84,8 @@ func readLine(root *cobra.Command, words []string) (line lineSoFar, ok bool) {
 			line.waiting = nil
 		case word == "--" && !line.over:
 			line.over = true
-		case isOption(word) && !line.over:
-			flag, value, given, err := findOption(line.cmd, word)
+		case commandline.IsOption(word) && !line.over:
+			flag, value, given, err := commandline.FindOption(line.cmd, word)
 			switch {
 			case err != nil:
 				return line, false
@@ -94,12 +95,12 @@ func readLine(root *cobra.Command, words []string) (line lineSoFar, ok bool) {
 				line.waiting = flag
 			}
 		default:
-			if sub := child(line.cmd, word); sub != nil && line.args == 0 {
+			if sub := commandline.Child(line.cmd, word); sub != nil && line.args == 0 {
 				line.cmd = sub
 				continue
 			}
 			line.args++
-			line.over = line.over || line.cmd.Annotations[commandWords] != ""
+			line.over = line.over || line.cmd.Annotations[commandline.CommandWords] != ""
 		}
 	}
 	return line, true
@@ -118,8 +119,8 @@ func optionNames(cmd *cobra.Command, begun string) (words []complete.Word) {
 	if strings.HasPrefix(begun, "--") {
 		dashes = "--"
 	}
-	visitOptions(cmd, func(f *pflag.Flag) {
-		if !f.Hidden && strings.HasPrefix(normalName(f.Name), normalName(strings.TrimPrefix(begun, dashes))) {
+	commandline.VisitOptions(cmd, func(f *pflag.Flag) {
+		if !f.Hidden && strings.HasPrefix(commandline.NormalName(f.Name), commandline.NormalName(strings.TrimPrefix(begun, dashes))) {
 			_, usage := pflag.UnquoteUsage(f)
 			words = append(words, complete.Word{Text: dashes + f.Name, About: usage})
 		}
@@ -172,7 +173,7 @@ func placeOf(cmd *cobra.Command, flag *pflag.Flag) complete.Place {
 	if cmd.Name() == "modify" {
 		name = strings.TrimPrefix(name, "m")
 	}
-	ofUsers := strings.HasPrefix(commandWithin(cmd), "admin user ")
+	ofUsers := strings.HasPrefix(commandline.CommandWithin(cmd), "admin user ")
 	switch columns := fieldsOf[cmd.Name()]; {
 	case ofUsers && (name == "groups" || name == "leads"):
 		return complete.Place{} // no groups of hosts
@@ -215,7 +216,7 @@ func newCompletionCommand() *cobra.Command {
 		Example: `  source <(qb completion bash)
   source <(qb completion zsh)
   qb completion fish > ~/.config/fish/completions/qb.fish`,
-		Args: wantArgs(1, 1, "shell"),
+		Args: commandline.WantArgs(1, 1, "shell"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(complete.Shells, args[0]) {
 				return api.Errorf(api.KindUsage, "no completion for shell %q; there are bash, zsh and fish", output.Escape(args[0]))
@@ -251,7 +252,7 @@ func newLinksCommand() *cobra.Command {
 
 func newManCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "man DIR", Short: "Write the manual pages of all commands", Hidden: true, Args: wantArgs(1, 1, "folder"),
+		Use: "man DIR", Short: "Write the manual pages of all commands", Hidden: true, Args: commandline.WantArgs(1, 1, "folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			links := linkNames()
 			for _, name := range qube.Commands() {

@@ -5,19 +5,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
 )
 
 // loadConfig reads the configuration that is in force for a command.
 func loadConfig(cmd *cobra.Command) (*config.Config, error) {
 	file, _ := cmd.Flags().GetString("conf")
-	return config.Load(config.Source{File: file, Program: typedName(cmd), Warn: cmd.ErrOrStderr()})
+	return config.Load(config.Source{File: file, Program: commandline.TypedName(cmd), Warn: cmd.ErrOrStderr()})
 }
 
 // clientConfig is the configuration for a command that asks a supervisor.
 func clientConfig(cmd *cobra.Command) (*config.Config, error) {
 	file, _ := cmd.Flags().GetString("conf")
-	return config.Load(config.Source{File: file, Program: typedName(cmd), Warn: cmd.ErrOrStderr(), Client: true})
+	return config.Load(config.Source{File: file, Program: commandline.TypedName(cmd), Warn: cmd.ErrOrStderr(), Client: true})
 }
 
 func newConfigCommand() *cobra.Command {
@@ -35,19 +36,19 @@ func newConfigCommand() *cobra.Command {
 	}
 	show.Flags().BoolVar(&origin, "origin", false, "print where each value comes from")
 	check := &cobra.Command{
-		Use: "check FILE", Short: "Check a configuration file; print its errors", Args: wantArgs(1, 1, "file"),
+		Use: "check FILE", Short: "Check a configuration file; print its errors", Args: commandline.WantArgs(1, 1, "file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return config.CheckFile(args[0], cmd.OutOrStdout())
 		},
 	}
 	imported := &cobra.Command{
-		Use: "import FILE", Short: "Print a qb.conf of Qube!'s as qb's, with notes on what means something else", Args: wantArgs(1, 1, "file"),
+		Use: "import FILE", Short: "Print a qb.conf of Qube!'s as qb's, with notes on what means something else", Args: commandline.WantArgs(1, 1, "file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return config.Import(args[0], cmd.OutOrStdout())
 		},
 	}
 	example := &cobra.Command{
-		Use: "example", Short: "Print every setting with its meaning and default", Args: wantArgs(0, 0, ""),
+		Use: "example", Short: "Print every setting with its meaning and default", Args: commandline.WantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(cmd.OutOrStdout(), config.Example())
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/people"
 	"qb/supervisor/facts"
@@ -50,7 +51,7 @@ func newFarmCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "farm", Short: "Run a whole farm: Postgres, supervisor and local workers", Long: farmLong,
 		Example: "  qb farm\n  qb farm -hosts 2 -slots 4 -state ~/farm -listen 127.0.0.1:0",
-		Args:    wantArgs(0, 0, ""),
+		Args:    commandline.WantArgs(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` for the farm's state (default: supervisor_state, then QB_STATE)")

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/people"
@@ -162,7 +163,7 @@ func findSupervisor(cmd *cobra.Command, conf *config.Config) (address, error) {
 		return address{}, err
 	}
 	if where.token == "" && cmp.Or(os.Getenv("QB_TOKEN"), os.Getenv("QB_TOKEN_FILE")) != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: the token of the environment is not sent: it is for QB_SUPERVISOR = %s\n", typedName(cmd), output.Escape(from.env))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: the token of the environment is not sent: it is for QB_SUPERVISOR = %s\n", commandline.TypedName(cmd), output.Escape(from.env))
 	}
 	switch {
 	case named != "":

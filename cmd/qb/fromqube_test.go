@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/qube"
 	"qb/supervisor/facts"
@@ -102,7 +103,7 @@ func qubesCommands(t *testing.T) (words []word) {
 		name, options, cmd := row[0], strings.Fields(row[1]), newRoot()
 		for part := range strings.FieldsSeq(name) {
 			if cmd != nil {
-				cmd = child(cmd, part)
+				cmd = commandline.Child(cmd, part)
 			}
 		}
 		if len(options) == 0 {
@@ -112,7 +113,7 @@ func qubesCommands(t *testing.T) (words []word) {
 		}
 		have := map[string]bool{}
 		if cmd != nil {
-			visitOptions(cmd, func(f *pflag.Flag) { have[f.Name] = true })
+			commandline.VisitOptions(cmd, func(f *pflag.Flag) { have[f.Name] = true })
 		}
 		for _, option := range options {
 			_, answer, _ := qube.Option(name, option)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 )
 
@@ -24,7 +25,7 @@ type historyOptions struct {
 func newHistoryCommand() *cobra.Command {
 	var o historyOptions
 	cmd := &cobra.Command{
-		Use: "history JOB", Aliases: []string{"hist"}, Short: "Show the history of a job, oldest first", Args: wantArgs(1, 1, "job id"),
+		Use: "history JOB", Aliases: []string{"hist"}, Short: "Show the history of a job, oldest first", Args: commandline.WantArgs(1, 1, "job id"),
 		Long: fmt.Sprintf("Show the newest %d lines of the history of a job, oldest first.", historyPage),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			id, err := jobID(words[0])
@@ -87,7 +88,7 @@ var eventColumns = []output.Column[api.Event]{
 func newExplainCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "explain JOB", Short: "Explain why a job's items wait", Args: wantArgs(1, 1, "job id"),
+		Use: "explain JOB", Short: "Explain why a job's items wait", Args: commandline.WantArgs(1, 1, "job id"),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			id, err := jobID(words[0])
 			if err != nil {
@@ -118,7 +119,7 @@ func newExplainCommand() *cobra.Command {
 
 func newSnapshotCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "snapshot", Short: "Print a snapshot of the farm, as JSON for qb plan", Args: wantArgs(0, 0, ""),
+		Use: "snapshot", Short: "Print a snapshot of the farm, as JSON for qb plan", Args: commandline.WantArgs(0, 0, ""),
 		Example: "  qb snapshot | qb plan -",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			raw, err := ask[json.RawMessage](cmd, api.GetSnapshot, nil, nil)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/hostselect"
 	"qb/cmd/qb/output"
 	"qb/units"
@@ -101,7 +102,7 @@ func newLockCommand(lock bool) *cobra.Command {
 			case all && len(hosts) > 0:
 				return api.Errorf(api.KindUsage, "-all stands for every host; do not name others beside it")
 			case !all && !choice.Given():
-				if err := wantArgs(1, -1, "host")(cmd, hosts); err != nil {
+				if err := commandline.WantArgs(1, -1, "host")(cmd, hosts); err != nil {
 					return err
 				}
 				return eachHost(cmd, endpoint, hosts, name+"ed")

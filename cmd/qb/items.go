@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 )
 
@@ -24,7 +25,7 @@ var itemStates = []string{"pending", "running", "blocked", "complete", "failed",
 func newItemsCommand() *cobra.Command {
 	o := itemsOptions{states: map[string]*bool{}}
 	cmd := &cobra.Command{
-		Use: "items JOB…", Short: "List the items of jobs in agenda order", Args: wantArgs(1, -1, "job id"),
+		Use: "items JOB…", Short: "List the items of jobs in agenda order", Args: commandline.WantArgs(1, -1, "job id"),
 		Example: "  qbitems 12\n  qbitems 12 -failed -json\n  qbitems 12 -attempts",
 		RunE:    func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/jobselect"
 	"qb/cmd/qb/jobtext"
 	"qb/cmd/qb/output"
@@ -83,7 +84,7 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	if !me.Leader {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: a supervisor on standby answers: why jobs wait and which orders are under way is known to a leader only\n", typedName(cmd))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: a supervisor on standby answers: why jobs wait and which orders are under way is known to a leader only\n", commandline.TypedName(cmd))
 	}
 	if len(words) > 0 {
 		return nil

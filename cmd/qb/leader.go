@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 )
 
@@ -65,7 +66,7 @@ func (c *client) openElsewhere(ctx context.Context, params api.Params) *http.Res
 			resp.Body.Close()
 		case late || unavailable(err):
 			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: item %s:%s printed nothing, or its output lies with %s, which does not answer: %v\n",
-				typedName(c.cmd), params["job"], output.Escape(params["item"]), output.Escape(urls[n]), err)
+				commandline.TypedName(c.cmd), params["job"], output.Escape(params["item"]), output.Escape(urls[n]), err)
 		}
 		giveUp()
 	}

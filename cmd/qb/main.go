@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/qube"
 	"qb/cmd/qb/watch"
 	"qb/worker/shim"
@@ -87,21 +88,10 @@ func linkedArgs(program string, args []string) []string {
 
 // shownAs is how an error names the program: as the user called it.
 func shownAs(program string, args []string) string {
-	if program == "qb" && len(args) > 0 && child(newRoot(), args[0]) != nil {
+	if program == "qb" && len(args) > 0 && commandline.Child(newRoot(), args[0]) != nil {
 		return "qb " + args[0]
 	}
 	return program
-}
-
-// byLink marks a root whose command was called by the name of a link.
-const byLink = "link"
-
-// typedName is a command's name as it was typed: qbsub, or qb sub.
-func typedName(cmd *cobra.Command) string {
-	if cmd.Root().Annotations[byLink] == "" {
-		return cmd.CommandPath()
-	}
-	return strings.Replace(cmd.CommandPath(), " ", "", 1)
 }
 
 // execute runs the words of a command line; argv is that line as it was typed.
@@ -110,12 +100,12 @@ func execute(ctx context.Context, argv, args []string, out, errOut io.Writer) er
 	root.SetOut(out)
 	root.SetErr(errOut)
 	if len(args) > len(argv)-1 {
-		root.Annotations = map[string]string{byLink: "yes"}
+		root.Annotations = map[string]string{commandline.ByLink: "yes"}
 	}
 	if len(args) > 0 && args[0] == completeWord {
 		return completeLine(ctx, root, args, out)
 	}
-	words, at, err := rewrite(root, args)
+	words, at, err := commandline.Rewrite(root, args)
 	if err != nil {
 		return err
 	}
@@ -134,9 +124,9 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().String("conf", "", "`FILE` with the configuration (default: QB_CONF, else /etc/qb.conf, ~/.config/qb/qb.conf and, with restrictions, ./qb.conf; later files override earlier ones)")
 	root.PersistentFlags().String("supervisor", "", "`URL` or unix:PATH of the supervisor, several separated by commas (default: QB_SUPERVISOR, then client_supervisor, then farm.json)")
-	root.SetFlagErrorFunc(flagError)
-	root.SetHelpFunc(printHelp)
-	root.SetUsageFunc(func(cmd *cobra.Command) error { printHelp(cmd, nil); return nil })
+	root.SetFlagErrorFunc(commandline.FlagError)
+	root.SetHelpFunc(commandline.PrintHelp)
+	root.SetUsageFunc(func(cmd *cobra.Command) error { commandline.PrintHelp(cmd, nil); return nil })
 	root.SetVersionTemplate("qb version {{.Version}}\n")
 	root.InitDefaultVersionFlag()
 	for _, cmd := range clientCommands() {
@@ -145,7 +135,7 @@ func newRoot() *cobra.Command {
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(serviceCommands()...)
-	root.SetHelpCommand(newHelpCommand(root))
+	root.SetHelpCommand(commandline.HelpCommand(root))
 	root.InitDefaultHelpCmd()
 	return root
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/jobselect"
 	"qb/cmd/qb/output"
 	"qb/supervisor/facts"
@@ -65,7 +66,7 @@ func modify(cmd *cobra.Command, words []string, choice *jobselect.Options) error
 	}
 	var req api.ModifyRequest
 	if !attributeOption(changeOption).give(cmd.Flags(), &req) {
-		return api.Errorf(api.KindUsage, "nothing to change; give an option such as -mpriority 5 (%s -h lists all)", typedName(cmd))
+		return api.Errorf(api.KindUsage, "nothing to change; give an option such as -mpriority 5 (%s -h lists all)", commandline.TypedName(cmd))
 	}
 	then, err := orderAfter(cmd)
 	if err != nil {

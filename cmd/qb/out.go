@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 )
 
@@ -33,7 +34,7 @@ func newOutCommand(name, stream string) *cobra.Command {
 		Use: name + " JOB[:ITEM]…", Short: "Print the " + stream + " of items",
 		Long:    "Print the " + stream + " of the latest attempt of each item. Without :ITEM: all items of the job that have\nrun, in agenda order.",
 		Example: fmt.Sprintf("  qb%s 12:7\n  qb%s 12:7 -follow\n  qb%s 12:7 -attempt 1", name, name, name),
-		Args:    wantArgs(1, -1, "job id"),
+		Args:    commandline.WantArgs(1, -1, "job id"),
 		RunE:    func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
 	}
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "follow the output until the item ends")

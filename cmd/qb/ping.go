@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/units"
 )
@@ -21,7 +22,7 @@ type pingOptions struct {
 func newPingCommand() *cobra.Command {
 	o := pingOptions{timeout: units.Span(5 * time.Second)}
 	cmd := &cobra.Command{
-		Use: "ping", Short: "Show which supervisor leads, and who you are to it", Args: wantArgs(0, 0, ""),
+		Use: "ping", Short: "Show which supervisor leads, and who you are to it", Args: commandline.WantArgs(0, 0, ""),
 		Example: "  qbping\n  qbping -time -sleep 2s -timeout 1s",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/supervisor/facts"
 	"qb/supervisor/planner"
@@ -24,7 +25,7 @@ func newPlanCommand() *cobra.Command {
 		Short: "Print how SmartShare would divide the slots of a snapshot",
 		Long: "Read a snapshot of a farm, as qb snapshot prints it, and print how SmartShare would divide its slots,\n" +
 			"as JSON. The file - is standard input. No farm is changed.",
-		Args: wantArgs(1, 1, "file"),
+		Args: commandline.WantArgs(1, 1, "file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := readSnapshotFile(args[0], cmd.InOrStdin())
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/supervisor"
 )
@@ -46,7 +47,7 @@ func (c *service) reload() (supervisor.Reloaded, error) {
 func newAdminSupervisor() *cobra.Command {
 	var reread bool
 	cmd := &cobra.Command{
-		Use: "supervisor", Short: "Make the supervisor reload its configuration", Args: wantArgs(0, 0, ""),
+		Use: "supervisor", Short: "Make the supervisor reload its configuration", Args: commandline.WantArgs(0, 0, ""),
 		Example: "  qbadmin supervisor -reread",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !reread {
@@ -75,7 +76,7 @@ func newAdminSupervisor() *cobra.Command {
 func newAdminBrake() *cobra.Command {
 	var release bool
 	cmd := &cobra.Command{
-		Use: "brake", Short: "Release the mass-failure brake: items of hosts that fell silent together run elsewhere", Args: wantArgs(0, 0, ""),
+		Use: "brake", Short: "Release the mass-failure brake: items of hosts that fell silent together run elsewhere", Args: commandline.WantArgs(0, 0, ""),
 		Example: "  qbadmin brake -release",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !release {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"qb/cmd/qb/commandline"
 	"qb/supervisor/credentials"
 	"qb/supervisor/store/postgres"
 )
@@ -16,7 +17,7 @@ import (
 func newRestoreCommand() *cobra.Command {
 	var o dumpOptions
 	cmd := &cobra.Command{
-		Use: "restore FILE", Short: "Replace the database with a backup", Args: wantArgs(1, 1, "name the FILE that qb backup wrote"),
+		Use: "restore FILE", Short: "Replace the database with a backup", Args: commandline.WantArgs(1, 1, "name the FILE that qb backup wrote"),
 		Long: "Replace all rows of the farm's database, in one transaction, with those of FILE, written by qb backup\n" +
 			"(or pg_dump -Fc). Stop the farm first; with -force the leader's term is ended instead.\n" +
 			"The next term has a higher number than every earlier one, so that hosts obey it. It waits for reports of\n" +

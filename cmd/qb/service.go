@@ -16,6 +16,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/bench"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/output"
 	"qb/statedir"
@@ -201,7 +202,7 @@ func (c *service) farmFile(url, database string) farmFile {
 func newSupervisorCommand() *cobra.Command {
 	var listen, state string
 	cmd := &cobra.Command{
-		Use: "supervisor", Short: "Run only the supervisor, on the database named in qb.conf", Args: wantArgs(0, 0, ""),
+		Use: "supervisor", Short: "Run only the supervisor, on the database named in qb.conf", Args: commandline.WantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conf, err := serviceConfig(cmd, state, listen)
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/supervisor/facts"
 )
@@ -40,7 +41,7 @@ func newSubCommand() *cobra.Command {
 	var o subOptions
 	cmd := &cobra.Command{
 		Use: "sub COMMAND…", Short: "Submit a job", Long: subLong, Example: subExample,
-		Annotations: map[string]string{commandWords: "yes"},
+		Annotations: map[string]string{commandline.CommandWords: "yes"},
 		RunE:        func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
 	}
 	f := cmd.Flags()
@@ -94,7 +95,7 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 // complete makes the request of options, words and the caller's surroundings.
 func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
 	if len(words) == 0 || (len(words) == 1 && strings.TrimSpace(words[0]) == "") {
-		return api.Errorf(api.KindUsage, "no command given; usage: %s", useLine(cmd))
+		return api.Errorf(api.KindUsage, "no command given; usage: %s", commandline.UseLine(cmd))
 	}
 	req := &o.req
 	attributeOption(submitOption).give(cmd.Flags(), req)
@@ -177,7 +178,7 @@ func (o *subOptions) addSurroundings() error {
 // remark says on standard error what the supervisor changed on the way.
 func remark(cmd *cobra.Command, remarks []string) {
 	for _, text := range remarks {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", typedName(cmd), output.Escape(text))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", commandline.TypedName(cmd), output.Escape(text))
 	}
 }
 

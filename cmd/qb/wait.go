@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/jobselect"
 	"qb/cmd/qb/output"
 	"qb/units"
@@ -113,7 +114,7 @@ func (o *waitOptions) run(cmd *cobra.Command, words []string) error {
 		case first == nil:
 			first = err
 		default:
-			fmt.Fprintln(cmd.ErrOrStderr(), typedName(cmd)+": "+err.Error())
+			fmt.Fprintln(cmd.ErrOrStderr(), commandline.TypedName(cmd)+": "+err.Error())
 		}
 	}
 	return first

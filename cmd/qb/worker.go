@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
 	"qb/statedir"
 	"qb/worker"
@@ -28,7 +29,7 @@ type workerOptions struct {
 func newWorkerCommand() *cobra.Command {
 	var o workerOptions
 	cmd := &cobra.Command{
-		Use: "worker", Short: "Run this host's worker", Args: wantArgs(0, 0, ""),
+		Use: "worker", Short: "Run this host's worker", Args: commandline.WantArgs(0, 0, ""),
 		Long: "Run this host's worker. When it is ended by TERM, items continue and the next worker adopts them;\n" +
 			"with -stop-items it ends them first.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },

@@ -13,6 +13,7 @@ import (
 
 	"qb/api"
 	"qb/api/pin"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
 	"qb/units"
@@ -28,7 +29,7 @@ func (s Shell) LoginCommand() *cobra.Command {
 	var list bool
 	var revoke, fingerprint string
 	cmd := &cobra.Command{
-		Use: "login [URL]", Short: "Log in to a farm from a workstation by single sign-on or the code of an invitation; list and revoke own tokens", Args: s.Args(0, 1, ""),
+		Use: "login [URL]", Short: "Log in to a farm from a workstation by single sign-on or the code of an invitation; list and revoke own tokens", Args: commandline.WantArgs(0, 1, ""),
 		Long: "Log in to a farm from a workstation. The code of qbadmin user invite is read from standard input, works once, and is\n" +
 			"exchanged for a token. An empty line instead of a code begins a login by single sign-on, if the farm has that: open the\n" +
 			"address that is shown, in a browser on any machine. Token and URL are stored in ~/.config/qb/login.json (mode 0600); all\n" +
@@ -180,7 +181,7 @@ func (s Shell) revoke(cmd *cobra.Command, saved Saved) error {
 func (s Shell) LogoutCommand() *cobra.Command {
 	var local bool
 	cmd := &cobra.Command{
-		Use: "logout", Short: "Revoke the token of the last login and remove it from this machine", Args: s.Args(0, 0, ""),
+		Use: "logout", Short: "Revoke the token of the last login and remove it from this machine", Args: commandline.WantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			saved, err := Load()
 			if err != nil {
@@ -209,7 +210,7 @@ func (s Shell) LogoutCommand() *cobra.Command {
 func (s Shell) newInvite() *cobra.Command {
 	ttl := time.Hour
 	cmd := &cobra.Command{
-		Use: "invite NAME", Short: "Print the line and the code by which a user logs in from another machine, once", Args: s.Args(1, 1, "user"),
+		Use: "invite NAME", Short: "Print the line and the code by which a user logs in from another machine, once", Args: commandline.WantArgs(1, 1, "user"),
 		Example: "  qbadmin user invite ada -ttl 2h",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			farm, err := s.Connect(cmd)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 )
 
@@ -19,7 +20,7 @@ import (
 func (s Shell) OpenCommand() *cobra.Command {
 	var browser bool
 	cmd := &cobra.Command{
-		Use: "open", Short: "Print a link that logs a browser in to the farm's page once; start the browser with -browser", Args: s.Args(0, 0, ""),
+		Use: "open", Short: "Print a link that logs a browser in to the farm's page once; start the browser with -browser", Args: commandline.WantArgs(0, 0, ""),
 		Long: "Print a link to the farm's page. It logs one browser in, as you, within 5 minutes; the session ends after 12 hours, with the\n" +
 			"credential that this command used, or with qb login -revoke ID. qb login -list shows sessions, too.",
 		Example: "  qb open\n  qb open -browser",

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
 )
@@ -38,7 +39,7 @@ func (s Shell) newAdd() *cobra.Command {
 	var req api.PersonRequest
 	var l lists
 	cmd := &cobra.Command{
-		Use: "add NAME", Short: "Add a user with a role", Args: s.Args(1, 1, "user"),
+		Use: "add NAME", Short: "Add a user with a role", Args: commandline.WantArgs(1, 1, "user"),
 		Long: "Add a user with a role. Tokens that were made for the name before end. Without being added, each local user has the\n" +
 			"role user, and others what their token says.",
 		Example: "  qbadmin user add ada -role user -groups fx\n  qbadmin user add grace -role user -groups fx -leads fx\n  qbadmin user add pipeline -role user -submitas ada,bob",
@@ -118,7 +119,7 @@ func (s Shell) newSet() *cobra.Command {
 	var disable, enable bool
 	var l lists
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Change a user's role, groups or rights, disable a user or enable him again", Args: s.Args(1, 1, "user"),
+		Use: "set NAME", Short: "Change a user's role, groups or rights, disable a user or enable him again", Args: commandline.WantArgs(1, 1, "user"),
 		Long: "Change a user's role, groups or rights, disable a user or enable him again. A list that is given replaces the former\n" +
 			"one; '' empties it. With another role, or being disabled, the user's tokens end.",
 		Example: "  qbadmin user set ada -groups fx,comp\n  qbadmin user set bob -role operator\n  qbadmin user set eve -disable",
@@ -164,7 +165,7 @@ func changeOf(cmd *cobra.Command, role *string, l lists) (change api.PersonChang
 
 func (s Shell) newRemove() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME…", Short: "Remove users; their tokens end", Args: s.Args(1, -1, "user"),
+		Use: "remove NAME…", Short: "Remove users; their tokens end", Args: commandline.WantArgs(1, -1, "user"),
 		Long: "Remove users; their tokens end. Their jobs stay. A local user without an entry has the role user again:\n" +
 			"to refuse him, disable him, or leave him out of supervisor_users.",
 		RunE: func(cmd *cobra.Command, names []string) error {

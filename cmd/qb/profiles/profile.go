@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
 	"qb/units"
@@ -25,7 +26,7 @@ type options struct {
 func (s Shell) Command() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use: "profile [NAME]", Short: "Show, correct or forget what was learned from jobs for the next of the same profile", Args: s.Args(0, 1, ""),
+		Use: "profile [NAME]", Short: "Show, correct or forget what was learned from jobs for the next of the same profile", Args: commandline.WantArgs(0, 1, ""),
 		Long: "Show what was learned from jobs for the next of the same profile (qbsub -profile): the memory that an item needs, how long it takes,\n" +
 			"and from how many items that is known. Without options, your own profiles.",
 		Example: "  qb profile\n  qb profile blender:shot_beauty -set memory=6GiB,time=20m\n  qb profile blender:shot_beauty -forget\n  qb profile -all",

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 )
 
@@ -26,7 +27,6 @@ type Farm interface {
 type Shell struct {
 	Connect    func(*cobra.Command) (Farm, error)
 	Dial       func(cmd *cobra.Command, url, token string) (Sender, error) // to a certain supervisor
-	Args       func(low, high int, what string) cobra.PositionalArgs       // refuses another number of words
 	BindRepeat func(*cobra.Command)                                        // options of a command that changes something
 }
 
@@ -65,7 +65,7 @@ func List[Row any](s Shell, cmd *cobra.Command, o output.ListOptions, columns []
 func Listing[Row any](s Shell, use, short string, columns []output.Column[Row], e api.Endpoint) *cobra.Command {
 	var o output.ListOptions
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: s.Args(0, 0, ""),
+		Use: use, Short: short, Args: commandline.WantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return List(s, cmd, o, columns, e, nil) },
 	}
 	o.Bind(cmd.Flags())

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
 )
@@ -30,7 +31,7 @@ func bindMembers(cmd *cobra.Command, to *api.Account) {
 func (s Shell) newAccountAdd() *cobra.Command {
 	var req api.Account
 	cmd := &cobra.Command{
-		Use: "add PATH", Short: "Add an account, or members to one", Args: s.Args(1, 1, "account"),
+		Use: "add PATH", Short: "Add an account, or members to one", Args: commandline.WantArgs(1, 1, "account"),
 		Long: "Add an account such as show, or show/shot in it, or members to an account that is there. Members of show are not members\n" +
 			"of show/shot: each account has its own. A default that a user has elsewhere is taken over.",
 		Example: "  qbadmin account add show -users ada,bob -groups fx\n  qbadmin account add show/shot -users ada -default-for ada\n  qbadmin account add misc -default-for '*'",
@@ -60,7 +61,7 @@ func accountText(a api.Account) string {
 func (s Shell) newAccountRemove() *cobra.Command {
 	var req api.Account
 	cmd := &cobra.Command{
-		Use: "remove PATH", Short: "Remove members of an account or, without options, the account", Args: s.Args(1, 1, "account"),
+		Use: "remove PATH", Short: "Remove members of an account or, without options, the account", Args: commandline.WantArgs(1, 1, "account"),
 		Long: "Remove members of an account or, without options, the account. Its unfinished jobs go on; their owners then are ranked\n" +
 			"by what they used outside of accounts.",
 		Example: "  qbadmin account remove show -users bob\n  qbadmin account remove show",
@@ -95,7 +96,7 @@ func (s Shell) newAccountImport() *cobra.Command {
 	var o output.ListOptions
 	var history, add bool
 	cmd := &cobra.Command{
-		Use: "import", Short: "List accounts of past jobs that are not known, and add them", Args: s.Args(0, 0, ""),
+		Use: "import", Short: "List accounts of past jobs that are not known, and add them", Args: commandline.WantArgs(0, 0, ""),
 		Long: "List the accounts to which past jobs were charged and that are not known, with the users who were. With -add they are added with these\n" +
 			"users as members, and what is above them without: all at once, or none if one cannot be an account.",
 		Example: "  qbadmin account import -history\n  qbadmin account import -history -add",

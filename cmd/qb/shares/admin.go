@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
 )
@@ -21,7 +22,7 @@ func (s Shell) AdminCommand() *cobra.Command {
 		Long: "Set the shares (default 1, 0 ranks last) or the budget of a user (ada), an account (show/) or a user in an account (show/ada).\n" +
 			"A budget is in hours of CPU equivalents, as qbshare counts usage. With -per it holds for periods of that length, without it for\n" +
 			"usage as it decays. A user's budget is for all that the user uses, an account's for all its members and the accounts below it.",
-		Args: s.Args(1, 2, "name and shares"), Example: "  qbadmin share set ada 2\n  qbadmin share set show/ 10 -budget 5000h -per 30d\n  qbadmin share set ada -budget 200h -over idle\n  qbadmin share set ada -budget none",
+		Args: commandline.WantArgs(1, 2, "name and shares"), Example: "  qbadmin share set ada 2\n  qbadmin share set show/ 10 -budget 5000h -per 30d\n  qbadmin share set ada -budget 200h -over idle\n  qbadmin share set ada -budget none",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			if b.amount != "" {
 				if err := s.setBudget(cmd, words[0], b); err != nil || len(words) == 1 {
@@ -69,7 +70,7 @@ func (s Shell) CreditCommand() *cobra.Command {
 	var source, date string
 	give := &cobra.Command{
 		Use: "add USER AMOUNT", Short: "Raise a user's shares by 25 % per point, at most threefold; credit has a half-life of two years",
-		Args: s.Args(2, 2, "user and amount"), Example: "  qbadmin credit add ada 1 -source \"doi:10.1000/182\" -date 2026-09-01",
+		Args: commandline.WantArgs(2, 2, "user and amount"), Example: "  qbadmin credit add ada 1 -source \"doi:10.1000/182\" -date 2026-09-01",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			req := api.Credit{User: words[0], Source: source}
 			var err error
@@ -92,7 +93,7 @@ func (s Shell) CreditCommand() *cobra.Command {
 	give.Flags().StringVar(&date, "date", "", "`DAY` from which it counts, such as 2026-09-01 (default: now)")
 	var o output.ListOptions
 	show := &cobra.Command{
-		Use: "list [USER]", Short: "List credit, newest first", Args: s.Args(0, 1, ""),
+		Use: "list [USER]", Short: "List credit, newest first", Args: commandline.WantArgs(0, 1, ""),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			return remote.List(s.Shell, cmd, o, creditColumns, api.ListCredit, userParam(words))
 		},

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
 )
@@ -35,7 +36,7 @@ func day(what, text string) (*time.Time, error) {
 func (s Shell) newReport() *cobra.Command {
 	var source, date string
 	cmd := &cobra.Command{
-		Use: "report", Short: "Report a publication of yours that acknowledges the farm; credit follows when an operator accepts it", Args: s.Args(0, 0, ""),
+		Use: "report", Short: "Report a publication of yours that acknowledges the farm; credit follows when an operator accepts it", Args: commandline.WantArgs(0, 0, ""),
 		Example: "  qbshare report -source doi:10.1000/182 -date 2026-09-01",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if source == "" {
@@ -73,7 +74,7 @@ func (s Shell) newDecide(verb string) *cobra.Command {
 		use, short, most = "reject SOURCE", "Reject a reported publication; it may be reported again", 1
 	}
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: s.Args(1, most, "source"), Example: "  qbadmin credit " + verb + " doi:10.1000/182",
+		Use: use, Short: short, Args: commandline.WantArgs(1, most, "source"), Example: "  qbadmin credit " + verb + " doi:10.1000/182",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			req := api.Decision{Source: words[0], Accept: accept}
 			if len(words) == 2 {
@@ -96,7 +97,7 @@ func (s Shell) newDecide(verb string) *cobra.Command {
 
 func (s Shell) newCreditImport() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "import FILE.csv", Short: "Give credit to many users, or to none if a line is bad", Args: s.Args(1, 1, "file"),
+		Use: "import FILE.csv", Short: "Give credit to many users, or to none if a line is bad", Args: commandline.WantArgs(1, 1, "file"),
 		Long: "Give credit to many users. The file has the columns user, amount, source and date, named in its first line; amount (default 1) and\n" +
 			"date (default now) may be missing or empty. All lines are checked first: if one is bad, none is taken.",
 		Example: "  qbadmin credit import publications.csv",

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
 )
@@ -21,7 +22,7 @@ func (s Shell) ShareCommand() *cobra.Command {
 	var o output.ListOptions
 	var explain bool
 	cmd := &cobra.Command{
-		Use: "share [USER]", Short: "Show the fairshare rank of users, and how it is calculated", Args: s.Args(0, 1, ""),
+		Use: "share [USER]", Short: "Show the fairshare rank of users, and how it is calculated", Args: commandline.WantArgs(0, 1, ""),
 		Example: "  qbshare\n  qbshare ada -explain",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			if explain {

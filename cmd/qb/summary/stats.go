@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/supervisor/facts"
 )
@@ -29,7 +30,7 @@ func (s Shell) StatsCommand() *cobra.Command {
 		Use: "stats", Short: "Report usage: slot-hours, CPU-hours, memory-hours, preempted and failed work",
 		Long: "Report what ended attempts used, by default in the last 30 days. The whole attempt counts on the UTC day of its\n" +
 			"end. Preempted, failed (killed and lost included) and secondary are fractions of the slot-hours.",
-		Args:    s.Args(0, 0, ""),
+		Args:    commandline.WantArgs(0, 0, ""),
 		Example: "  qbstats\n  qbstats -by account,day -from 2026-09-01 -to 2026-09-30\n  qbstats -by host -user ada -csv",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(s, cmd) },
 	}

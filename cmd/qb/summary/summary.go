@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
 )
@@ -22,7 +23,7 @@ func (s Shell) Command() *cobra.Command {
 	all := tables()
 	wanted := make([]bool, len(all))
 	cmd := &cobra.Command{
-		Use: "summary", Short: "Add up all unfinished jobs in tables", Args: s.Args(0, 0, ""),
+		Use: "summary", Short: "Add up all unfinished jobs in tables", Args: commandline.WantArgs(0, 0, ""),
 		Long: "Add up the instances or the items of everybody's unfinished jobs by state. Each option is a table; without one, -pvs.\n" +
 			"With -json, -xml, -delimit, -fields or -no-headers one table can be asked for. Only a table for people that is not sorted has a row of totals.",
 		Example: "  qbsummary\n  qbsummary -uvw -cvs\n  qbsummary -avw -json",

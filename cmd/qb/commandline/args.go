@@ -1,4 +1,4 @@
-package main
+package commandline
 
 import (
 	"strconv"
@@ -12,14 +12,14 @@ import (
 	"qb/cmd/qb/qube"
 )
 
-// commandWords marks commands whose words after the options are another program's command line.
-const commandWords = "command-words"
+// CommandWords marks commands whose words after the options are another program's command line.
+const CommandWords = "command-words"
 
-// rewrite turns words as Qube's users write them (-cpus 10, -max-cpus=5, --prio 3) into those that pflag
+// Rewrite turns words as Qube's users write them (-cpus 10, -max-cpus=5, --prio 3) into those that pflag
 // understands (--cpus=10). An option and its value become one word, so that a value may start with a dash.
 // Options end at --, and for commands that start programs at the first word that is none. At is the place behind the
 // words that name the command.
-func rewrite(root *cobra.Command, args []string) (words []string, at int, err error) {
+func Rewrite(root *cobra.Command, args []string) (words []string, at int, err error) {
 	cmd, named := root, true
 	out := make([]string, 0, len(args)+1)
 	for i := 0; i < len(args); i++ {
@@ -27,20 +27,20 @@ func rewrite(root *cobra.Command, args []string) (words []string, at int, err er
 		switch {
 		case arg == "--":
 			return append(out, args[i:]...), at, nil
-		case !isOption(arg):
-			if sub := child(cmd, arg); named && sub != nil {
+		case !IsOption(arg):
+			if sub := Child(cmd, arg); named && sub != nil {
 				out, cmd, at = append(out, sub.Name()), sub, i+1
 				continue
 			}
 			if named && cmd.HasSubCommands() && !cmd.Runnable() {
 				return nil, 0, unknownCommand(cmd, arg)
 			}
-			if cmd.Annotations[commandWords] != "" {
+			if cmd.Annotations[CommandWords] != "" {
 				return append(append(out, "--"), args[i:]...), at, nil
 			}
 			named, out = false, append(out, arg)
 		default:
-			flag, value, given, err := findOption(cmd, arg)
+			flag, value, given, err := FindOption(cmd, arg)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -64,9 +64,9 @@ func rewrite(root *cobra.Command, args []string) (words []string, at int, err er
 	return out, at, nil
 }
 
-func isOption(word string) bool { return len(word) > 1 && word[0] == '-' }
+func IsOption(word string) bool { return len(word) > 1 && word[0] == '-' }
 
-func child(cmd *cobra.Command, name string) *cobra.Command {
+func Child(cmd *cobra.Command, name string) *cobra.Command {
 	for _, sub := range cmd.Commands() {
 		if sub.Name() == name || sub.HasAlias(name) {
 			return sub
@@ -86,20 +86,20 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		}
 	}
 	return api.Errorf(api.KindUsage, "there is no command %q%s (%s -h lists all)",
-		output.Escape(word), output.DidYouMean("", word, names), typedName(cmd))
+		output.Escape(word), output.DidYouMean("", word, names), TypedName(cmd))
 }
 
-// findOption finds the flag that an option word names, in full or by a prefix that only one flag has.
-func findOption(cmd *cobra.Command, word string) (flag *pflag.Flag, value string, given bool, err error) {
+// FindOption finds the flag that an option word names, in full or by a prefix that only one flag has.
+func FindOption(cmd *cobra.Command, word string) (flag *pflag.Flag, value string, given bool, err error) {
 	name, value, given := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-	wanted := normalName(name)
+	wanted := NormalName(name)
 	if wanted == "h" {
 		wanted = "help"
 	}
 	var prefixed []*pflag.Flag
 	var names []string
-	visitOptions(cmd, func(f *pflag.Flag) {
-		switch have := normalName(f.Name); {
+	VisitOptions(cmd, func(f *pflag.Flag) {
+		switch have := NormalName(f.Name); {
 		case have == wanted:
 			flag = f
 		case wanted != "" && strings.HasPrefix(have, wanted) && !f.Hidden:
@@ -112,13 +112,13 @@ func findOption(cmd *cobra.Command, word string) (flag *pflag.Flag, value string
 	if flag != nil {
 		return flag, value, given, nil
 	}
-	habit := qube.Beginning(commandWithin(cmd), wanted)
+	habit := qube.Beginning(CommandWithin(cmd), wanted)
 	if len(prefixed) == 1 && len(habit) == 0 {
 		return prefixed[0], value, given, nil
 	}
-	option, answer, known := qube.Option(commandWithin(cmd), wanted)
+	option, answer, known := qube.Option(CommandWithin(cmd), wanted)
 	if known && (option == wanted || len(prefixed) == 0) {
-		return nil, "", false, api.Errorf(api.KindUsage, "-%s is an option of Qube's that %s has not: %s", option, typedName(cmd), answer)
+		return nil, "", false, api.Errorf(api.KindUsage, "-%s is an option of Qube's that %s has not: %s", option, TypedName(cmd), answer)
 	}
 	if len(prefixed) > 0 {
 		var all []string
@@ -135,18 +135,18 @@ func findOption(cmd *cobra.Command, word string) (flag *pflag.Flag, value string
 	if _, err := strconv.ParseFloat(word, 64); err == nil {
 		hint = ", and no number below 0 is taken here"
 	}
-	return nil, "", false, api.Errorf(api.KindUsage, "there is no option -%s%s (%s -h lists all)", output.Escape(name), hint, typedName(cmd))
+	return nil, "", false, api.Errorf(api.KindUsage, "there is no option -%s%s (%s -h lists all)", output.Escape(name), hint, TypedName(cmd))
 }
 
-// visitOptions visits a command's flags, those of its parents included.
-func visitOptions(cmd *cobra.Command, visit func(*pflag.Flag)) {
+// VisitOptions visits a command's flags, those of its parents included.
+func VisitOptions(cmd *cobra.Command, visit func(*pflag.Flag)) {
 	cmd.InitDefaultHelpFlag()
 	cmd.InheritedFlags() // as a side effect cobra merges the parents' flags into Flags
 	cmd.Flags().VisitAll(visit)
 }
 
-// commandWithin names a command without the program: "sub", "admin worker".
-func commandWithin(cmd *cobra.Command) string {
+// CommandWithin names a command without the program: "sub", "admin worker".
+func CommandWithin(cmd *cobra.Command) string {
 	_, name, _ := strings.Cut(cmd.CommandPath(), " ")
 	return name
 }
@@ -159,4 +159,4 @@ func refuseSign(flag *pflag.Flag, value string) error {
 	return nil
 }
 
-func normalName(name string) string { return strings.ReplaceAll(name, "-", "_") }
+func NormalName(name string) string { return strings.ReplaceAll(name, "-", "_") }

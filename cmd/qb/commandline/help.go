@@ -1,4 +1,4 @@
-package main
+package commandline
 
 import (
 	"cmp"
@@ -13,10 +13,21 @@ import (
 	"qb/cmd/qb/output"
 )
 
-// printHelp writes what a command is for and its options, with one dash as the manual writes them.
-func printHelp(cmd *cobra.Command, _ []string) {
+// ByLink marks a root whose command was called by the name of a link.
+const ByLink = "link"
+
+// TypedName is a command's name as it was typed: qbsub, or qb sub.
+func TypedName(cmd *cobra.Command) string {
+	if cmd.Root().Annotations[ByLink] == "" {
+		return cmd.CommandPath()
+	}
+	return strings.Replace(cmd.CommandPath(), " ", "", 1)
+}
+
+// PrintHelp writes what a command is for and its options, with one dash as the manual writes them.
+func PrintHelp(cmd *cobra.Command, _ []string) {
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "usage: %s\n\n%s\n", useLine(cmd), cmp.Or(cmd.Long, cmd.Short))
+	fmt.Fprintf(out, "usage: %s\n\n%s\n", UseLine(cmd), cmp.Or(cmd.Long, cmd.Short))
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprint(out, "\nCommands:\n")
 		for _, sub := range cmd.Commands() {
@@ -26,7 +37,7 @@ func printHelp(cmd *cobra.Command, _ []string) {
 		}
 	}
 	fmt.Fprint(out, "\nOptions (one dash or two; a unique beginning is enough):\n")
-	visitOptions(cmd, func(f *pflag.Flag) {
+	VisitOptions(cmd, func(f *pflag.Flag) {
 		if f.Hidden {
 			return
 		}
@@ -38,35 +49,35 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	}
 }
 
-func useLine(cmd *cobra.Command) string {
+func UseLine(cmd *cobra.Command) string {
 	if cmd.HasAvailableSubCommands() {
-		return typedName(cmd) + " COMMAND …"
+		return TypedName(cmd) + " COMMAND …"
 	}
 	_, words, _ := strings.Cut(cmd.Use, " ")
-	return strings.TrimSpace(typedName(cmd) + " [options] " + words)
+	return strings.TrimSpace(TypedName(cmd) + " [options] " + words)
 }
 
-func newHelpCommand(root *cobra.Command) *cobra.Command {
+func HelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND…]",
 		Short: "Describe a command and its options",
 		RunE: func(_ *cobra.Command, words []string) error {
 			cmd := root
 			for _, word := range words {
-				next := child(cmd, word)
+				next := Child(cmd, word)
 				if next == nil {
 					return unknownCommand(cmd, word)
 				}
 				cmd = next
 			}
-			printHelp(cmd, nil)
+			PrintHelp(cmd, nil)
 			return nil
 		},
 	}
 }
 
-// flagError says in our words what pflag refused.
-func flagError(_ *cobra.Command, err error) error {
+// FlagError says in our words what pflag refused.
+func FlagError(_ *cobra.Command, err error) error {
 	var bad *pflag.InvalidValueError
 	if !errors.As(err, &bad) {
 		return api.Errorf(api.KindUsage, "%v", err)
@@ -85,14 +96,14 @@ func flagError(_ *cobra.Command, err error) error {
 	return api.Errorf(api.KindUsage, "-%s %q %s", bad.GetFlag().Name, output.Escape(bad.GetValue()), why)
 }
 
-// wantArgs refuses a number of words that a command cannot take, as wrong usage.
-func wantArgs(low, high int, what string) cobra.PositionalArgs {
+// WantArgs refuses a number of words that a command cannot take, as wrong usage.
+func WantArgs(low, high int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < low {
-			return api.Errorf(api.KindUsage, "no %s given; usage: %s", what, useLine(cmd))
+			return api.Errorf(api.KindUsage, "no %s given; usage: %s", what, UseLine(cmd))
 		}
 		if high >= 0 && len(args) > high {
-			return api.Errorf(api.KindUsage, "unexpected word %q; usage: %s", output.Escape(args[high]), useLine(cmd))
+			return api.Errorf(api.KindUsage, "unexpected word %q; usage: %s", output.Escape(args[high]), UseLine(cmd))
 		}
 		return nil
 	}
