@@ -31,7 +31,7 @@ const (
 
 // floors: a package imports only packages of lower floors, so never one beside it.
 var floors = map[string]int{
-	"cmd/qb":       9,
+	"cmd/qb": 10, "cmd/qb/service": 9, "cmd/qb/find": 8,
 	"cmd/qb/bench": 6, "sim": 8, "sim/crash": 8, "sim/netns": 7,
 	"supervisor": 8, "supervisor/settings": 5, "worker": 5,
 	"supervisor/problem":        5,
@@ -159,7 +159,7 @@ var homes = map[string][]string{
 	"github.com/go-chi/chi/v5":            {"supervisor/routes.go"},
 	"github.com/go-chi/httprate":          {"supervisor"},
 	"github.com/prometheus/client_golang": {"supervisor/metrics"},
-	"github.com/spf13/cobra":              {"cmd/qb", "cmd/qb/bench", "cmd/qb/commandline", "cmd/qb/manpages", "cmd/qb/people", "cmd/qb/profiles", "cmd/qb/remote", "cmd/qb/shares", "cmd/qb/summary"},
+	"github.com/spf13/cobra":              {"cmd/qb", "cmd/qb/bench", "cmd/qb/commandline", "cmd/qb/find", "cmd/qb/manpages", "cmd/qb/people", "cmd/qb/profiles", "cmd/qb/remote", "cmd/qb/service", "cmd/qb/shares", "cmd/qb/summary"},
 	"github.com/spf13/pflag":              {"cmd/qb", "cmd/qb/commandline", "cmd/qb/output", "cmd/qb/jobselect", "cmd/qb/hostselect"},
 	"github.com/BurntSushi/toml":          {"cmd/qb/config"},
 	"charm.land/bubbletea/v2":             {"cmd/qb/watch"},

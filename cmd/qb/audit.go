@@ -9,6 +9,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/commandline"
+	"qb/cmd/qb/find"
 	"qb/cmd/qb/offline"
 	"qb/cmd/qb/output"
 	"qb/units"
@@ -81,14 +82,14 @@ func (o *auditOptions) run(cmd *cobra.Command) (offline.Report, error) {
 
 // findDatabase is the database of the configuration, else that of the farm that runs here.
 func findDatabase(cmd *cobra.Command) (string, error) {
-	conf, err := loadConfig(cmd)
+	conf, err := find.Config(cmd)
 	if err != nil {
 		return "", err
 	}
 	if conf.DatabaseURL != "" {
 		return conf.DatabaseURL, nil
 	}
-	farm, name, err := readFarmFile(conf)
+	farm, name, err := find.ReadFarm(conf)
 	if err != nil {
 		return "", err
 	}

@@ -20,7 +20,9 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/bench"
+	"qb/cmd/qb/find"
 	"qb/cmd/qb/offline"
+	"qb/cmd/qb/remote"
 )
 
 // endsHost is a simulated host that keeps the records of one job's items that ended on it within the last hours: every
@@ -115,7 +117,7 @@ func (f *testFarm) plantEnded(items, hosts int, began time.Time) int64 {
 	}
 	f.run(0, "qbkill", strconv.FormatInt(id, 10))
 	text, err := os.ReadFile(filepath.Join(f.state, "farm.json"))
-	var file farmFile
+	var file find.Farm
 	if err == nil {
 		err = json.Unmarshal(text, &file)
 	}
@@ -154,7 +156,7 @@ func (h endsHost) play(ctx context.Context, client *api.Client) {
 		err := client.Call(within, api.SyncWorker, nil, sync, &reply)
 		cancel()
 		if err != nil {
-			_ = sleep(ctx, time.Second)
+			_ = remote.Sleep(ctx, time.Second)
 			continue
 		}
 		if sync.Epoch == 0 {
@@ -165,7 +167,7 @@ func (h endsHost) play(ctx context.Context, client *api.Client) {
 			asked = reply.AskEnds
 			h.ship(ctx, client, asked)
 		}
-		_ = sleep(ctx, time.Second)
+		_ = remote.Sleep(ctx, time.Second)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
+	"qb/cmd/qb/find"
 	"qb/cmd/qb/remote"
 )
 
@@ -36,7 +37,7 @@ func connect(cmd *cobra.Command) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	conf, err := clientConfig(cmd)
+	conf, err := find.ClientConfig(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +50,11 @@ type dialled struct{ *api.Client }
 
 // dial takes a supervisor by its address, wherever the farm of the other commands is.
 func dial(cmd *cobra.Command, url, token string) (remote.Sender, error) {
-	conf, err := clientConfig(cmd)
+	conf, err := find.ClientConfig(cmd)
 	if err != nil {
 		return nil, err
 	}
-	accounts, err := trusted(conf)
+	accounts, err := find.Trusted(conf)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (d dialled) Send(ctx context.Context, e api.Endpoint, params api.Params, in
 
 // find looks where the farm is now.
 func (c *client) find() error {
-	where, err := findSupervisor(c.cmd, c.conf)
+	where, err := find.Supervisor(c.cmd, c.conf)
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err err
 			said = true
 			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: %v; trying again for up to %s (-retryfor)\n", commandline.TypedName(c.cmd), err, limit)
 		}
-		if sleep(ctx, wait) != nil {
+		if remote.Sleep(ctx, wait) != nil {
 			return unknown, err
 		}
 		_ = c.find() // it may have come back elsewhere; if not, the old address is tried again

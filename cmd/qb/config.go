@@ -7,19 +7,8 @@ import (
 
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
+	"qb/cmd/qb/find"
 )
-
-// loadConfig reads the configuration that is in force for a command.
-func loadConfig(cmd *cobra.Command) (*config.Config, error) {
-	file, _ := cmd.Flags().GetString("conf")
-	return config.Load(config.Source{File: file, Program: commandline.TypedName(cmd), Warn: cmd.ErrOrStderr()})
-}
-
-// clientConfig is the configuration for a command that asks a supervisor.
-func clientConfig(cmd *cobra.Command) (*config.Config, error) {
-	file, _ := cmd.Flags().GetString("conf")
-	return config.Load(config.Source{File: file, Program: commandline.TypedName(cmd), Warn: cmd.ErrOrStderr(), Client: true})
-}
 
 func newConfigCommand() *cobra.Command {
 	command := &cobra.Command{Use: "config", Short: "Show or check the configuration, or print an example"}
@@ -27,7 +16,7 @@ func newConfigCommand() *cobra.Command {
 	show := &cobra.Command{
 		Use: "show [KEY…]", Short: "Print the configuration in force, or the given settings",
 		RunE: func(cmd *cobra.Command, keys []string) error {
-			c, err := loadConfig(cmd)
+			c, err := find.Config(cmd)
 			if err != nil {
 				return err
 			}

@@ -4,30 +4,19 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"qb/api"
 	"qb/cmd/qb/commandline"
+	"qb/cmd/qb/find"
 	"qb/cmd/qb/output"
 )
 
-// addressesOf takes a list apart: HOST of one supervisor, or of several with commas between.
-func addressesOf(list string) []string {
-	var all []string
-	for one := range strings.SplitSeq(list, ",") {
-		if one = strings.TrimSpace(one); one != "" {
-			all = append(all, one)
-		}
-	}
-	return all
-}
-
 // clientsOf are the addresses with a client for each.
-func clientsOf(where address) (urls []string, clients []*api.Client, err error) {
-	urls = addressesOf(where.url)
+func clientsOf(where find.Address) (urls []string, clients []*api.Client, err error) {
+	urls = find.Addresses(where.URL)
 	for _, url := range urls {
-		one, err := api.NewClient(url, where.token, where.trusted...)
+		one, err := api.NewClient(url, where.Token, where.Trusted...)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -42,7 +31,7 @@ const elsewhereWithin = 5 * time.Second
 // openElsewhere asks the other supervisors of the list for the output of an item, and returns the first that holds any,
 // nil if none does. It says of which it could not be learnt.
 func (c *client) openElsewhere(ctx context.Context, params api.Params) *http.Response {
-	where, err := findSupervisor(c.cmd, c.conf)
+	where, err := find.Supervisor(c.cmd, c.conf)
 	if err != nil {
 		return nil
 	}
@@ -74,14 +63,14 @@ func (c *client) openElsewhere(ctx context.Context, params api.Params) *http.Res
 }
 
 // locate settles on the address whose supervisor leads; where none does, on one that at least answers.
-func (c *client) locate(ctx context.Context, where address) error {
+func (c *client) locate(ctx context.Context, where find.Address) error {
 	urls, clients, err := clientsOf(where)
 	if err != nil {
 		return err
 	}
 	switch len(urls) {
 	case 0:
-		return api.Errorf(api.KindUsage, "supervisor address %q names none; give http://HOST:PORT or unix:PATH, several with commas between", where.url)
+		return api.Errorf(api.KindUsage, "supervisor address %q names none; give http://HOST:PORT or unix:PATH, several with commas between", where.URL)
 	case 1:
 		c.Client, c.url, c.others = clients[0], urls[0], false
 		return nil

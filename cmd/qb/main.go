@@ -16,8 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/bench"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/qube"
+	"qb/cmd/qb/service"
 	"qb/cmd/qb/watch"
 	"qb/worker/shim"
 )
@@ -134,7 +136,9 @@ func newRoot() *cobra.Command {
 		cmd.InitDefaultVersionFlag()
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(serviceCommands()...)
+	root.AddCommand(service.Commands()...)
+	root.AddCommand(newAuditCommand(), newConfigCommand(), newCompletionCommand(), newLinksCommand(), newManCommand(), newPlanCommand(),
+		bench.NewCommand(), bench.NewHostsCommand())
 	root.SetHelpCommand(commandline.HelpCommand(root))
 	root.InitDefaultHelpCmd()
 	return root

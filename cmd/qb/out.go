@@ -16,6 +16,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 )
 
 type outOptions struct {
@@ -136,7 +137,7 @@ func (o *outOptions) open(ctx context.Context, c *client, params api.Params) (*h
 		if !waits {
 			return nil, err
 		}
-		if err := sleep(ctx, lookEvery); err != nil {
+		if err := remote.Sleep(ctx, lookEvery); err != nil {
 			return nil, err
 		}
 	}
@@ -254,7 +255,7 @@ func (o *outOptions) printLog(ctx context.Context, c *client, params api.Params,
 		if !again {
 			return err
 		}
-		if err := sleep(ctx, lookEvery); err != nil {
+		if err := remote.Sleep(ctx, lookEvery); err != nil {
 			return err
 		}
 		params["offset"] = strconv.FormatInt(p.at, 10)

@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 	"qb/units"
 )
 
@@ -48,7 +49,7 @@ func (o *pingOptions) run(cmd *cobra.Command) error {
 		case err != nil, o.sleep <= 0:
 			return err
 		}
-		if err := sleep(ctx, o.sleep.Std()); err != nil {
+		if err := remote.Sleep(ctx, o.sleep.Std()); err != nil {
 			return err
 		}
 	}

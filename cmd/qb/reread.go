@@ -2,47 +2,14 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"os/signal"
-	"reflect"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
-	"qb/supervisor"
 )
-
-// onHangup catches SIGHUP, which would else end a service, from now on.
-func onHangup() <-chan os.Signal {
-	hangup := make(chan os.Signal, 1) // one that waits stands for all that came meanwhile
-	signal.Notify(hangup, syscall.SIGHUP)
-	return hangup
-}
-
-// reload reads the configuration again in the way it was read at the start: the file that is found now,
-// the environment and the options of the process.
-func (c *service) reload() (supervisor.Reloaded, error) {
-	again, err := c.again()
-	if err != nil {
-		return supervisor.Reloaded{}, err
-	}
-	out := supervisor.Reloaded{Config: again.SupervisorKeys, File: again.File}
-	var workers []string
-	was, is := reflect.ValueOf(c.WorkerKeys), reflect.ValueOf(again.WorkerKeys)
-	for n := range is.NumField() {
-		if key := is.Type().Field(n).Tag.Get("toml"); key != "" && !reflect.DeepEqual(was.Field(n).Interface(), is.Field(n).Interface()) {
-			workers = append(workers, key)
-		}
-	}
-	if len(workers) > 0 {
-		out.Remarks = append(out.Remarks, strings.Join(workers, ", ")+": workers read it when they start")
-	}
-	return out, nil
-}
 
 func newAdminSupervisor() *cobra.Command {
 	var reread bool

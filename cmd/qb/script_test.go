@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"qb/cmd/qb/qube"
+	"qb/cmd/qb/service"
 )
 
 // TestMain makes the test binary stand for qb and all its links, the farm's workers and shims included.
@@ -131,7 +132,7 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Defer(func() { removeTemps(env.WorkDir) })
-			env.Setenv("USER", ownName())
+			env.Setenv("USER", service.OwnName())
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("QB_CONF", os.DevNull)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/cmd/qb/find"
 )
 
 // TestSquatter: a local user without any right waits for the supervisor's port and takes it each time that the supervisor
@@ -188,7 +189,7 @@ func (s *squatted) staleFarmFile() {
 	state := filepath.Join(s.dir, "stale")
 	text := fmt.Sprintf(`{"url":"http://%s","token_file":%q,"pid":%d}`, s.address, filepath.Join(s.f.state, "admin.token"), s.squat.Process.Pid)
 	if err := os.Mkdir(state, 0o700); err == nil {
-		err = os.WriteFile(filepath.Join(state, farmJSON), []byte(text), 0o600)
+		err = os.WriteFile(filepath.Join(state, find.FarmJSON), []byte(text), 0o600)
 		if err != nil {
 			s.t.Fatal(err)
 		}

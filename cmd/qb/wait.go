@@ -14,6 +14,7 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/jobselect"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 	"qb/units"
 )
 
@@ -160,7 +161,7 @@ func waitOn(cmd *cobra.Command, c *client, id int64) error {
 					id, ended(job.Status), job.Items.Complete, job.Items.Total, job.Items.Failed, job.Items.Killed, id)
 			}
 		}
-		if err := sleep(ctx, lookEvery); err != nil {
+		if err := remote.Sleep(ctx, lookEvery); err != nil {
 			line.end()
 			if context.Cause(ctx) == errWaited {
 				return err
@@ -176,17 +177,6 @@ func ended(status string) string {
 		return "was killed"
 	}
 	return status
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // progressLine is one line of a terminal that is drawn anew; elsewhere it draws nothing.

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"cmp"
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/cmd/qb/remote"
 )
 
 // Back-off between two starts of a worker that ends; one that ran a while starts afresh.
@@ -227,7 +228,7 @@ func (w *localWorkers) retire(ctx context.Context, conf *service, url string) {
 			old = append(old, entry.Name())
 		}
 	}
-	for len(old) > 0 && sleep(ctx, retirePause) == nil {
+	for len(old) > 0 && remote.Sleep(ctx, retirePause) == nil {
 		c, err := adminClient(conf, url)
 		if err != nil {
 			w.log.Warn("cannot remove hosts of this farm that are no longer started", "hosts", old, "error", err)
@@ -238,7 +239,7 @@ func (w *localWorkers) retire(ctx context.Context, conf *service, url string) {
 			if err == nil {
 				w.log.Info("host removed, as this farm no longer starts it", "host", host)
 			}
-			return err == nil || isKind(err, api.KindNotFound)
+			return err == nil || api.Refusal(err).Kind == api.KindNotFound
 		})
 		c.CloseIdle()
 	}

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
+	"qb/cmd/qb/find"
 	"qb/statedir"
 	"qb/worker"
 )
@@ -51,7 +52,7 @@ func newWorkerCommand() *cobra.Command {
 }
 
 func (o *workerOptions) run(cmd *cobra.Command) error {
-	conf, err := loadConfig(cmd)
+	conf, err := find.Config(cmd)
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	if err := statedir.Make(keys.State, 0o700, stateOwner(keys.State)...); err != nil {
 		return err
 	}
-	trusted, err := trusted(conf)
+	trusted, err := find.Trusted(conf)
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func (o *workerOptions) joinToken(stdin io.Reader) (token string, err error) {
 // stateOwner is who may own the folder above a worker's: where supervisor and worker are two services, root's worker has
 // its folder in the state folder of the supervisor's user, from whom it takes all orders anyway.
 func stateOwner(worker string) []int {
-	state, err := defaultState()
+	state, err := find.DefaultState()
 	if err != nil || filepath.Dir(worker) != state {
 		return nil
 	}
@@ -154,7 +155,7 @@ func stateOwner(worker string) []int {
 // runs on this host.
 func settleWorker(c *config.Config, supervisor string, joins bool) error {
 	keys := &c.WorkerKeys
-	state, err := defaultState()
+	state, err := find.DefaultState()
 	if err != nil {
 		return err
 	}
@@ -167,14 +168,14 @@ func settleWorker(c *config.Config, supervisor string, joins bool) error {
 	joined := worker.Joined(keys.State)
 	switch {
 	case supervisor != "":
-		keys.Supervisor = addressesOf(supervisor)
+		keys.Supervisor = find.Addresses(supervisor)
 	case len(keys.Supervisor) == 0:
 		keys.Supervisor = joined
 	}
 	if len(joined) > 0 || joins {
 		return nil // its token lies in the state folder
 	}
-	farm, name, err := readFarmFile(c)
+	farm, name, err := find.ReadFarm(c)
 	if err != nil && (len(keys.Supervisor) == 0 || keys.TokenFile == "") {
 		return err
 	}
@@ -182,9 +183,9 @@ func settleWorker(c *config.Config, supervisor string, joins bool) error {
 		if len(keys.Supervisor) == 0 {
 			keys.Supervisor = []string{farm.URL}
 		}
-		list, own := bySocket(strings.Join(keys.Supervisor, ","), farm), bySocket(farm.URL, farm)
-		keys.Supervisor = addressesOf(list)
-		if keys.TokenFile == "" && farm.TokenFile != "" && meantFor(list, own) {
+		list, own := find.BySocket(strings.Join(keys.Supervisor, ","), farm), find.BySocket(farm.URL, farm)
+		keys.Supervisor = find.Addresses(list)
+		if keys.TokenFile == "" && farm.TokenFile != "" && find.MeantFor(list, own) {
 			keys.TokenFile = filepath.Join(filepath.Dir(farm.TokenFile), "worker.token")
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"cmp"
@@ -17,8 +17,10 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/commandline"
+	"qb/cmd/qb/find"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/people"
+	"qb/cmd/qb/remote"
 	"qb/supervisor/facts"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/store/postgres"
@@ -183,7 +185,7 @@ func (f *localFarm) tell(out io.Writer) {
 		asked += " and unix:" + f.conf.Socket
 	}
 	if f.conf.runAs() == worker.RunAsAgent {
-		whose = fmt.Sprintf("%s and can do what %[1]s can; jobs of other users wait", ownName())
+		whose = fmt.Sprintf("%s and can do what %[1]s can; jobs of other users wait", OwnName())
 	}
 	var hosts []string
 	for _, one := range f.workers.all {
@@ -229,7 +231,7 @@ func (f *localFarm) tellLimit() {
 
 // adminClient asks the farm's own supervisor as its administrator.
 func adminClient(conf *service, url string) (*api.Client, error) {
-	token, err := readToken(conf.tokenFile(api.Admin))
+	token, err := find.ReadToken(conf.tokenFile(api.Admin))
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +258,7 @@ func (f *localFarm) registered(ctx context.Context, began time.Time) error {
 				return nil
 			}
 		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := remote.Sleep(ctx, 50*time.Millisecond); err != nil {
 			return fmt.Errorf("waiting for the local workers %v to register: %w; the log above says what they met", missing, err)
 		}
 	}

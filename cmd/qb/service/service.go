@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -15,10 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
-	"qb/cmd/qb/bench"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
+	"qb/cmd/qb/find"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 	"qb/statedir"
 	"qb/supervisor"
 	"qb/supervisor/credentials"
@@ -27,12 +28,10 @@ import (
 	"qb/supervisor/store/postgres"
 )
 
-func serviceCommands() []*cobra.Command {
+// Commands are qb farm and its parts, and those that work on their files.
+func Commands() []*cobra.Command {
 	return []*cobra.Command{
-		newFarmCommand(), newSupervisorCommand(), newWorkerCommand(), newAuditCommand(),
-		newBackupCommand(), newRestoreCommand(), newCACommand(),
-		newConfigCommand(), newCompletionCommand(), newLinksCommand(), newManCommand(), newPlanCommand(),
-		bench.NewCommand(), bench.NewHostsCommand(),
+		newFarmCommand(), newSupervisorCommand(), newWorkerCommand(), newBackupCommand(), newRestoreCommand(), newCACommand(),
 	}
 }
 
@@ -63,8 +62,8 @@ func spelledOut(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// ownName is the OS user who runs this process.
-func ownName() string {
+// OwnName is the OS user who runs this process.
+func OwnName() string {
 	u, err := user.Current()
 	if err != nil {
 		return strconv.Itoa(os.Geteuid()) // an id that has no name here
@@ -83,7 +82,7 @@ type service struct {
 // settleState fills in the state folder and what lies in it.
 func (c *service) settleState() error {
 	if c.SupervisorKeys.State == "" {
-		state, err := defaultState()
+		state, err := find.DefaultState()
 		if err != nil {
 			return err
 		}
@@ -143,7 +142,7 @@ func (c *service) renewTokens(ctx context.Context, st store.Reader) error {
 	for _, t := range []struct {
 		role api.Role
 		user string
-	}{{api.Admin, ownName()}, {api.Worker, "worker"}} {
+	}{{api.Admin, OwnName()}, {api.Worker, "worker"}} {
 		if err := credentials.Ensure(ctx, c.key, st, c.tokenFile(t.role), t.user, string(t.role), c.SupervisorKeys.TokenDays); err != nil {
 			return err
 		}
@@ -187,15 +186,15 @@ func (c *service) awaitStore(ctx context.Context, url string, log *slog.Logger) 
 			said = time.Now()
 			log.Warn("waiting for the database (database_url)", "error", err)
 		}
-		if ended := sleep(ctx, wait); ended != nil {
+		if ended := remote.Sleep(ctx, wait); ended != nil {
 			return nil, fmt.Errorf("waiting for the database: %w; last: %w", ended, err)
 		}
 	}
 }
 
 // farmFile is what farm.json will say of this supervisor.
-func (c *service) farmFile(url, database string) farmFile {
-	return farmFile{URL: url, Socket: c.Socket, TokenFile: c.tokenFile(api.Admin), PID: os.Getpid(), DatabaseURL: database}
+func (c *service) farmFile(url, database string) find.Farm {
+	return find.Farm{URL: url, Socket: c.Socket, TokenFile: c.tokenFile(api.Admin), PID: os.Getpid(), DatabaseURL: database}
 }
 
 // newSupervisorCommand makes the service by itself, on a database that qb.conf names.
@@ -218,7 +217,7 @@ func newSupervisorCommand() *cobra.Command {
 
 // serviceConfig is the configuration with the options of a service laid over it.
 func serviceConfig(cmd *cobra.Command, state, listen string) (*service, error) {
-	read, err := loadConfig(cmd)
+	read, err := find.Config(cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/config"
+	"qb/cmd/qb/find"
 	"qb/cmd/qb/output"
 	"qb/statedir"
 )
@@ -31,14 +32,14 @@ func defaultSocket(state string) string {
 
 // runFolder is the folder for the socket of the farm with that state folder, "" if there is none to be had.
 func runFolder(state string) string {
-	if state == systemState {
+	if state == find.SystemState {
 		if ours(api.RunFolder) || os.Geteuid() == 0 && missing(api.RunFolder) {
 			return api.RunFolder
 		}
 		return ""
 	}
 	dir := os.Getenv("XDG_RUNTIME_DIR")
-	usual, err := defaultState()
+	usual, err := find.DefaultState()
 	if os.Getenv("QB_STATE") != "" || err != nil || state != usual || !filepath.IsAbs(dir) || !ours(dir) {
 		return ""
 	}
@@ -75,18 +76,18 @@ func (c *service) makeRunFolder() error {
 	return nil
 }
 
-func (c *service) farmFileName() string { return filepath.Join(c.SupervisorKeys.State, farmJSON) }
+func (c *service) farmFileName() string { return filepath.Join(c.SupervisorKeys.State, find.FarmJSON) }
 
 // shownFileName is the file beside the socket by which all users find it, "" if the socket lies in the state folder.
 func (c *service) shownFileName() string {
 	if dir := filepath.Dir(c.Socket); c.Socket != "" && dir == runFolder(c.SupervisorKeys.State) {
-		return filepath.Join(dir, farmJSON)
+		return filepath.Join(dir, find.FarmJSON)
 	}
 	return ""
 }
 
 // readFarmFileAt reads a farm.json that this user may read.
-func readFarmFileAt(name string) (farm farmFile, err error) {
+func readFarmFileAt(name string) (farm find.Farm, err error) {
 	data, err := os.ReadFile(name)
 	if err == nil {
 		err = json.Unmarshal(data, &farm)
@@ -96,7 +97,7 @@ func readFarmFileAt(name string) (farm farmFile, err error) {
 
 // writeFarmFile replaces farm.json by rename. Others of this machine may read where the farm is, unless
 // the address of its database may hold a password.
-func (c *service) writeFarmFile(farm farmFile) error {
+func (c *service) writeFarmFile(farm find.Farm) error {
 	mode := fs.FileMode(0o644)
 	if c.DatabaseURL != "" {
 		mode = 0o600
@@ -105,12 +106,12 @@ func (c *service) writeFarmFile(farm farmFile) error {
 		return err
 	}
 	if shown := c.shownFileName(); shown != "" {
-		return replaceJSON(shown, 0o644, farmFile{URL: farm.URL, Socket: farm.Socket})
+		return replaceJSON(shown, 0o644, find.Farm{URL: farm.URL, Socket: farm.Socket})
 	}
 	return nil
 }
 
-func replaceJSON(name string, mode fs.FileMode, farm farmFile) error {
+func replaceJSON(name string, mode fs.FileMode, farm find.Farm) error {
 	data, err := output.EncodeJSON(farm)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package find
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ func TestTokenStaysHome(t *testing.T) {
 	}
 	t.Setenv("QB_TOKEN", "")
 	t.Setenv("QB_TOKEN_FILE", "")
-	farm := &farmFile{URL: "http://127.0.0.1:50001", TokenFile: token}
+	farm := &Farm{URL: "http://127.0.0.1:50001", TokenFile: token}
 	conf := &config.Config{}
 	for named, want := range map[string]string{
 		"": "secret", "http://127.0.0.1:50001": "secret", "http://localhost:50001": "secret", "http://[::1]:50001/": "secret",
@@ -44,7 +44,7 @@ func TestTokenStaysHome(t *testing.T) {
 	}
 }
 
-// Each token goes to the address that it is for.
+// Each token goes to the Address that it is for.
 func TestTokenOfAnAddress(t *testing.T) {
 	const a, b = "http://a:50001", "http://b:50001"
 	file := filepath.Join(t.TempDir(), "token")
@@ -70,7 +70,7 @@ func TestTokenOfAnAddress(t *testing.T) {
 		}
 	}
 	t.Setenv("QB_TOKEN", "")
-	conf, farm := &config.Config{}, &farmFile{URL: "http://127.0.0.1:50001"}
+	conf, farm := &config.Config{}, &Farm{URL: "http://127.0.0.1:50001"}
 	conf.ClientTokenFile = file
 	for named, want := range map[string]string{"": "conf's", "http://localhost:50001": "conf's", a: ""} {
 		if got, err := findToken(conf, farm, sources{env: named}); err != nil || got != want {
@@ -79,25 +79,25 @@ func TestTokenOfAnAddress(t *testing.T) {
 	}
 }
 
-// A farm of this machine is met at its socket, also where its address on loopback is named.
+// A farm of this machine is met at its socket, also where its Address on loopback is named.
 func TestBySocket(t *testing.T) {
-	farm := &farmFile{URL: "http://127.0.0.1:50001", Socket: "/x/qb.sock"}
+	farm := &Farm{URL: "http://127.0.0.1:50001", Socket: "/x/qb.sock"}
 	for list, want := range map[string]string{
 		"http://localhost:50001": "unix:/x/qb.sock", "http://127.0.0.1:50002": "http://127.0.0.1:50002",
 		"http://[::1]:50001, http://heron:50001": "unix:/x/qb.sock,http://heron:50001", "unix:/y": "unix:/y",
 	} {
-		if got := bySocket(list, farm); got != want {
+		if got := BySocket(list, farm); got != want {
 			t.Errorf("%s becomes %s, want %s", list, got, want)
 		}
 	}
-	if got := bySocket("http://localhost:50001", nil); got != "http://localhost:50001" {
+	if got := BySocket("http://localhost:50001", nil); got != "http://localhost:50001" {
 		t.Errorf("without a farm: %s", got)
 	}
 }
 
 func TestDefaultState(t *testing.T) {
 	t.Setenv("QB_STATE", "/a/b")
-	if got, err := defaultState(); got != "/a/b" || err != nil {
+	if got, err := DefaultState(); got != "/a/b" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	t.Setenv("QB_STATE", "")
@@ -106,7 +106,7 @@ func TestDefaultState(t *testing.T) {
 	if os.Geteuid() == 0 {
 		want = "/var/lib/qb"
 	}
-	if got, err := defaultState(); got != want || err != nil {
+	if got, err := DefaultState(); got != want || err != nil {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 }
@@ -131,13 +131,6 @@ func TestFarmOfOnesOwn(t *testing.T) {
 		t.Fatal(err)
 	} else if _, err := readOwn(name); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a folder of somebody else's: %v", err)
-	}
-}
-
-func TestWorkerEnvironment(t *testing.T) {
-	got := workerEnvironment([]string{"PATH=/bin", "QB_TOKEN=secret", "QB_DATABASE_URL=x", "QB_WORKER_CPUS=3"})
-	if len(got) != 2 || got[0] != "PATH=/bin" || got[1] != "QB_WORKER_CPUS=3" {
-		t.Errorf("a worker is given %q", got)
 	}
 }
 
