@@ -41,6 +41,7 @@ type Job struct {
 	TimeEstimate     int               `json:"time_estimate,omitempty" doc:"Seconds that an item takes, as stated at the submission; 0: not stated."`
 	PGrp             int64             `json:"pgrp" doc:"Process group: the id of its first job; the job's own id if not given."`
 	Label            string            `json:"label" doc:"Name of the job within its process group."`
+	Kind             string            `json:"kind" doc:"What jobs of one sort share; empty: none."`
 	PID              int64             `json:"pid" doc:"The job that it belongs to; 0: none."`
 	Notes            string            `json:"notes"`
 
@@ -219,6 +220,7 @@ type SubmitRequest struct {
 	Cluster         string            `json:"cluster,omitempty"`
 	PGrp            int               `json:"pgrp,omitempty" doc:"Process group: the id of its first job, which must be of the same user unless an operator asks. 0: a group of its own."`
 	Label           string            `json:"label,omitempty" doc:"Name of the job within its process group, up to 255 characters without commas; several jobs may have the same."`
+	Kind            string            `json:"kind,omitempty" doc:"Name that jobs of one sort share, up to 255 characters without commas."`
 	PID             int               `json:"pid,omitempty" doc:"The job that it belongs to, which must exist; 0: none. It has no effect on when the job runs."`
 	Notes           string            `json:"notes,omitempty" doc:"Text for people, up to 4096 bytes; shown to everybody."`
 	Dependency      string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas."`

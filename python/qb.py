@@ -1039,7 +1039,7 @@ def ping(supervisor: str = "", asDict: bool = False) -> Any:
 # Attributes of Qube's job dictionaries: name here -> name in REST.
 _SAME = ("name", "priority", "cpus", "max_cpus", "cluster", "requirements", "reservations", "restrictions", "hostorder", "account", "user",
          "cwd", "env", "umask", "retrywork", "timelimit", "status", "dependency", "time_estimate", "profile",
-         "pgrp", "label", "pid", "notes")
+         "pgrp", "label", "kind", "pid", "notes")
 _RENAMED = {"agenda_timelimit": "agendatimelimit"}
 _LISTS = ("hosts", "omithosts", "groups", "omitgroups", "flags")
 _TAGS = ("prod_show", "prod_seq", "prod_shot", "prod_dept", "prod_client") + tuple("prod_custom%d" % n for n in range(1, 6))
@@ -1264,7 +1264,7 @@ def _job(row: Mapping[str, Any]) -> Job:
     counts, running = row["items"], row["instances"]
     job = Job({key: row[key] for key in ("id", "name", "user", "status", "priority", "cluster", "cpus", "reason", "code", "requirements", "reservations",
                                          "restrictions", "hostorder", "account", "dependency", "cwd", "retrywork", "pgrp",
-                                         "label", "pid", "notes")})
+                                         "label", "kind", "pid", "notes")})
     job["max_cpus"] = -1 if row["max_cpus"] is None else row["max_cpus"]
     job["prototype"] = row["type"]
     job["todo"], job["todotally"] = counts["total"], {key: value for key, value in counts.items() if key != "total"}
@@ -1317,7 +1317,7 @@ def _ids(words: Iterable[Any]) -> List[int]:
 
 # Filters of Qube's that the farm knows too; the others are compared here.
 _FILTERS = {"user": "user", "status": "status", "name": "name", "cluster": "cluster", "id": "ids"}
-_COMPARED = ("priority", "cpus", "pgrp", "label", "pid", "prototype", "groups", "hosts", "account", "todo", "max_cpus") + _TAGS
+_COMPARED = ("priority", "cpus", "pgrp", "label", "kind", "pid", "prototype", "groups", "hosts", "account", "todo", "max_cpus") + _TAGS
 _STATES = ("pending", "blocked", "running", "suspended") + ENDED
 
 
@@ -1326,7 +1326,7 @@ def jobinfo(*args: Any, id: Any = None, name: Any = None, user: Any = None, stat
             submittedAfter: Optional[int] = None, submittedBefore: Optional[int] = None, minid: Optional[int] = None, maxid: Optional[int] = None,
             limit: Optional[int] = None, orderby: str = "id") -> List[Job]:
     """Jobs as dictionaries with Qube's keys, ordered by a key. filters takes the members id, name, user, status, cluster, priority,
-    cpus, max_cpus, pgrp, label, pid, prototype, groups, hosts, account, todo and the tags, each with a value or a list of them; agenda adds the
+    cpus, max_cpus, pgrp, label, kind, pid, prototype, groups, hosts, account, todo and the tags, each with a value or a list of them; agenda adds the
     items, subjobs the running instances."""
     wanted: Dict[str, Any] = dict(filters or {})
     for key, value in (("id", id), ("name", name), ("user", user), ("status", status)):

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -219,19 +220,23 @@ func newActionCommands() []*cobra.Command {
 			use, items, example = " JOB…|0", "\nThis command acts on whole jobs.", "12 13"
 		}
 		var choice jobselect.Options
+		var results output.Results
 		cmd := &cobra.Command{
 			Use: a.name + use, Short: a.short,
 			Long: a.short + "." + items + " 0 means all of your jobs.\n" +
 				"Options choose among your jobs, or with ids among those; -user all chooses among everybody's.",
 			Example: fmt.Sprintf("  qb%s 12\n  qb%s %s\n  qb%s -name 'comp*' -expression 'priority > 100'", a.name, a.name, example, a.name),
 			RunE: func(cmd *cobra.Command, words []string) error {
-				if err := wantJobs(words, &choice); err != nil {
+				if err := cmp.Or(wantJobs(words, &choice), results.Check()); err != nil {
 					return err
 				}
-				return eachJob(cmd, words, a.states, &choice, func(c *client, t target) (int, error) { return order(cmd, c, a.name, t, t.word) })
+				return results.Flush(cmd.OutOrStdout(), eachJob(cmd, words, a.states, &choice, func(c *client, t target) (int, error) {
+					return order(cmd, c, &results, a.name, t, t.word)
+				}))
 			},
 		}
 		choice.Bind(cmd.Flags())
+		results.Bind(cmd.Flags())
 		bindRepeat(cmd)
 		all = append(all, cmd)
 	}
@@ -243,7 +248,7 @@ func newActionCommands() []*cobra.Command {
 const recallFor = time.Minute
 
 // order gives one order and prints how much it changed. The key is its name among the changes of the command.
-func order(cmd *cobra.Command, c *client, name string, t target, key string) (int, error) {
+func order(cmd *cobra.Command, c *client, r *output.Results, name string, t target, key string) (int, error) {
 	params := jobParam(t.job)
 	var reply api.ActionReply
 	if name == "remove" {
@@ -253,8 +258,8 @@ func order(cmd *cobra.Command, c *client, name string, t target, key string) (in
 		if err := c.Change(cmd.Context(), key, api.RemoveJob, params, nil, &reply); err != nil {
 			return 0, err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", output.Escape(t.word))
-		return reply.Affected, nil
+		err := r.Add(cmd.OutOrStdout(), output.Result{Job: t.job, Action: name, Affected: reply.Affected}, output.Escape(t.word)+": removed")
+		return reply.Affected, err
 	}
 	params["action"] = name
 	c.repeat.limit = max(c.repeat.limit, recallFor)
@@ -275,8 +280,8 @@ func order(cmd *cobra.Command, c *client, name string, t target, key string) (in
 		}
 		return 0, unaffected(why)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %d affected\n", output.Escape(t.word), name, affected)
-	return affected, nil
+	err := r.Add(cmd.OutOrStdout(), output.Result{Job: t.job, Items: t.items, Action: name, Affected: affected}, fmt.Sprintf("%s: %s, %d affected", output.Escape(t.word), name, affected))
+	return affected, err
 }
 
 // follow waits until a large order is carried out, and shows on a terminal how far it has come. Whoever stops waiting

@@ -283,8 +283,8 @@ func TestHabitsAreNotSwallowed(t *testing.T) {
 	for words, want := range map[string]string{
 		"modify --mcpus +2 12":        "-mcpus +2: nothing can be added to the present value; give the number itself",
 		"modify -mmax_cpus=+2 12":     "-mmax_cpus +2: nothing can be added to the present value; give the number itself",
-		"kill -k maya 12":             "option -k may be any of -key, -killed, -kind (Qube's); write more of it",
-		"kill -kind maya 12":          "-kind is an option of Qube's that qb kill has not: jobs of qb have no such field; -name, -pgrp, -account, -expression and others choose jobs",
+		"kill -b 12":                  "option -b may be any of -blocked, -badlogin (Qube's); write more of it",
+		"kill -badlogin 12":           "-badlogin is an option of Qube's that qb kill has not: actions name jobs or items; an action changes only those that are in a state for it",
 		"hosts --panic":               "-panic is an option of Qube's that qb hosts has not: there is no such state; qbhosts -json has a remark on a worker that cannot work",
 		"joborder h":                  "qbjoborder is a command of Qube's that qb has not: qb explain JOB says what a job waits for; qb snapshot | qb plan - prints the order of all jobs",
 		"qbmigrate 12":                "qbmigrate is a command of Qube's that qb has not: type qbinterrupt JOB:ITEM, and qblock HOST before it to keep the item off its host",

@@ -93,11 +93,18 @@ func newLockCommand(lock bool) *cobra.Command {
 		name, short, endpoint = "lock", "Lock hosts: they get no new items; running items continue", api.LockHost
 	}
 	var choice hostselect.Options
+	var results output.Results
 	var all bool
+	each := func(cmd *cobra.Command, hosts []string) error {
+		return results.Flush(cmd.OutOrStdout(), eachHost(cmd, &results, endpoint, hosts, name, name+"ed"))
+	}
 	cmd := &cobra.Command{
 		Use: name + " [HOST…]", Short: short, Long: short + ".\nOptions choose among the hosts named, or among all.",
 		Example: "  qb" + name + " rn01 rn02\n  qb" + name + " -cluster '/show*' -active",
 		RunE: func(cmd *cobra.Command, hosts []string) error {
+			if err := results.Check(); err != nil {
+				return err
+			}
 			switch {
 			case all && len(hosts) > 0:
 				return api.Errorf(api.KindUsage, "-all stands for every host; do not name others beside it")
@@ -105,7 +112,7 @@ func newLockCommand(lock bool) *cobra.Command {
 				if err := commandline.WantArgs(1, -1, "host")(cmd, hosts); err != nil {
 					return err
 				}
-				return eachHost(cmd, endpoint, hosts, name+"ed")
+				return each(cmd, hosts)
 			}
 			c, err := connect(cmd)
 			if err != nil {
@@ -122,16 +129,17 @@ func newLockCommand(lock bool) *cobra.Command {
 			for _, h := range chosen {
 				hosts = append(hosts, h.Name)
 			}
-			return eachHost(cmd, endpoint, hosts, name+"ed")
+			return each(cmd, hosts)
 		},
 	}
 	choice.Bind(cmd.Flags())
+	results.Bind(cmd.Flags())
 	cmd.Flags().BoolVar(&all, "all", false, name+" every host")
 	bindRepeat(cmd)
 	return cmd
 }
 
-func eachHost(cmd *cobra.Command, endpoint api.Endpoint, hosts []string, done string) error {
+func eachHost(cmd *cobra.Command, results *output.Results, endpoint api.Endpoint, hosts []string, name, done string) error {
 	c, err := connect(cmd)
 	if err != nil {
 		return err
@@ -143,7 +151,9 @@ func eachHost(cmd *cobra.Command, endpoint api.Endpoint, hosts []string, done st
 			return err
 		}
 		if reply.Affected > 0 {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", output.Escape(host), done)
+			if err := results.Add(cmd.OutOrStdout(), output.Result{Host: host, Action: name, Affected: 1}, output.Escape(host)+": "+done); err != nil {
+				return err
+			}
 		}
 		affected += reply.Affected
 	}

@@ -20,7 +20,7 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	attributeColumn("prod_show"), attributeColumn("prod_seq"), attributeColumn("prod_shot"), attributeColumn("prod_dept"),
 	attributeColumn("prod_client"), attributeColumn("prod_custom1"), attributeColumn("prod_custom2"), attributeColumn("prod_custom3"),
 	attributeColumn("prod_custom4"), attributeColumn("prod_custom5"),
-	attributeColumn("pgrp"), attributeColumn("label"), attributeColumn("pid"), attributeColumn("notes"),
+	attributeColumn("pgrp"), attributeColumn("label"), attributeColumn("kind"), attributeColumn("pid"), attributeColumn("notes"),
 	{Name: "type", Extra: true},
 	always(attributeColumn("priority")),
 	attributeColumn("cluster"),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ var modifyOrders = []struct{ name, help string }{
 
 func newModifyCommand() *cobra.Command {
 	var choice jobselect.Options
+	var results output.Results
 	cmd := &cobra.Command{
 		Use: "modify JOB…|0", Short: "Change unfinished jobs; 0 means all of yours",
 		Long: "Change unfinished jobs; 0 means all of yours. Options without an m choose among your jobs, or with ids among those;\n" +
@@ -30,7 +32,7 @@ func newModifyCommand() *cobra.Command {
   qbmodify -mpriority 3 -mname hero 12 13
   qbmodify -mcpus 2 -name 'comp*' -priority 9999
   qbmodify -mreservations host.memory=8GiB -qinterrupt 12`,
-		RunE: func(cmd *cobra.Command, words []string) error { return modify(cmd, words, &choice) },
+		RunE: func(cmd *cobra.Command, words []string) error { return results.Flush(cmd.OutOrStdout(), modify(cmd, words, &choice, &results)) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -41,6 +43,7 @@ func newModifyCommand() *cobra.Command {
 		f.Bool("q"+o.name, false, o.help)
 	}
 	choice.Bind(f)
+	results.Bind(f)
 	bindRepeat(cmd)
 	return cmd
 }
@@ -60,8 +63,8 @@ func orderAfter(cmd *cobra.Command) (string, error) {
 	return name, nil
 }
 
-func modify(cmd *cobra.Command, words []string, choice *jobselect.Options) error {
-	if err := wantJobs(words, choice); err != nil {
+func modify(cmd *cobra.Command, words []string, choice *jobselect.Options, results *output.Results) error {
+	if err := cmp.Or(wantJobs(words, choice), results.Check()); err != nil {
 		return err
 	}
 	var req api.ModifyRequest
@@ -80,12 +83,14 @@ func modify(cmd *cobra.Command, words []string, choice *jobselect.Options) error
 		if err := c.Change(cmd.Context(), t.word, api.Modify, jobParam(t.job), req, &reply); err != nil {
 			return 0, err
 		}
-		fmt.Fprintln(cmd.OutOrStdout(), t.job)
+		if err := results.Add(cmd.OutOrStdout(), output.Result{Job: t.job, Action: "modify", Affected: 1}, fmt.Sprint(t.job)); err != nil {
+			return 0, err
+		}
 		remark(cmd, reply.Remarks)
 		if then == "" {
 			return 1, nil
 		}
-		_, err := order(cmd, c, then, t, t.word+"/"+then)
+		_, err := order(cmd, c, results, then, t, t.word+"/"+then)
 		return 1, err // also if there was nothing to stop: the job is changed
 	})
 }

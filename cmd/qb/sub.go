@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -25,6 +26,7 @@ type subOptions struct {
 	reverse bool
 	binary  bool
 	waitOn  bool
+	results output.Results
 }
 
 const subLong = `Submit a job and print its id. With -range the command runs once for each item, and tokens such
@@ -51,6 +53,7 @@ func newSubCommand() *cobra.Command {
 		attributeOption(submitOption).bind(f, a)
 		o.bindBeside(f, a.Name)
 	}
+	o.results.Bind(f)
 	bindRepeat(cmd)
 	return cmd
 }
@@ -73,7 +76,7 @@ func (o *subOptions) bindBeside(f *pflag.FlagSet, attribute string) {
 }
 
 func (o *subOptions) run(cmd *cobra.Command, words []string) error {
-	if err := o.complete(cmd, words); err != nil {
+	if err := cmp.Or(o.complete(cmd, words), o.results.Check()); err != nil {
 		return err
 	}
 	c, err := connect(cmd)
@@ -84,7 +87,10 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 	if err := c.Change(cmd.Context(), "", api.Submit, nil, &o.req, &reply); err != nil {
 		return err
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), reply.Job)
+	done := o.results.Add(cmd.OutOrStdout(), output.Result{Job: reply.Job, Action: "submit", Affected: 1}, fmt.Sprint(reply.Job))
+	if done = o.results.Flush(cmd.OutOrStdout(), done); done != nil {
+		return done
+	}
 	remark(cmd, reply.Remarks)
 	if o.waitOn {
 		return waitOn(cmd, c, reply.Job)

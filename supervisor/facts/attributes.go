@@ -50,6 +50,10 @@ var Attributes = slices.Concat([]Attribute{
 		Option: "`NAME` of the job within its process group",
 	},
 	{
+		Name: "kind", Value: func(j *JobFacts) any { return &j.Kind }, Trim: true, Runes: MaxName, Check: checkLabel,
+		Option: "`NAME` that jobs of one sort share, for filters and requirements such as 'not (job.kind in host.duty.kind)'",
+	},
+	{
 		Name: "pid", Value: func(j *JobFacts) any { return &j.PID }, Most: MaxJobID,
 		Option: "job `N` that the job belongs to; this orders nothing, see -dependency",
 	},

@@ -125,6 +125,7 @@ type JobFacts struct {
 	PGrp       JobID             `db:"pgrp" json:"pgrp"`         // the process group: the id of its first job
 	PID        JobID             `db:"pid,fixed" json:"pid"`     // the job that it belongs to; 0: none
 	Label      string            `db:"label,fixed" json:"label"` // its name within the process group
+	Kind       string            `db:"kind,fixed" json:"kind"`   // what jobs of one sort share
 	Notes      string            `db:"notes" json:"notes"`
 
 	Hosts           []string `db:"hosts" json:"hosts"`

@@ -33,7 +33,7 @@ type Refuses struct {
 type Load interface {
 	Used() int                 // slots
 	Unused() int64             // bytes of memory
-	Duty(what string) []string // the id, user or name of each job there
+	Duty(what string) []string // the id, user, name or kind of each job there; those of no kind left out
 }
 
 // RunsFor says whether the host may run items of the user.
@@ -80,7 +80,7 @@ func (h *Host) property(name string, load Load) (agenda.Value, bool) {
 		return agenda.SizeValue(h.Stock("host.swap")), true
 	case "host.scratch":
 		return agenda.SizeValue(h.Stock("host.scratch")), true
-	case "host.duty.id", "host.duty.user", "host.duty.name":
+	case "host.duty.id", "host.duty.user", "host.duty.name", "host.duty.kind":
 		return agenda.ListValue(load.Duty(strings.TrimPrefix(name, "host.duty."))), true
 	}
 	short := strings.TrimPrefix(name, "host.")

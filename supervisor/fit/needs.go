@@ -34,9 +34,9 @@ var Properties = []agenda.Property{
 	{Name: "host.memory", Kind: agenda.KindSize}, {Name: "host.memory.total", Kind: agenda.KindSize},
 	{Name: "host.memory.avail", Kind: agenda.KindSize}, {Name: "host.gpus", Kind: agenda.KindNumber},
 	{Name: "host.scratch", Kind: agenda.KindSize}, {Name: "host.swap", Kind: agenda.KindSize}, {Name: "host.duty.id", Kind: agenda.KindList},
-	{Name: "host.duty.user", Kind: agenda.KindList}, {Name: "host.duty.name", Kind: agenda.KindList},
+	{Name: "host.duty.user", Kind: agenda.KindList}, {Name: "host.duty.name", Kind: agenda.KindList}, {Name: "host.duty.kind", Kind: agenda.KindList},
 	{Name: "job.id", Kind: agenda.KindNumber}, {Name: "job.name", Kind: agenda.KindText}, {Name: "job.user", Kind: agenda.KindText},
-	{Name: "job.priority", Kind: agenda.KindNumber}, {Name: "job.cluster", Kind: agenda.KindText},
+	{Name: "job.priority", Kind: agenda.KindNumber}, {Name: "job.cluster", Kind: agenda.KindText}, {Name: "job.kind", Kind: agenda.KindText},
 }
 
 // Known are all properties that a requirement may use on a farm of these hosts.
@@ -178,6 +178,8 @@ func (j *Job) property(name string) (agenda.Value, bool) {
 		return agenda.NumberValue(float64(j.Priority)), true
 	case "job.cluster":
 		return agenda.TextValue(j.Cluster), true
+	case "job.kind":
+		return agenda.TextValue(j.Kind), true
 	}
 	return agenda.Value{}, false
 }

@@ -43,6 +43,7 @@ var fields = slices.Concat([]field{
 	number("cpus", func(v *facts.JobView) int { return v.CPUs }),
 	number("pgrp", func(v *facts.JobView) facts.JobID { return v.PGrp }),
 	text("label", func(v *facts.JobView) string { return v.Label }),
+	text("kind", func(v *facts.JobView) string { return v.Kind }),
 	number("pid", func(v *facts.JobView) facts.JobID { return v.PID }),
 	text("notes", func(v *facts.JobView) string { return v.Notes }),
 	text("account", func(v *facts.JobView) string { return v.Account }),

@@ -45,6 +45,10 @@ func (l Load) Duty(what string) []string {
 			value = i.Job.User
 		case "name":
 			value = i.Job.Name
+		case "kind":
+			if value = i.Job.Kind; value == "" {
+				continue
+			}
 		}
 		if !slices.Contains(list, value) {
 			list = append(list, value)

@@ -34,6 +34,7 @@ var fields = []struct{ name, doc string }{
 	{"cpus", "only jobs with `N` primaries"},
 	{"pgrp", "only jobs of the process group `N`"},
 	{"label", "only jobs with the label `NAME`, a comma list or pattern"},
+	{"kind", "only jobs of the kind `NAME`, a comma list or pattern"},
 	{"pid", "only jobs that belong to the job `N`"},
 }
 
@@ -55,6 +56,7 @@ func (o *Options) Bind(flags *pflag.FlagSet) {
 	for _, f := range fields {
 		o.values[f.name] = flags.String(f.name, "", f.doc)
 	}
+	flags.StringVar(o.values["type"], "prototype", "", "the same as -type")
 	for _, state := range stateOptions {
 		o.states[state] = flags.Bool(state, false, "only jobs that are "+state)
 	}

@@ -15,7 +15,7 @@ const groups = [
   ["Items", ["chunk", "partitions", "order", "padding", "retrywork", "timelimit", "agendatimelimit"]],
   ["Where it runs", ["cluster", "hosts", "omithosts", "groups", "omitgroups", "requirements", "restrictions", "hostorder"]],
   ["When and how", ["dependency", "flags", "umask"]],
-  ["Together with others", ["pgrp", "label", "pid", "notes"]],
+  ["Together with others", ["pgrp", "label", "kind", "pid", "notes"]],
 ];
 const labels = { name: "Name", command: "Command", range: "Range", cwd: "Folder", priority: "Priority", cpus: "Instances (cpus)", reservations: "Reservations" };
 const hints = { command: "render -s QB_FRAME_START -e QB_FRAME_END scene.blend", range: "1-100, 1-100x5,200 or labels", cwd: "/proj/sh010", reservations: "host.processors=2,host.memory=8GiB" };
