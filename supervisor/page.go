@@ -125,14 +125,18 @@ func (s *server) watch(ctx context.Context, in *watchIn) (answer, error) {
 // sendStates sends what the reader has not seen until the reader, the credential or the term goes.
 func (s *server) sendStates(w http.ResponseWriter, r *http.Request, reader *live.Reader, first *live.Message, packed bool) {
 	control := http.NewResponseController(w)
-	send := func(m *live.Message) bool {
+	send := func(list ...*live.Message) bool {
 		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a socket always can
-		text := m.Plain
-		if packed {
-			text = m.Packed()
+		for _, m := range list {
+			text := m.Plain
+			if packed {
+				text = m.Packed()
+			}
+			if _, err := w.Write(text); err != nil {
+				return false
+			}
 		}
-		_, err := w.Write(text)
-		return err == nil && control.Flush() == nil
+		return control.Flush() == nil
 	}
 	if packed {
 		if _, err := w.Write(live.Head); err != nil {
@@ -147,10 +151,8 @@ func (s *server) sendStates(w http.ResponseWriter, r *http.Request, reader *live
 	still, began := live.NewMessage("still", 0), s.loop.Load()
 	for holds := s.gate.watch(r.Context(), nil); holds() && s.loop.Load() == began; {
 		news, more := reader.Next()
-		for _, m := range news {
-			if !send(m) {
-				return
-			}
+		if len(news) > 0 && !send(news...) {
+			return
 		}
 		select {
 		case <-more:

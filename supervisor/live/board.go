@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"sync"
 	"time"
 
@@ -28,7 +29,7 @@ type Board struct {
 	shown   *message.View // of the tables
 	jobs    table[facts.JobID]
 	hosts   table[facts.HostID]
-	farm    table[string] // one row: the numbers
+	farm    numbers
 	items   map[facts.JobID]*feed
 }
 
@@ -36,8 +37,32 @@ type Board struct {
 func New(view func() *message.View, totals func(*message.View) api.Totals) *Board {
 	return &Board{
 		view: view, totals: totals, wake: make(chan struct{}), items: map[facts.JobID]*feed{},
-		jobs: table[facts.JobID]{event: "jobs"}, hosts: table[facts.HostID]{event: "hosts"}, farm: table[string]{event: "farm"},
+		jobs:  table[facts.JobID]{event: "jobs", columns: JobColumns[1:], pack: differences[facts.JobID]},
+		hosts: table[facts.HostID]{event: "hosts", columns: HostColumns[1:], pack: endings[facts.HostID]},
 	}
+}
+
+// numbers are those of the farm.
+type numbers struct {
+	seq uint64 // rises when they change
+	is  *Message
+}
+
+func (f *numbers) change(totals api.Totals) bool {
+	next := NewMessage("farm", totals)
+	if f.is != nil && bytes.Equal(f.is.Plain, next.Plain) {
+		return false
+	}
+	f.is = next
+	f.seq++
+	return true
+}
+
+func (f *numbers) since(seen uint64) *Message {
+	if seen == f.seq {
+		return nil
+	}
+	return f.is
 }
 
 // Reader is the place of one who reads.
@@ -141,11 +166,11 @@ func (b *Board) look(slow bool) (news bool) {
 	if v == nil {
 		return false
 	}
-	news = b.farm.change(map[string]row{"": {encode(b.totals(v)), []byte("0")}}, false)
+	news = b.farm.change(b.totals(v))
 	if v == b.shown && !slow {
 		return news
 	}
 	b.shown = v
-	news = b.jobs.change(jobRows(v), slow) || news
-	return b.hosts.change(hostRows(v), slow) || news
+	news = b.jobs.change(len(v.Jobs), slow, func(n int, w *writer) facts.JobID { return jobRow(&v.Jobs[n], w) }) || news
+	return b.hosts.change(len(v.Hosts), slow, func(n int, w *writer) facts.HostID { return hostRow(&v.Hosts[n], w) }) || news
 }

@@ -8,5 +8,5 @@
 // Nothing is sent before it is durable: views and writes come with their commit. It must never wait for a reader, nor do anything
 // while there is none.
 //
-// Read: board.go (who reads what), table.go (rows and what differs), items.go (letters), message.go (encoding).
+// Read: board.go (who reads what), table.go (rows and what differs), cells.go (their encoding), items.go (letters), message.go (compression).
 package live

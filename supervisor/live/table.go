@@ -8,44 +8,57 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
 )
 
-// JobColumns and HostColumns name the members of a row, in order. Times are seconds since 1970, 0 for none; memory of hosts is in
-// MiB.
+// JobColumns and HostColumns name the members of a row, in order, its key first. Times are seconds since 1970, 0 for none; memory of
+// hosts is in MiB. The last is slow: it is looked at now and then only, as a sentence that counts down changes all the time.
 var (
 	JobColumns = []string{
 		"id", "name", "user", "status", "priority", "cluster", "account", "cpus", "max_cpus", "primary", "secondary", "draining",
 		"total", "pending", "running", "complete", "failed", "killed", "blocked", "submitted", "started", "finished", "mean", "estimated", "need", "peak", "version", "code", "reason",
 	}
-	HostColumns = []string{"name", "state", "slots", "used", "memory", "available", "promised", "cluster", "groups", "resources", "jobs", "locked_by", "seen", "remark"}
+	HostColumns = []string{"name", "state", "slots", "used", "memory", "available", "promised", "cluster", "groups", "resources", "locked_by", "seen", "remark"}
 )
-
-// row is encoded; what is slow is looked at now and then only: a sentence that counts down changes all the time.
-type row struct{ quick, slow []byte }
 
 // table is the rows of the last look, and what led to them.
 type table[K cmp.Ordered] struct {
-	event string
-	rows  map[K]row
-	seq   uint64 // rises when a row changes
-	delta *Message
-	full  *Message // nil: not asked for yet
+	event   string
+	columns []string // without the key
+	pack    func(to []byte, keys []K) []byte
+	rows    map[K]row
+	seq     uint64 // rises when a row changes
+	delta   *Message
+	full    *Message // nil: not asked for yet
+	size    int      // of all cells of the last look
 }
 
-// change takes the rows of a new look; slowly says whether what is slow counts.
-func (t *table[K]) change(rows map[K]row, slowly bool) (changed bool) {
-	var news []K
-	for key, is := range rows {
+// news is a row and which of its cells are told.
+type news[K cmp.Ordered] struct {
+	key   K
+	cells uint32 // a bit for each
+}
+
+const allCells = ^uint32(0)
+
+// change takes a new look at so many rows; of writes the cells of one and has its key. slowly says whether what is slow counts.
+func (t *table[K]) change(count int, slowly bool, of func(n int, w *writer) K) (changed bool) {
+	w := &writer{buffer: make([]byte, 0, t.size+t.size/8), offsets: make([]uint32, 0, count*len(t.columns))}
+	rows := make(map[K]row, count)
+	var told []news[K]
+	for n := range count {
+		w.begin()
+		key := of(n, w)
+		is := w.row()
 		was, known := t.rows[key]
-		if known && bytes.Equal(was.quick, is.quick) && (!slowly || bytes.Equal(was.slow, is.slow)) {
-			rows[key] = was
-			continue
+		if cells := t.differences(was, is, known, slowly); cells != 0 {
+			told = append(told, news[K]{key, cells})
+		} else {
+			is = w.again(was)
 		}
-		news = append(news, key)
+		rows[key] = is
 	}
 	gone := []K{}
 	for key := range t.rows {
@@ -53,36 +66,75 @@ func (t *table[K]) change(rows map[K]row, slowly bool) (changed bool) {
 			gone = append(gone, key)
 		}
 	}
-	t.rows = rows
-	if len(news)+len(gone) == 0 && t.seq != 0 {
+	t.rows, t.size = rows, len(w.buffer)
+	if len(told)+len(gone) == 0 && t.seq != 0 {
 		return false
 	}
 	slices.Sort(gone)
 	t.seq++
 	t.full = nil
-	t.delta = t.message(news, gone, false)
+	t.delta = t.message(told, gone, false)
 	return true
 }
 
-// message has some rows, or all.
-func (t *table[K]) message(keys []K, gone []K, full bool) *Message {
-	slices.Sort(keys)
-	var text bytes.Buffer
-	header, _ := json.Marshal(gone) // keys always encode
-	text.WriteString(`{"full":` + strconv.FormatBool(full) + `,"gone":` + string(header) + `,"rows":[`)
-	for n, key := range keys {
-		if n > 0 {
-			text.WriteByte(',')
-		}
-		r := t.rows[key]
-		text.WriteByte('[')
-		text.Write(r.quick)
-		text.WriteByte(',')
-		text.Write(r.slow)
-		text.WriteByte(']')
+// again writes the present row as it was, so that nothing refers to the buffers of an earlier look.
+func (w *writer) again(was row) row {
+	w.buffer = append(w.buffer[:w.first], was.text...)
+	copy(w.offsets[w.cells:], was.ends)
+	return w.row()
+}
+
+// differences are the cells to tell of a row.
+func (t *table[K]) differences(was, is row, known, slowly bool) (cells uint32) {
+	if !known {
+		return allCells
 	}
-	text.WriteString("]}")
-	return newMessage(t.event, text.Bytes())
+	slow := len(t.columns) - 1
+	for n := range t.columns {
+		if !bytes.Equal(was.cell(n), is.cell(n)) {
+			cells |= 1 << n
+		}
+	}
+	if cells == 1<<slow && !slowly {
+		return 0
+	}
+	return cells
+}
+
+// message has columns: of each that differs, the cells of these rows, null where they are as before.
+func (t *table[K]) message(told []news[K], gone []K, full bool) *Message {
+	slices.SortFunc(told, func(a, b news[K]) int { return cmp.Compare(a.key, b.key) })
+	keys, any := make([]K, len(told)), uint32(0)
+	for n, row := range told {
+		keys[n] = row.key
+		any |= row.cells
+	}
+	header, _ := json.Marshal(gone) // keys always encode
+	text := slices.Concat([]byte(`{"full":`+strconv.FormatBool(full)+`,"gone":`), header, []byte(`,"keys":[`))
+	text = append(t.pack(text, keys), `],"columns":{`...)
+	first := true
+	for c, name := range t.columns {
+		if any&(1<<c) == 0 {
+			continue
+		}
+		if !first {
+			text = append(text, ',')
+		}
+		first = false
+		text = append(append(append(text, '"'), name...), `":[`...)
+		for n, row := range told {
+			if n > 0 {
+				text = append(text, ',')
+			}
+			if row.cells&(1<<c) == 0 {
+				text = append(text, "null"...)
+			} else {
+				text = append(text, t.rows[row.key].cell(c)...)
+			}
+		}
+		text = append(text, ']')
+	}
+	return newMessage(t.event, append(text, "}}"...))
 }
 
 // since is the message for a reader who has seen up to a number; nil if that is all.
@@ -94,68 +146,47 @@ func (t *table[K]) since(seen uint64) *Message {
 		return t.delta
 	}
 	if t.full == nil {
-		t.full = t.message(slices.Collect(maps.Keys(t.rows)), []K{}, true)
+		all := make([]news[K], 0, len(t.rows))
+		for key := range t.rows {
+			all = append(all, news[K]{key, allCells})
+		}
+		t.full = t.message(all, []K{}, true)
 	}
 	return t.full
 }
 
-// encode is the members of a row without the brackets.
-func encode(members ...any) []byte {
-	data, err := json.Marshal(members)
-	if err != nil {
-		panic("encoding a row: " + err.Error()) // numbers and texts always encode
-	}
-	return data[1 : len(data)-1]
+func jobRow(j *facts.JobView, w *writer) facts.JobID {
+	i := j.Items
+	w.texts(j.Name, j.User, j.Status)
+	w.numbers(j.Priority)
+	w.texts(j.Cluster, j.Account)
+	w.numbers(j.CPUs, j.MaxCPUsEffective, j.Primary, j.Secondary, j.Draining, i.Total, i.Pending, i.Running, i.Complete, i.Failed, i.Killed, i.Blocked)
+	w.times(j.SubmittedAt, j.StartedAt, j.FinishedAt)
+	w.tenths(j.MeanItemSeconds, j.EstimatedItemSeconds)
+	w.large(j.Memory.Need, j.Memory.LargestPeak, j.Version)
+	w.texts(string(j.Code), j.Reason)
+	return j.ID
 }
 
-func jobRows(v *message.View) map[facts.JobID]row {
-	rows := make(map[facts.JobID]row, len(v.Jobs))
-	for n := range v.Jobs {
-		j := &v.Jobs[n]
-		i := j.Items
-		rows[j.ID] = row{
-			quick: encode(j.ID, j.Name, j.User, j.Status, j.Priority, j.Cluster, j.Account, j.CPUs, j.MaxCPUsEffective, j.Primary, j.Secondary, j.Draining,
-				i.Total, i.Pending, i.Running, i.Complete, i.Failed, i.Killed, i.Blocked, seconds(j.SubmittedAt), seconds(j.StartedAt), seconds(j.FinishedAt),
-				tenths(j.MeanItemSeconds), tenths(j.EstimatedItemSeconds), j.Memory.Need, j.Memory.LargestPeak, j.Version, j.Code),
-			slow: encode(j.Reason),
-		}
-	}
-	return rows
-}
-
-// hostRows leaves out what changes with each sync: when a host that answers was heard, and its memory to the last byte.
-func hostRows(v *message.View) map[facts.HostID]row {
-	rows := make(map[facts.HostID]row, len(v.Hosts))
-	for n := range v.Hosts {
-		h := &v.Hosts[n]
-		var seen int64
-		if h.State != "up" && h.State != "locked" {
-			seen = seconds(h.SeenAt)
-		}
-		step := max(1, h.Memory/32)
-		var resources []string
+// hostRow leaves out what changes with each sync: when a host that answers was heard, and its memory to the last byte. What runs there
+// is in the slot map.
+func hostRow(h *message.HostView, w *writer) facts.HostID {
+	step := max(1, h.Memory/32)
+	resources := ""
+	if len(h.Resources) > 0 {
 		for _, name := range slices.Sorted(maps.Keys(h.Resources)) {
-			resources = append(resources, name+"="+strconv.Itoa(h.Resources[name]))
-		}
-		jobs := make([]facts.JobID, 0, len(h.Instances))
-		for _, i := range h.Instances {
-			jobs = append(jobs, i.Job)
-		}
-		slices.Sort(jobs)
-		rows[h.ID] = row{
-			quick: encode(h.ID, h.State, h.Slots, h.Used, h.Memory>>20, h.Available/step*step>>20, h.Promised>>20, h.Cluster, strings.Join(h.Groups, ","), strings.Join(resources, ","),
-				slices.Compact(jobs), h.LockedBy, seen),
-			slow: encode(h.Remark),
+			resources += "," + name + "=" + strconv.Itoa(h.Resources[name])
 		}
 	}
-	return rows
-}
-
-func seconds(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
+	w.texts(h.State)
+	w.numbers(h.Slots, h.Used)
+	w.large(h.Memory>>20, h.Available/step*step>>20, h.Promised>>20)
+	w.texts(h.Cluster, strings.Join(h.Groups, ","), strings.TrimPrefix(resources, ","), h.LockedBy)
+	if h.State != "up" && h.State != "locked" {
+		w.times(h.SeenAt)
+	} else {
+		w.numbers(0)
 	}
-	return t.Unix()
+	w.texts(h.Remark)
+	return h.ID
 }
-
-func tenths(seconds float64) float64 { return float64(int64(seconds*10+0.5)) / 10 }

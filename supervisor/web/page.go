@@ -35,7 +35,7 @@ var modules = map[string]string{
 }
 
 // later are the modules that no first sight of the page needs.
-var later = []string{"submit.js", "check.js", "attributes.js", "whatif.js", "slots.js", "values.js", "shares.js", "reports.js", "me.js", "uPlot.esm.js"}
+var later = []string{"item.js", "hosts.js", "slotmap.js", "submit.js", "check.js", "attributes.js", "whatif.js", "slots.js", "values.js", "shares.js", "reports.js", "me.js", "uPlot.esm.js"}
 
 // kindOf is the content type of a file that is served, by its extension; others, such as licences, are not served.
 var kindOf = map[string]string{".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}

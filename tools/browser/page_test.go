@@ -48,7 +48,7 @@ func openTab(t *testing.T, f *farm) *tab {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 20*time.Minute)
 	t.Cleanup(cancel)
 	b := &tab{farm: f, ctx: ctx}
 	b.do(t, chromedp.EmulateViewport(1440, 900))
@@ -98,13 +98,16 @@ func js[T any](t *testing.T, b *tab, expression string) T {
 	return value
 }
 
+// patience is for what comes at once on a machine that has nothing else to do.
+const patience = time.Minute
+
 // until waits for something to be true.
 func (b *tab) until(t *testing.T, what, expression string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !js[bool](t, b, expression); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); !js[bool](t, b, expression); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.picture(t, "failed")
-			t.Fatalf("%s: not within 20 s; the page says:\n%s\nwrong so far: %q", what, js[string](t, b, `document.body.innerText.slice(0, 2000)`), b.wrongs)
+			t.Fatalf("%s: not within %s; the page says:\n%s\nwrong so far: %q", what, patience, js[string](t, b, `document.body.innerText.slice(0, 2000)`), b.wrongs)
 		}
 	}
 }

@@ -10,11 +10,10 @@ import { plain, span } from "./text.js";
 import { Home } from "./home.js";
 import { Jobs } from "./jobs.js";
 import { Job } from "./job.js";
-import { Item } from "./item.js";
-import { Hosts } from "./hosts.js";
 
 /** later are the views whose modules are loaded when they are first seen. */
 const later = {
+  hosts: () => import("./hosts.js").then(module => module.Hosts),
   submit: () => import("./submit.js").then(module => module.Submit),
   fairshare: () => import("./shares.js").then(module => module.Fairshare),
   reports: () => import("./reports.js").then(module => module.Reports),
@@ -23,16 +22,17 @@ const later = {
   "what-if": () => import("./whatif.js").then(module => module.WhatIf),
 };
 
+const item = () => import("./item.js").then(module => module.Item);
+
 const places = [["", "Farm"], ["jobs", "Jobs"], ["hosts", "Hosts"], ["slots", "Slots"], ["what-if", "What if"], ["fairshare", "Fairshare"], ["reports", "Reports"], ["submit", "Submit"]];
 
 function view(path) {
-  const [place = "", id, items, item] = path;
-  if (place === "jobs" && items === "items" && item !== undefined) return html`<${Item} key=${`${id}/${item}`} id=${id} item=${item} />`;
+  const [place = "", id, items, name] = path;
+  if (place === "jobs" && items === "items" && name !== undefined) return html`<${Later} key=${`${id}/${name}`} load=${item} id=${id} item=${name} />`;
   if (place === "jobs" && id) return /^\d+$/.test(id) ? html`<${Job} key=${id} id=${id} />` : html`<${Empty} title=${`${plain(id)} is no number of a job`} />`;
   switch (place) {
     case "": return html`<${Home} />`;
     case "jobs": return html`<${Jobs} />`;
-    case "hosts": return html`<${Hosts} />`;
   }
   if (Object.hasOwn(later, place)) return html`<${Later} key=${place} load=${later[place]} path=${path} />`;
   return html`<${Empty} title="There is no such view"><a href=${to([])}>The farm</a><//>`;

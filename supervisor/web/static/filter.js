@@ -11,7 +11,7 @@ export const jobFields = {
 };
 export const hostFields = {
   name: { kind: "text", of: h => h.name }, state: { kind: "text", of: h => h.state }, cluster: { kind: "text", of: h => h.cluster },
-  group: { kind: "text", of: h => h.groups }, job: { kind: "text", of: h => h.jobs.join(" ") }, remark: { kind: "text", of: h => h.remark },
+  group: { kind: "text", of: h => h.groups }, job: { kind: "list", of: h => h.jobs }, remark: { kind: "text", of: h => h.remark },
   slots: { kind: "number", of: h => h.slots }, used: { kind: "number", of: h => h.used }, idle: { kind: "number", of: h => h.slots - h.used },
 };
 
@@ -50,9 +50,10 @@ function term(word, column, fields, now) {
       if (!text) throw new FilterError(`${name}: needs a value`, at);
       const wanted = text.toLowerCase().split(",");
       const exact = name === "status" || name === "state" || field.kind === "number";
-      test = row => { const is = String(field.of(row)).toLowerCase(); return wanted.some(w => (exact ? is === w : is.includes(w))); };
+      test = field.kind === "list" ? row => field.of(row).some(one => wanted.includes(String(one)))
+        : row => { const is = String(field.of(row)).toLowerCase(); return wanted.some(w => (exact ? is === w : is.includes(w))); };
     } else {
-      if (field.kind === "text") throw new FilterError(`${name} is text; write ${name}:value`, at - 1);
+      if (field.kind === "text" || field.kind === "list") throw new FilterError(`${name} is text; write ${name}:value`, at - 1);
       const limit = comparison(field.kind, text, at, now);
       const value = field.kind === "age" ? row => now() - field.of(row) : field.of;
       test = sign === ">" ? row => value(row) > limit : row => value(row) < limit;

@@ -2,6 +2,7 @@
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { hosts } from "./store.js";
+import { useSlots } from "./slotmap.js";
 import { hostFields } from "./filter.js";
 import { filtered, Filter } from "./jobs.js";
 import { lock } from "./actions.js";
@@ -20,6 +21,8 @@ function Memory({ host }) {
   return html`<span class="progress" title=${`${size(host.promised)} promised, ${size(host.available)} of ${size(host.memory)} free now`}><span class="bar"><span class="fill-complete" style=${{ width: part(used) }}></span><span class="fill-promised" style=${{ width: part(Math.max(0, host.promised - used)) }}></span></span><span class="percent long">${size(host.memory)}</span></span>`;
 }
 
+const every = 10_000; // milliseconds between two looks at what runs
+
 const columns = [
   { id: "state", label: "State", width: "122px", cell: h => html`<${State} of=${h.state} />`, sort: h => ranks.indexOf(h.state) },
   { id: "name", label: "Host", width: "minmax(110px, 1fr)", narrow: "minmax(0, 1fr)", cell: h => html`<${Name} text=${h.name} />`, sort: h => h.name },
@@ -35,7 +38,9 @@ export function Hosts() {
   const query = route.value.query, text = query.get("q") ?? "", by = query.get("sort") ?? "name", down = query.get("down") === "1";
   const all = hosts.value;
   const [chosen, choose] = useState(new Set());
-  const { rows, error } = useMemo(() => filtered([...all.values()], text, hostFields), [all, text]);
+  const slots = useSlots(every).rows;
+  const runs = useMemo(() => new Map(slots?.map(row => [row.name, [...new Set(row.parts.map(part => part.job))]])), [slots]);
+  const { rows, error } = useMemo(() => filtered(Array.from(all.values(), h => ({ ...h, jobs: runs.get(h.name) ?? [] })), text, hostFields), [all, runs, text]);
   const list = useMemo(() => sorted(rows, columns, { by, down }), [rows, by, down]);
   const names = [...chosen].filter(name => all.has(name)), operator = may("lock-host");
   const views = [["All", ""], ["Trouble", "state:lost,unreachable"], ["Locked", "state:locked"], ["Idle", "idle>0 state:up"]];

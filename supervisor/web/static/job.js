@@ -69,6 +69,8 @@ function linked(text) {
   return plain(text).split(/(job \d+)/).map((part, n) => (n % 2 ? html`<a href=${to(["jobs", part.slice(4)])}>${part}</a>` : part));
 }
 
+const values = () => import("./values.js").then(module => module.Values);
+
 const tabs = [["items", "Items"], ["attempts", "Attempts"], ["history", "History"], ["given", "What it was given"]];
 
 export function Job({ id }) {
@@ -111,7 +113,7 @@ export function Job({ id }) {
         <button key=${letter} class="chip s-${name}" aria-pressed=${state === name} onClick=${() => refine({ state: state === name ? "" : name, tab: "" })}><span class="glyph" aria-hidden="true">${marks[name]}</span>${name} ${count(by[codes[letter]])}</button>`)}</div>
       <span class="spring"></span><span class="muted hide-small">drag to pick a range · n: next failure</span></div>
       <div class="chips" role="group" aria-label="Colour by">${ways.map(([way, label]) => html`<button key=${way} class="chip" aria-pressed=${way === shade} onClick=${() => refine({ by: way === "state" ? "" : way })}>${label}</button>`)}</div>
-      ${grid.error ? html`<p class="bad-text">${grid.error}</p>` : grid.states.length > 0 && (shade === "state" ? html`<${Grid} ...${shown} />` : html`<${Later} load=${() => import("./values.js").then(module => module.Values)} key=${shade} id=${id} of=${shade} job=${job} grid=${shown} />`)}</section>
+      ${grid.error ? html`<p class="bad-text">${grid.error}</p>` : grid.states.length > 0 && (shade === "state" ? html`<${Grid} ...${shown} />` : html`<${Later} load=${values} key=${shade} id=${id} of=${shade} job=${job} grid=${shown} />`)}</section>
     <nav class="tabs" role="tablist">${tabs.map(([name, label]) => html`<button role="tab" aria-selected=${tab === name || (!tab && name === "items")} onClick=${() => refine({ tab: name })}>${label}</button>`)}</nav>
     ${tab === "attempts" ? html`<${Attempts} id=${id} job=${job} />` : tab === "history" ? html`<${History} id=${id} job=${job} />` : tab === "given" ? html`<${Given} job=${full} />`
       : html`<${Items} id=${id} job=${job} state=${state} picked=${picked} />`}

@@ -72,9 +72,13 @@ export function Question() {
 /** Empty is what a view says when it has nothing to show. */
 export const Empty = ({ title, children }) => html`<div class="empty"><strong>${title}</strong><div>${children}</div></div>`;
 
+const known = new Map(); // views by what loads them
+
 /** Later is a view whose module is loaded when it is first seen, or that it is on its way. */
 export function Later({ load, ...props }) {
-  const [made, setMade] = useState(null);
-  useEffect(() => { load().then(view => setMade(() => view), () => say("the view cannot be loaded; load the page again", { bad: true })); }, []);
+  const [made, setMade] = useState(() => known.get(load) ?? null);
+  useEffect(() => {
+    if (!made) load().then(view => { known.set(load, view); setMade(() => view); }, () => say("the view cannot be loaded; load the page again", { bad: true }));
+  }, []);
   return made ? html`<${made} ...${props} />` : html`<div class="page"><div class="skeleton"></div></div>`;
 }

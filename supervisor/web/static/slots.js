@@ -2,29 +2,15 @@
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call } from "./session.js";
-import { hosts, jobs, link, now } from "./store.js";
+import { hosts, jobs, now } from "./store.js";
+import { useSlots } from "./slotmap.js";
 import { go, refine, route, to } from "./route.js";
 import { Empty, Name, State } from "./parts.js";
 import { count, plain, span } from "./text.js";
 import { named, theme, tone } from "./theme.js";
 
 const ways = [["job", "Job"], ["user", "User"], ["kind", "Primary, secondary"], ["state", "State of the job"]];
-const kinds = { p: "primary", s: "secondary", d: "stopping" };
 const every = 3000, line = 14, cell = 12; // milliseconds; pixels of a row and of a slot
-
-/** read turns columns into rows: of each host its parts, in slots. */
-export function read(map) {
-  let at = 0;
-  return map.hosts.map((name, n) => {
-    const parts = [];
-    let job = 0;
-    for (let left = map.runs[n]; left > 0; left--, at++) {
-      job += map.jobs[at];
-      parts.push({ job, kind: kinds[map.kinds[at]], each: map.each[at], count: map.count[at] });
-    }
-    return { name, slots: map.slots[n], foreign: map.foreign[n], state: { u: "up", k: "locked", n: "unreachable", l: "lost" }[map.states[n]], parts };
-  });
-}
 
 /** keyOf is what a part counts to in the legend. */
 function keyOf(part, by) {
@@ -164,17 +150,7 @@ function Host({ name, close }) {
 
 export function Slots() {
   const query = route.value.query, by = ways.some(([w]) => w === query.get("by")) ? query.get("by") : "job", picked = query.get("host") ?? "", only = query.get("only") ?? undefined;
-  const [answer, setAnswer] = useState({});
-  const seen = link.value.state === "live";
-  useEffect(() => {
-    if (!seen) return; // the stream is cut, or the tab is hidden
-    const stop = new AbortController();
-    let timer = 0;
-    const look = () => call("slot-map", {}, { signal: stop.signal }).then(map => setAnswer({ rows: read(map) }), error => { if (!stop.signal.aborted) setAnswer(was => ({ ...was, error })); }).finally(() => { if (!stop.signal.aborted) timer = setTimeout(look, every); });
-    look();
-    return () => { stop.abort(); clearTimeout(timer); };
-  }, [seen]);
-  const { rows, error } = answer, known = hosts.value;
+  const { rows, error } = useSlots(every), known = hosts.value;
   const order = useMemo(() => rows?.toSorted((a, b) => (known.get(a.name)?.cluster ?? "").localeCompare(known.get(b.name)?.cluster ?? "")), [rows]);
   const dark = theme.value === "dark", what = useMemo(() => rows && legend(rows, by, dark), [rows, by, dark]);
   const pick = at => {

@@ -35,18 +35,30 @@ export function follow(job, hear) {
   };
 }
 
-function apply(name, shown, columns, change) {
+/** keysOf are numbers, each as what it is more than the one before, or texts, each as how much it shares with the one before and the rest. */
+function keysOf(packed) {
+  const keys = [];
+  if (typeof packed[1] === "string") {
+    for (let n = 0, last = ""; n < packed.length; n += 2) keys.push(last = last.slice(0, packed[n]) + packed[n + 1]);
+  } else {
+    for (let n = 0, last = 0; n < packed.length; n++) keys.push(last += packed[n]);
+  }
+  return keys;
+}
+
+/** apply takes in a change: columns of cells, null for what is as before. */
+function apply(name, shown, key, change) {
   const base = waiting[name] ?? shown.value;
-  const next = change.full ? new Map() : new Map(base);
-  for (const key of change.gone) next.delete(key);
-  for (const row of change.rows) {
-    const entry = {};
-    for (let n = 0; n < columns.length; n++) entry[columns[n]] = row[n];
-    next.set(row[0], entry);
+  const next = change.full ? new Map() : new Map(base), keys = keysOf(change.keys), columns = Object.entries(change.columns);
+  for (const gone of change.gone) next.delete(gone);
+  for (let n = 0; n < keys.length; n++) {
+    const entry = { ...next.get(keys[n]), [key]: keys[n] };
+    for (const [column, cells] of columns) if (cells[n] !== null) entry[column] = cells[n];
+    next.set(keys[n], entry);
   }
   if (paused.value) {
     waiting[name] = next;
-    held.value += change.rows.length + change.gone.length;
+    held.value += keys.length + change.gone.length;
   } else {
     shown.value = next;
   }
@@ -73,13 +85,13 @@ function hear({ event, data }) {
         listener?.({ anew: true });
         break;
       case "farm":
-        farm.value = value.rows[0]?.[0] ?? farm.value;
+        farm.value = value;
         break;
       case "jobs":
-        apply("jobs", jobs, hello.value.columns.jobs, value);
+        apply("jobs", jobs, hello.value.columns.jobs[0], value);
         break;
       case "hosts":
-        apply("hosts", hosts, hello.value.columns.hosts, value);
+        apply("hosts", hosts, hello.value.columns.hosts[0], value);
         break;
       case "items":
         if (value.job === watched.value) listener?.(value);
