@@ -73,6 +73,7 @@ func (b *tab) whatIf(t *testing.T, wide, other string) {
 	time.Sleep(time.Second)
 	b.see(t, "as of")
 	b.press(t, "Do it")
+	b.see(t, "Make this change?")
 	b.press(t, "Do it")
 	b.until(t, "the change", `document.querySelector("main input[name=max_cpus]").placeholder === "3 now"`)
 	if got := b.run("jobs", "-no-headers", "-fields", "max_cpus", wide); got != "3" {
