@@ -20,8 +20,8 @@ import (
 // groupsOf are the groups of an owner of jobs: of his row, and of this machine.
 func (s *server) groupsOf(ctx context.Context, owner string, known osusers.User) (accounting.Groups, error) {
 	g := accounting.Groups{Names: known.Groups, Unsure: known.Unsure}
-	row, found, err := s.gate.tokens.Person(ctx, owner)
-	if err == nil && found && credentials.PersonHolds(s.gate.key, row) {
+	row, found, err := s.gate.Tokens.Person(ctx, owner)
+	if err == nil && found && credentials.PersonHolds(s.gate.Key, row) {
 		g.Names = slices.Concat(row.Groups, g.Names)
 	}
 	return g, err

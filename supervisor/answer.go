@@ -5,6 +5,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/accounting"
+	"qb/supervisor/gate"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/term"
@@ -37,7 +38,7 @@ func shown[Made, T any](shape func(Made) T) func(any) *jsonOf[T] {
 func changed[Made, T any](ctx context.Context, s *server, e api.Endpoint, key string, in any, change accounting.Change, shape func(Made) T) (*jsonOf[T], error) {
 	return once(ctx, s, e, key, in, shown(shape), func(c term.Call) (any, error) {
 		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
-			return message.AccountsChanged{Ticket: t, By: principalOf(ctx).User, Change: change}
+			return message.AccountsChanged{Ticket: t, By: gate.PrincipalOf(ctx).User, Change: change}
 		})
 	})
 }

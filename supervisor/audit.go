@@ -14,6 +14,7 @@ import (
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
 	"qb/supervisor/translate"
@@ -33,7 +34,7 @@ type requestFacts struct {
 
 // factsOfRequest are those members of a row that the request gives.
 func factsOfRequest(ctx context.Context, e api.Endpoint) facts.AuditFacts {
-	p, r := principalOf(ctx), requestFactsOf(ctx)
+	p, r := gate.PrincipalOf(ctx), requestFactsOf(ctx)
 	return facts.AuditFacts{At: time.Now(), Who: p.User, Token: p.Token, Origin: r.origin, Verb: e.ID, Request: r.id}
 }
 
@@ -47,7 +48,7 @@ func originOf(r *http.Request) string {
 	if p, ok := credentials.PeerOf(r.Context()); ok {
 		return "unix:" + strconv.FormatUint(uint64(p.Uid), 10)
 	}
-	return remoteHost(r)
+	return gate.RemoteHost(r)
 }
 
 // refused notes a refusal of rights or of a limit, and counts the latter; other refusals are mistakes.

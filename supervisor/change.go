@@ -12,6 +12,7 @@ import (
 	"qb/api"
 	"qb/supervisor/audit"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/items"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
@@ -33,7 +34,7 @@ type modifyOut struct {
 }
 
 func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
-	p, id := principalOf(ctx), facts.JobID(in.Job)
+	p, id := gate.PrincipalOf(ctx), facts.JobID(in.Job)
 	version, err := readIfMatch(in.IfMatch)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (s *server) mayChange(ctx context.Context, e api.Endpoint, id facts.JobID) 
 	if err != nil {
 		return v, err
 	}
-	return v, s.mayOn(ctx, e, v.User, id)
+	return v, s.gate.MayOn(ctx, e, v.User, id)
 }
 
 // checkGroup refuses a process group that is not led by a job of the owner's, nor by one that the caller may change. A group
@@ -97,7 +98,7 @@ func (s *server) checkGroup(ctx context.Context, owner string, job, group facts.
 	if first.PGrp != group {
 		return problem.Invalid("pgrp", "job %d is itself in the process group %d; give that, or 0 for a group of its own", group, first.PGrp)
 	}
-	if first.User != owner && s.mayOn(ctx, api.Modify, first.User, group) != nil {
+	if first.User != owner && s.gate.MayOn(ctx, api.Modify, first.User, group) != nil {
 		return api.Errorf(api.KindForbidden, "pgrp: job %d belongs to %s; give a job of %s, 0 for a group of its own, or ask an operator", group, first.User, owner)
 	}
 	return nil
@@ -139,12 +140,12 @@ type orderIn struct {
 type orderOut struct{ Body api.ActionReply }
 
 func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
-	p, id := principalOf(ctx), facts.JobID(in.Job)
+	p, id := gate.PrincipalOf(ctx), facts.JobID(in.Job)
 	v, err := s.facts(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayOn(ctx, api.OrderJob, v.User, id); err != nil {
+	if err := s.gate.MayOn(ctx, api.OrderJob, v.User, id); err != nil {
 		return nil, err
 	}
 	if err := s.limits.Change(p.User, itemsBytes(in.Body)); err != nil {
@@ -219,7 +220,7 @@ func (s *server) selected(ctx context.Context, v facts.JobFacts, names string) (
 	if err := translate.CheckText("items", names, facts.MaxRange); err != nil {
 		return nil, err
 	}
-	a, err := s.agendas.get(ctx, v)
+	a, err := s.agendas.Get(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -266,5 +267,5 @@ func once[T any](ctx context.Context, s *server, e api.Endpoint, key string, req
 	if err != nil {
 		return nil, err
 	}
-	return term.Once(ctx, l, term.Repeatable{User: principalOf(ctx).User, Endpoint: e.ID, Key: key, Request: request, Answers: s.reader}, shape, change)
+	return term.Once(ctx, l, term.Repeatable{User: gate.PrincipalOf(ctx).User, Endpoint: e.ID, Key: key, Request: request, Answers: s.reader}, shape, change)
 }

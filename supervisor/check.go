@@ -9,6 +9,7 @@ import (
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/gate"
 	"qb/supervisor/outbox"
 	"qb/supervisor/term"
 	"qb/supervisor/translate"
@@ -21,9 +22,9 @@ func (s *server) checkSubmission(ctx context.Context, in *struct{ Body api.Submi
 	if err != nil {
 		return nil, err
 	}
-	p := principalOf(ctx)
+	p := gate.PrincipalOf(ctx)
 	owner := cmp.Or(in.Body.User, p.User)
-	if err := s.mayOn(ctx, api.CheckSubmission, owner, 0); err != nil {
+	if err := s.gate.MayOn(ctx, api.CheckSubmission, owner, 0); err != nil {
 		return nil, err
 	}
 	if err := s.limits.Check(p.User); err != nil {

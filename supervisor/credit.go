@@ -9,6 +9,7 @@ import (
 	"qb/supervisor/accounting"
 	"qb/supervisor/audit"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
 	"qb/supervisor/term"
@@ -67,7 +68,7 @@ func (s *server) listPublications(ctx context.Context, _ *nothing) (*jsonOf[[]ap
 
 // reportPublication takes a report of the caller; it gives nothing before an operator accepts it.
 func (s *server) reportPublication(ctx context.Context, in *keyed[api.Publication]) (*jsonOf[api.Publication], error) {
-	user := principalOf(ctx).User
+	user := gate.PrincipalOf(ctx).User
 	if err := problem.FirstError(translate.CheckUser(user), translate.CheckName("source", in.Body.Source)); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/translate"
@@ -35,7 +36,7 @@ type enrolOut struct{ Body api.EnrolReply }
 // enrol gives a worker that holds a private key a token that is good for the host with that key alone. Who has the name
 // is decided at its first sync, as for all workers.
 func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
-	e, p := &in.Body, principalOf(ctx)
+	e, p := &in.Body, gate.PrincipalOf(ctx)
 	hostKey := hex.EncodeToString(e.PublicKey)
 	if err := s.checkProtocol(e.Host, e.Protocol, e.Version); err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 		},
 	}
 	if p.Exchange && s.live.now.Load().ApproveHosts {
-		wait, err := credentials.MustWait(ctx, s.gate.key, s.reader, s.gate.tokens.Waiting(s.gate.key, time.Now()), hostKey)
+		wait, err := credentials.MustWait(ctx, s.gate.Key, s.reader, s.gate.Tokens.Waiting(s.gate.Key, time.Now()), hostKey)
 		if err != nil {
 			return nil, err
 		}
@@ -75,14 +76,14 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 			want = want.Wait(e.Host)
 		}
 	}
-	text, t, err := credentials.Exchange(ctx, s.gate.key, s.reader, p.Token, want)
+	text, t, err := credentials.Exchange(ctx, s.gate.Key, s.reader, p.Token, want)
 	if errors.Is(err, credentials.ErrUsedUp) {
 		return nil, api.Errorf(api.KindForbidden, "token %s is used up: as many hosts have joined by it as it was made for; an admin makes another with qbadmin worker token -uses N", p.Token)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.gate.tokens.Stale()
+	s.gate.Tokens.Stale()
 	s.log.Info("worker enrolled", "host", e.Host, "machine", facts.Short(e.MachineID), "key", facts.Short(hostKey), "token", t.ID, "waits", t.Pending != "")
 	return &enrolOut{api.EnrolReply{Token: text, ExpiresAt: t.ExpiresAt}}, nil
 }
@@ -107,7 +108,7 @@ func (s *server) nameOfAnother(ctx context.Context, e *api.Enrolment, p credenti
 // mayShip refuses output of an attempt that was not given to the token's host: known by the host's name, or, if
 // that is gone, by the state folder, which keeps its id when the host is renamed. A token that is bound to no host is good for hosts that have not enrolled.
 func (s *server) mayShip(ctx context.Context, a facts.AttemptFacts) error {
-	key := principalOf(ctx).HostKey
+	key := gate.PrincipalOf(ctx).HostKey
 	view := s.view.Load()
 	if view == nil {
 		return problem.ErrStalled
@@ -136,7 +137,7 @@ var errOtherHost = api.Errorf(api.KindForbidden, "this token is bound to another
 
 // isHost refuses a worker that speaks for another host than its token's.
 func (s *server) isHost(ctx context.Context, name string) error {
-	key := principalOf(ctx).HostKey
+	key := gate.PrincipalOf(ctx).HostKey
 	if view := s.view.Load(); view != nil {
 		for h := range view.AllHosts() {
 			if string(h.ID) == name && h.Key != key {

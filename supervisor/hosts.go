@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/credentials"
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
@@ -131,7 +132,7 @@ func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, er
 			return nil, err
 		}
 	}
-	defer s.gate.tokens.Stale() // the host's are gone
+	defer s.gate.Tokens.Stale() // the host's are gone
 	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
 		return message.HostRemoved{Ticket: t, Host: facts.HostID(in.Host), Dead: in.Dead, By: by}
 	})
@@ -144,7 +145,7 @@ func (s *server) revokeHost(ctx context.Context, key string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	defer s.gate.tokens.Stale()
+	defer s.gate.Tokens.Stale()
 	return problem.Reading("revoking the host's tokens; remove it again", s.reader.RevokeHostTokens(ctx, key))
 }
 
@@ -175,14 +176,14 @@ func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string,
 		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected, Pending: reply.Pending, WaitSeconds: int(math.Ceil(reply.Wait.Seconds()))}}
 	}
 	return once(ctx, s, e, key, in, shape, func(c term.Call) (any, error) {
-		return c.Ask(ctx, func(t outbox.Ticket) message.Event { return event(t, principalOf(ctx).User) })
+		return c.Ask(ctx, func(t outbox.Ticket) message.Event { return event(t, gate.PrincipalOf(ctx).User) })
 	})
 }
 
 type pingOut struct{ Body api.Ping }
 
 func (s *server) ping(ctx context.Context, _ *nothing) (*pingOut, error) {
-	p := principalOf(ctx)
+	p := gate.PrincipalOf(ctx)
 	out := &pingOut{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Now: s.now().UTC(), Limits: s.limits.Of(p.User, s.useOf(p.User))}}
 	if l := s.loop.Load(); l != nil {
 		out.Body.Leader, out.Body.Epoch = true, l.Epoch
@@ -223,15 +224,15 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 	if life < 0 || life > time.Duration(most)*settings.Day || life > 0 && in.Body.Days > 0 {
 		return nil, problem.Invalid("ttl_seconds", "%d: use 1 to supervisor_token_days = %d days, without days", in.Body.TTLSeconds, most)
 	}
-	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
+	text, t, err := credentials.Make(ctx, s.gate.Key, s.reader, credentials.Request{
 		Life: life, Uses: in.Body.Uses,
 		User: in.Body.User, Role: api.Role(in.Body.Role), Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Audit: audit.Of(ctx).Made,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.gate.tokens.Stale()
-	s.log.Info("token created", "id", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)
+	s.gate.Tokens.Stale()
+	s.log.Info("token created", "id", t.ID, "user", t.User, "role", t.Role, "by", gate.PrincipalOf(ctx).User)
 	return &createTokenOut{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
 }
 
@@ -261,8 +262,8 @@ func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*tokenOut, error
 	if !revoked {
 		return nil, api.Errorf(api.KindNotFound, "there is no valid token %q; qbadmin token list shows the ids", problem.Clip(in.Token))
 	}
-	s.gate.tokens.Stale()
-	s.log.Info("token revoked", "id", in.Token, "by", principalOf(ctx).User)
+	s.gate.Tokens.Stale()
+	s.log.Info("token revoked", "id", in.Token, "by", gate.PrincipalOf(ctx).User)
 	return &tokenOut{api.RevokeReply{ID: in.Token, Revoked: true}}, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"qb/agenda"
 	"qb/api"
@@ -17,59 +16,6 @@ import (
 	"qb/supervisor/store"
 	"qb/supervisor/translate"
 )
-
-// agendas keeps parsed agendas at hand; a job's never changes.
-type agendas struct {
-	reading chan struct{} // has room for those who may parse at once
-
-	mu    sync.Mutex
-	byJob map[facts.JobID]*agenda.Agenda
-	items int // of all of them
-}
-
-// What is kept at hand, and how many agendas are parsed at once: a large one takes a third of a second.
-const (
-	agendasMost  = 256
-	agendasItems = 10_000_000 // 16 bytes each at worst
-	agendasRead  = 2
-)
-
-// read parses an agenda, in the loop's stead: there everybody would wait for it.
-func (c *agendas) read(ctx context.Context, spec agenda.Spec, mostItems int) (*agenda.Agenda, error) {
-	select {
-	case c.reading <- struct{}{}:
-		defer func() { <-c.reading }()
-	case <-ctx.Done():
-		return nil, problem.ErrNoAnswer
-	}
-	return agenda.Parse(spec, mostItems)
-}
-
-func (c *agendas) get(ctx context.Context, j facts.JobFacts) (*agenda.Agenda, error) {
-	if a := c.peek(j.ID); a != nil {
-		return a, nil
-	}
-	a, err := c.read(ctx, j.Agenda, 0)
-	if err != nil {
-		return nil, fmt.Errorf("the agenda of job %d: %w", j.ID, err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byJob == nil || len(c.byJob) >= agendasMost || c.items+a.Len() > agendasItems {
-		c.byJob, c.items = map[facts.JobID]*agenda.Agenda{}, 0
-	}
-	if c.byJob[j.ID] == nil {
-		c.byJob[j.ID], c.items = a, c.items+a.Len()
-	}
-	return a, nil
-}
-
-// peek is the agenda if it is at hand.
-func (c *agendas) peek(id facts.JobID) *agenda.Agenda {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.byJob[id]
-}
 
 type listItemsIn struct {
 	Job    int64  `path:"job" minimum:"1" doc:"The job's id."`
@@ -137,7 +83,7 @@ func (s *server) marked(ctx context.Context, job int64) (v facts.JobFacts, a *ag
 	if v, err = s.facts(ctx, facts.JobID(job)); err != nil {
 		return v, nil, nil, err
 	}
-	if a, err = s.agendas.get(ctx, v); err != nil {
+	if a, err = s.agendas.Get(ctx, v); err != nil {
 		return v, nil, nil, err
 	}
 	marks, err = s.reader.Marks(ctx, v.ID)
@@ -217,7 +163,7 @@ func readAfter(text string) (facts.AttemptID, error) {
 
 // namer tells the name of an item by its number.
 func (s *server) namer(ctx context.Context, j facts.JobFacts) (func(facts.ItemNo) string, error) {
-	a, err := s.agendas.get(ctx, j)
+	a, err := s.agendas.Get(ctx, j)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/jobfilter"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
@@ -38,9 +39,9 @@ type submitOut struct {
 
 // submit makes a job, or finds the one that the same submission made before.
 func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
-	p := principalOf(ctx)
+	p := gate.PrincipalOf(ctx)
 	owner := cmp.Or(in.Body.User, p.User)
-	if err := s.mayOn(ctx, api.Submit, owner, 0); err != nil {
+	if err := s.gate.MayOn(ctx, api.Submit, owner, 0); err != nil {
 		return nil, err
 	}
 	audit.Of(ctx).SubmitsFor(owner)
@@ -70,7 +71,7 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 
 // readSubmission is the row of a submission, or its refusal by what is known without the farm.
 func (s *server) readSubmission(ctx context.Context, r *api.SubmitRequest, owner, key string) (facts.JobFacts, error) {
-	p := principalOf(ctx)
+	p := gate.PrincipalOf(ctx)
 	row, err := translate.Submission(r, owner, submissionOf(p, key))
 	if err != nil {
 		return row, err
@@ -83,7 +84,7 @@ func (s *server) readSubmission(ctx context.Context, r *api.SubmitRequest, owner
 func (s *server) submission(ctx context.Context, row facts.JobFacts, blocked bool) (message.JobSubmitted, error) {
 	known := s.users.Of(ctx, row.User)
 	groups, err := s.groupsOf(ctx, row.User, known)
-	return message.JobSubmitted{Facts: row, Blocked: blocked, By: principalOf(ctx).User, Account: known.Account, Groups: groups}, err
+	return message.JobSubmitted{Facts: row, Blocked: blocked, By: gate.PrincipalOf(ctx).User, Account: known.Account, Groups: groups}, err
 }
 
 // complete adds to a submission what the farm would have to wait for: the states of the jobs that it depends on, and its agenda. It refuses a
@@ -107,7 +108,7 @@ func (s *server) readAgenda(ctx context.Context, spec agenda.Spec) (*agenda.Agen
 	if spec.Range == "" {
 		return nil, nil
 	}
-	a, err := s.agendas.read(ctx, spec, s.live.now.Load().MaxItems)
+	a, err := s.agendas.Read(ctx, spec, s.live.now.Load().MaxItems)
 	if err != nil {
 		return nil, unreadable(err)
 	}
@@ -117,7 +118,7 @@ func (s *server) readAgenda(ctx context.Context, spec agenda.Spec) (*agenda.Agen
 // provedUID is the owner's uid if the owner is at the other end of the unix socket. A token, and a submission for another
 // user, prove a name only.
 func provedUID(ctx context.Context, owner string) *int64 {
-	p := principalOf(ctx)
+	p := gate.PrincipalOf(ctx)
 	peer, ok := credentials.PeerOf(ctx)
 	if !ok || p.Token != "" || p.User != owner {
 		return nil
@@ -250,7 +251,7 @@ func (s *server) getJob(ctx context.Context, in *jobIn) (*jobOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &jobOut{ETag: etag(v.Version), Body: translate.Job(v, principalOf(ctx).Sees(v.User))}, nil
+	return &jobOut{ETag: etag(v.Version), Body: translate.Job(v, gate.PrincipalOf(ctx).Sees(v.User))}, nil
 }
 
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
@@ -346,7 +347,7 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 		}
 		out.Total = strconv.Itoa(len(jobs))
 	}
-	q, p := s.jobQuery(filter.Query), principalOf(ctx)
+	q, p := s.jobQuery(filter.Query), gate.PrincipalOf(ctx)
 	q.Before, q.Limit, q.Brief = facts.JobID(in.Before), in.Limit, true
 	q.Known = func(row facts.JobFacts) (facts.JobView, bool) {
 		v, live := s.newer(row)

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"time"
 
-	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -29,13 +28,6 @@ const (
 	maxChunk     = 4 << 20
 
 	maxLinks = 1000
-
-	failedTokens  = 30                // logged and told apart per address and minute
-	openCalls     = 60                // of logins without a credential, per address and minute
-	tokenSoon     = 14 * settings.Day // before its end a token in use is warned of
-	tokenCare     = time.Hour
-	tokenCareFor  = 10 * time.Second // one deletion
-	tokenWarnings = 20               // lines at a time
 
 	streamReaders   = 256
 	streamsReserved = 32 // of them, for operators

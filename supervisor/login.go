@@ -10,6 +10,7 @@ import (
 	"qb/api/pin"
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
+	"qb/supervisor/gate"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/translate"
@@ -32,14 +33,14 @@ func (s *server) invite(ctx context.Context, in *inviteIn) (*createTokenOut, err
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	life := cmp.Or(time.Duration(in.Body.TTLSeconds)*time.Second, time.Hour)
-	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
+	text, t, err := credentials.Make(ctx, s.gate.Key, s.reader, credentials.Request{
 		User: p.Name, Role: api.Role(p.Role), Life: life, Uses: 1, Name: codeName, Audit: audit.Of(ctx).Made,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.gate.tokens.Stale()
-	s.log.Info("user invited", "user", p.Name, "token", t.ID, "by", principalOf(ctx).User)
+	s.gate.Tokens.Stale()
+	s.log.Info("user invited", "user", p.Name, "token", t.ID, "by", gate.PrincipalOf(ctx).User)
 	return &createTokenOut{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
 }
 
@@ -47,7 +48,7 @@ type loginIn struct{ Body api.LoginRequest }
 
 // login exchanges the code of an invitation for a token. Other tokens make no tokens: they would never end.
 func (s *server) login(ctx context.Context, in *loginIn) (*createTokenOut, error) {
-	p, most := principalOf(ctx), s.live.now.Load().TokenDays
+	p, most := gate.PrincipalOf(ctx), s.live.now.Load().TokenDays
 	if !p.Exchange || !p.Login || p.SessionOf != "" {
 		return nil, api.Errorf(api.KindForbidden, "a login needs the code of an invitation, which an admin makes with qbadmin user invite %s", p.User)
 	}
@@ -59,7 +60,7 @@ func (s *server) login(ctx context.Context, in *loginIn) (*createTokenOut, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	text, t, err := credentials.Exchange(ctx, s.gate.key, s.reader, p.Token, credentials.Request{
+	text, t, err := credentials.Exchange(ctx, s.gate.Key, s.reader, p.Token, credentials.Request{
 		User: p.User, Role: p.Role, Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Name: in.Body.Name, Audit: audit.Of(ctx).Made,
 	})
 	if errors.Is(err, credentials.ErrUsedUp) {
@@ -68,14 +69,14 @@ func (s *server) login(ctx context.Context, in *loginIn) (*createTokenOut, error
 	if err != nil {
 		return nil, err
 	}
-	s.gate.tokens.Stale()
+	s.gate.Tokens.Stale()
 	s.log.Info("logged in", "user", t.User, "role", t.Role, "token", t.ID, "code", p.Token)
 	return &createTokenOut{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
 }
 
 // ownTokens lists the caller's tokens.
 func (s *server) ownTokens(ctx context.Context, _ *nothing) (*jsonOf[[]api.TokenInfo], error) {
-	tokens, err := s.reader.UserTokens(ctx, principalOf(ctx).User)
+	tokens, err := s.reader.UserTokens(ctx, gate.PrincipalOf(ctx).User)
 	return listed(tokens, problem.Reading("a user's tokens", err), translate.Token)
 }
 
@@ -88,7 +89,7 @@ func (s *server) revokeOwn(ctx context.Context, in *tokenIn) (*tokenOut, error) 
 	if !found || t.HostKey != "" {
 		return nil, api.Errorf(api.KindNotFound, "there is no token %q; qb login -list shows yours", problem.Clip(in.Token))
 	}
-	if err := authorise(principalOf(ctx), api.RevokeOwn, &object{owner: t.User}); err != nil {
+	if err := gate.Authorise(gate.PrincipalOf(ctx), api.RevokeOwn, &gate.Object{Owner: t.User}); err != nil {
 		return nil, err
 	}
 	return s.revokeToken(ctx, in)

@@ -13,6 +13,7 @@ import (
 	"qb/api"
 	"qb/supervisor/audit"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/logstore"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
@@ -37,13 +38,13 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayOn(ctx, api.ItemLog, v.User, v.ID); err != nil {
+	if err := s.gate.MayOn(ctx, api.ItemLog, v.User, v.ID); err != nil {
 		return nil, err
 	}
-	if v.User != principalOf(ctx).User {
+	if v.User != gate.PrincipalOf(ctx).User {
 		s.readOthers(ctx, api.ItemLog, fmt.Sprintf("job %d item %s", v.ID, problem.ClipTo(in.Item, audit.MaxObject)))
 	}
-	a, err := s.agendas.get(ctx, v)
+	a, err := s.agendas.Get(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -192,8 +193,8 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	buf := make([]byte, 64<<10)
 	t.grown = time.Now()
-	holds := t.server.gate.watch(r.Context(), func(ctx context.Context) bool { // groups and the setting may have changed
-		return !errors.As(t.server.mayOn(ctx, api.ItemLog, t.owner, t.id.Job), new(*api.Error))
+	holds := t.server.gate.Watch(r.Context(), streamHeartbeat, func(ctx context.Context) bool { // groups and the setting may have changed
+		return !errors.As(t.server.gate.MayOn(ctx, api.ItemLog, t.owner, t.id.Job), new(*api.Error))
 	})
 	for holds() {
 		// Asked before the read: what came before it is then read.

@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/supervisor/audit"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/history"
 	"qb/supervisor/jobfilter"
 	"qb/supervisor/message"
@@ -156,7 +157,7 @@ type removeJobIn struct {
 
 // removeJob removes an ended job. Its attempts become daily sums before, so that reports and charges stay.
 func (s *server) removeJob(ctx context.Context, in *removeJobIn) (*orderOut, error) {
-	p, id := principalOf(ctx), facts.JobID(in.Job)
+	p, id := gate.PrincipalOf(ctx), facts.JobID(in.Job)
 	if _, err := s.leading(); err != nil {
 		return nil, err
 	}
@@ -174,7 +175,7 @@ func (s *server) removeJob(ctx context.Context, in *removeJobIn) (*orderOut, err
 		}
 		return nil, err
 	}
-	if err := s.mayOn(ctx, api.RemoveJob, v.User, id); err != nil {
+	if err := s.gate.MayOn(ctx, api.RemoveJob, v.User, id); err != nil {
 		return nil, err
 	}
 	if err := mayRemove(ctx, ager, v); err != nil {

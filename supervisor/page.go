@@ -149,7 +149,7 @@ func (s *server) sendStates(w http.ResponseWriter, r *http.Request, reader *live
 	heartbeat := time.NewTicker(streamHeartbeat)
 	defer heartbeat.Stop()
 	still, began := live.NewMessage("still", 0), s.loop.Load()
-	for holds := s.gate.watch(r.Context(), nil); holds() && s.loop.Load() == began; {
+	for holds := s.gate.Watch(r.Context(), streamHeartbeat, nil); holds() && s.loop.Load() == began; {
 		news, more := reader.Next()
 		if len(news) > 0 && !send(news...) {
 			return
@@ -209,7 +209,7 @@ func (s *server) itemValues(ctx context.Context, in *itemValuesIn) (*jsonOf[api.
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.agendas.get(ctx, v)
+	a, err := s.agendas.Get(ctx, v)
 	if err != nil {
 		return nil, err
 	}

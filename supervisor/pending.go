@@ -9,6 +9,7 @@ import (
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
@@ -21,7 +22,7 @@ func (s *server) waitingAs(ctx context.Context, name string) (list []store.Token
 	if err != nil {
 		return nil, problem.Reading("the tokens", err)
 	}
-	for _, t := range credentials.Waiting(s.gate.key, all, time.Now()) {
+	for _, t := range credentials.Waiting(s.gate.Key, all, time.Now()) {
 		if t.Pending == name {
 			list = append(list, t)
 		}
@@ -31,7 +32,7 @@ func (s *server) waitingAs(ctx context.Context, name string) (list []store.Token
 
 // pendingHosts are listed behind the hosts of the farm.
 func (s *server) pendingHosts() (list []api.Host) {
-	for _, t := range s.gate.tokens.Waiting(s.gate.key, time.Now()) {
+	for _, t := range s.gate.Tokens.Waiting(s.gate.Key, time.Now()) {
 		list = append(list, translate.PendingHost(t.Pending, credentials.Fingerprint(t.HostKey), t.CreatedAt))
 	}
 	return list
@@ -56,11 +57,11 @@ func (s *server) approveHost(ctx context.Context, in *approveHostIn) (*hostOut, 
 			len(list), in.Host, credentials.Fingerprint(list[0].HostKey), credentials.Fingerprint(list[1].HostKey))
 	}
 	rows := audit.Of(ctx).Rows("host "+in.Host, pendingChange(list[0], map[string]string{"state": "approved"}))
-	if err := credentials.Approve(ctx, s.gate.key, s.reader, list[0].HostKey, min(settings.TokenDays, s.live.now.Load().TokenDays), rows); err != nil {
+	if err := credentials.Approve(ctx, s.gate.Key, s.reader, list[0].HostKey, min(settings.TokenDays, s.live.now.Load().TokenDays), rows); err != nil {
 		return nil, err
 	}
-	s.gate.tokens.Stale()
-	s.log.Info("host approved", "host", in.Host, "key", facts.Short(list[0].HostKey), "by", principalOf(ctx).User)
+	s.gate.Tokens.Stale()
+	s.log.Info("host approved", "host", in.Host, "key", facts.Short(list[0].HostKey), "by", gate.PrincipalOf(ctx).User)
 	return &hostOut{api.HostReply{Host: in.Host, Affected: 1}}, nil
 }
 
@@ -81,7 +82,7 @@ func (s *server) removePending(ctx context.Context, name string) (done bool, err
 			return false, err
 		}
 	}
-	s.gate.tokens.Stale()
+	s.gate.Tokens.Stale()
 	return len(list) > 0, nil
 }
 

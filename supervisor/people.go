@@ -9,6 +9,7 @@ import (
 	"qb/api"
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
+	"qb/supervisor/gate"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
 	"qb/supervisor/translate"
@@ -30,7 +31,7 @@ func (s *server) people(ctx context.Context) ([]store.Person, error) {
 func (s *server) shownPerson(p store.Person) api.Person {
 	return api.Person{
 		Name: p.Name, Role: p.Role, Groups: translate.OrEmpty(p.Groups), Leads: translate.OrEmpty(p.Leads), SubmitAs: translate.OrEmpty(p.SubmitAs),
-		Disabled: p.Disabled, Sealed: credentials.PersonHolds(s.gate.key, p), CreatedAt: p.CreatedAt.UTC(), CreatedBy: p.CreatedBy,
+		Disabled: p.Disabled, Sealed: credentials.PersonHolds(s.gate.Key, p), CreatedAt: p.CreatedAt.UTC(), CreatedBy: p.CreatedBy,
 	}
 }
 
@@ -40,7 +41,7 @@ type personIn struct {
 
 // getPerson shows one user, to admins and to the user.
 func (s *server) getPerson(ctx context.Context, in *personIn) (*personOut, error) {
-	if err := authorise(principalOf(ctx), api.GetPerson, &object{owner: in.User}); err != nil {
+	if err := gate.Authorise(gate.PrincipalOf(ctx), api.GetPerson, &gate.Object{Owner: in.User}); err != nil {
 		return nil, err
 	}
 	row, err := s.person(ctx, in.User)
@@ -72,7 +73,7 @@ func (s *server) addPerson(ctx context.Context, in *addPersonIn) (*personOut, er
 	b, now := &in.Body, time.Now().UTC().Truncate(time.Microsecond)
 	p, err := s.addRow(ctx, store.Person{
 		Name: b.Name, Role: b.Role, Groups: b.Groups, Leads: b.Leads, SubmitAs: b.SubmitAs,
-		CreatedAt: now, CreatedBy: principalOf(ctx).User, Since: now,
+		CreatedAt: now, CreatedBy: gate.PrincipalOf(ctx).User, Since: now,
 	})
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (s *server) addRow(ctx context.Context, p store.Person) (store.Person, erro
 	if credentials.IsService(p.Name) || p.Name == string(api.Worker) {
 		return p, problem.Invalid("name", "%q: root, the supervisor's own account and the name of workers cannot be added; root and that account are always admins", p.Name)
 	}
-	p.Seal = credentials.SealPerson(s.gate.key, p)
+	p.Seal = credentials.SealPerson(s.gate.Key, p)
 	done, err := s.reader.AddPerson(ctx, p, audit.Of(ctx).Made("user "+p.Name, s.shownPerson(p))...)
 	switch {
 	case err != nil:
@@ -96,7 +97,7 @@ func (s *server) addRow(ctx context.Context, p store.Person) (store.Person, erro
 	case !done:
 		return p, api.Errorf(api.KindConflict, "user %s was added before, or there are %d users, which is the most; change a user with qbadmin user set", p.Name, store.MaxPeople)
 	}
-	s.gate.tokens.Stale()
+	s.gate.Tokens.Stale()
 	s.log.Info("user added", "user", p.Name, "role", p.Role, "by", p.CreatedBy)
 	return p, nil
 }
@@ -112,7 +113,7 @@ func (s *server) changePerson(ctx context.Context, in *changePersonIn) (*personO
 	if err != nil {
 		return nil, err
 	}
-	if !credentials.PersonHolds(s.gate.key, before) {
+	if !credentials.PersonHolds(s.gate.Key, before) {
 		return nil, api.Errorf(api.KindConflict, "the row of user %s was changed in the database by other means than qb; remove the user and add him again", before.Name)
 	}
 	next, c := before, &in.Body
@@ -127,7 +128,7 @@ func (s *server) changePerson(ctx context.Context, in *changePersonIn) (*personO
 	if next.Role != before.Role || next.Disabled && !before.Disabled {
 		next.Since = time.Now().UTC().Truncate(time.Microsecond)
 	}
-	next.Seal = credentials.SealPerson(s.gate.key, next)
+	next.Seal = credentials.SealPerson(s.gate.Key, next)
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	rows := audit.Of(ctx).Rows("user "+next.Name, audit.Change{Before: s.shownPerson(before), After: s.shownPerson(next)})
@@ -138,8 +139,8 @@ func (s *server) changePerson(ctx context.Context, in *changePersonIn) (*personO
 	case !done:
 		return nil, api.Errorf(api.KindConflict, "user %s was changed by another admin at the same time; look again and repeat the change", next.Name)
 	}
-	s.gate.tokens.Stale()
-	s.log.Info("user changed", "user", next.Name, "role", next.Role, "disabled", next.Disabled, "by", principalOf(ctx).User)
+	s.gate.Tokens.Stale()
+	s.log.Info("user changed", "user", next.Name, "role", next.Role, "disabled", next.Disabled, "by", gate.PrincipalOf(ctx).User)
 	return &personOut{s.shownPerson(next)}, nil
 }
 
@@ -166,8 +167,8 @@ func (s *server) removePerson(ctx context.Context, in *personIn) (*removePersonO
 	case !done:
 		return nil, api.Errorf(api.KindConflict, "user %s was removed by another admin at the same time", before.Name)
 	}
-	s.gate.tokens.Stale()
-	s.log.Info("user removed", "user", before.Name, "by", principalOf(ctx).User)
+	s.gate.Tokens.Stale()
+	s.log.Info("user removed", "user", before.Name, "by", gate.PrincipalOf(ctx).User)
 	return &removePersonOut{api.PersonReply{Name: before.Name, Removed: true}}, nil
 }
 

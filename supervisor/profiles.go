@@ -8,6 +8,7 @@ import (
 	"qb/api"
 	"qb/supervisor/audit"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/profiles"
@@ -24,8 +25,8 @@ type listProfilesIn struct {
 }
 
 func (s *server) listProfiles(ctx context.Context, in *listProfilesIn) (*jsonOf[[]api.Profile], error) {
-	owner := cmp.Or(in.User, principalOf(ctx).User)
-	if err := authorise(principalOf(ctx), api.ListProfiles, &object{owner: owner}); err != nil {
+	owner := cmp.Or(in.User, gate.PrincipalOf(ctx).User)
+	if err := gate.Authorise(gate.PrincipalOf(ctx), api.ListProfiles, &gate.Object{Owner: owner}); err != nil {
 		return nil, err
 	}
 	list, err := s.knownProfiles(ctx, facts.ProfileKey{Owner: owner, Name: in.Name})
@@ -63,8 +64,8 @@ func (s *server) forgetProfile(ctx context.Context, in *forgetProfileIn) (*jsonO
 }
 
 func (s *server) changeProfile(ctx context.Context, e api.Endpoint, key string, request any, change profiles.Change, after any) (*jsonOf[api.Profile], error) {
-	change.Key.Owner = cmp.Or(change.Key.Owner, principalOf(ctx).User)
-	if err := authorise(principalOf(ctx), e, &object{owner: change.Key.Owner}); err != nil {
+	change.Key.Owner = cmp.Or(change.Key.Owner, gate.PrincipalOf(ctx).User)
+	if err := gate.Authorise(gate.PrincipalOf(ctx), e, &gate.Object{Owner: change.Key.Owner}); err != nil {
 		return nil, err
 	}
 	known, err := s.knownProfiles(ctx, change.Key)
@@ -78,7 +79,7 @@ func (s *server) changeProfile(ctx context.Context, e api.Endpoint, key string, 
 	audit.Of(ctx).Changes("profile "+change.Key.Name+" of "+change.Key.Owner, before, after)
 	return once(ctx, s, e, key, request, shown(translate.Profile), func(c term.Call) (any, error) {
 		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
-			return message.ProfileChanged{Ticket: t, By: principalOf(ctx).User, Change: change}
+			return message.ProfileChanged{Ticket: t, By: gate.PrincipalOf(ctx).User, Change: change}
 		})
 	})
 }

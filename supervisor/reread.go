@@ -15,6 +15,7 @@ import (
 	"qb/api"
 	"qb/supervisor/audit"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/history"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
@@ -54,7 +55,7 @@ func (c *liveConfig) catchUp(tell func(message.Event) bool) {
 type rereadOut struct{ Body api.RereadReply }
 
 func (s *server) reread(ctx context.Context, _ *nothing) (*rereadOut, error) {
-	reply, err := s.readAgain(ctx, principalOf(ctx).User)
+	reply, err := s.readAgain(ctx, gate.PrincipalOf(ctx).User)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func (s *server) releaseBrake(ctx context.Context, _ *nothing) (*brakeOut, error
 	}
 	audit.Of(ctx).Changes("brake", map[string]string{"brake": brake}, nil)
 	body, err := l.Ask(ctx, func(t outbox.Ticket) message.Event {
-		return message.BrakeReleased{Ticket: t, By: principalOf(ctx).User}
+		return message.BrakeReleased{Ticket: t, By: gate.PrincipalOf(ctx).User}
 	})
 	if err != nil {
 		return nil, err

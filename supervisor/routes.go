@@ -20,6 +20,7 @@ import (
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/problem"
 	"qb/supervisor/web"
 )
@@ -254,11 +255,11 @@ func (rt *routes) admit(e api.Endpoint) func(huma.Context, func(huma.Context)) {
 		if seen, ok := w.(*statusWriter); ok {
 			seen.endpoint = e.ID
 		}
-		p := principalOf(ctx.Context())
+		p := gate.PrincipalOf(ctx.Context())
 		if p.Role == "" {
 			p.Role = api.Anyone
 		}
-		err := authorise(p, e, nil)
+		err := gate.Authorise(p, e, nil)
 		if err == nil && p.HostKey != "" {
 			err = rt.server.pace.Take(p.HostKey, time.Now())
 		}

@@ -80,7 +80,7 @@ func Run(ctx context.Context, cfg settings.Config, opts Options) error {
 		return err
 	}
 	defer s.logs.Close()
-	s.live.reload, s.databaseSays, s.gate.key = opts.Reload, opts.Trouble, opts.Key
+	s.live.reload, s.databaseSays, s.gate.Key = opts.Reload, opts.Trouble, opts.Key
 	open, err := listeners.Open(cfg, opts.Log)
 	if err != nil {
 		return err

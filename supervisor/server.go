@@ -17,9 +17,12 @@ import (
 	"golang.org/x/time/rate"
 
 	"qb/api"
+	"qb/supervisor/agendas"
 	"qb/supervisor/audit"
+	"qb/supervisor/endsaudit"
 	"qb/supervisor/eventstream"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/history"
 	"qb/supervisor/limits"
 	"qb/supervisor/live"
@@ -61,16 +64,16 @@ type server struct {
 
 	unverified, rivals, outdated rate.Sometimes // warned of
 
-	gate    *gate
+	gate    *gate.Gate
 	trials  *whatif.Desk
 	sso     *sso.Provider
 	reads   *reads.Outage
-	agendas agendas
+	agendas *agendas.Cache
 	users   osusers.Users
 	logs    *logstore.Store
 	stream  *eventstream.Stream
 	board   *live.Board
-	ends    endsAudit
+	ends    endsaudit.Audit
 	metrics *metrics.Metrics
 
 	audit              *audit.Writer
@@ -94,7 +97,7 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	s := &server{
 		unverified: rate.Sometimes{Interval: time.Minute}, rivals: rate.Sometimes{Interval: time.Minute}, outdated: rate.Sometimes{Interval: time.Minute},
 		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
-		logs: logs, stream: eventstream.New(), reads: failing, recalls: make(chan struct{}, recalls), agendas: agendas{reading: make(chan struct{}, agendasRead)}, trials: whatif.NewDesk(),
+		logs: logs, stream: eventstream.New(), reads: failing, recalls: make(chan struct{}, recalls), agendas: agendas.New(), trials: whatif.NewDesk(),
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Owners: s.owners, Trouble: s.trouble, Limits: limits.Names})
@@ -108,8 +111,7 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	if err != nil {
 		return nil, err
 	}
-	s.gate = newGate(r, s.live.now.Load, log, failing, router)
-	s.gate.refused = s.refused
+	s.gate = gate.New(r, s.live.now.Load, log, failing, s.refused, router)
 	return s, nil
 }
 

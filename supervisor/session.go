@@ -10,6 +10,7 @@ import (
 	"qb/api"
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
+	"qb/supervisor/gate"
 	"qb/supervisor/translate"
 )
 
@@ -33,12 +34,12 @@ func mayBegin(p credentials.Principal) error {
 
 // makeCode makes a code that begins one session with the caller's rights.
 func (s *server) makeCode(ctx context.Context, _ *nothing) (*createTokenOut, error) {
-	p := principalOf(ctx)
+	p := gate.PrincipalOf(ctx)
 	if err := mayBegin(p); err != nil {
 		return nil, err
 	}
 	return s.madeSession(ctx, func(ctx context.Context) (string, api.TokenInfo, error) {
-		text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
+		text, t, err := credentials.Make(ctx, s.gate.Key, s.reader, credentials.Request{
 			User: p.User, Role: p.Role, Life: codeLife, Uses: 1, SessionOf: p.Credential(), Audit: audit.Of(ctx).Made,
 		})
 		return text, translate.Token(t), err
@@ -47,7 +48,7 @@ func (s *server) makeCode(ctx context.Context, _ *nothing) (*createTokenOut, err
 
 // beginSession exchanges a code for a session, or begins one with the caller's token. The session ends with that token.
 func (s *server) beginSession(ctx context.Context, _ *nothing) (*createTokenOut, error) {
-	p := principalOf(ctx)
+	p := gate.PrincipalOf(ctx)
 	if err := mayBegin(p); err != nil {
 		return nil, err
 	}
@@ -60,10 +61,10 @@ func (s *server) beginSession(ctx context.Context, _ *nothing) (*createTokenOut,
 	}
 	return s.madeSession(ctx, func(ctx context.Context) (string, api.TokenInfo, error) {
 		if !p.Exchange {
-			text, t, err := credentials.Make(ctx, s.gate.key, s.reader, want)
+			text, t, err := credentials.Make(ctx, s.gate.Key, s.reader, want)
 			return text, translate.Token(t), err
 		}
-		text, t, err := credentials.Exchange(ctx, s.gate.key, s.reader, p.Token, want)
+		text, t, err := credentials.Exchange(ctx, s.gate.Key, s.reader, p.Token, want)
 		if errors.Is(err, credentials.ErrUsedUp) {
 			err = api.Errorf(api.KindUnauthorized, "this code was used before; run qb open for another")
 		}
@@ -77,6 +78,6 @@ func (s *server) madeSession(ctx context.Context, create func(context.Context) (
 	if err != nil {
 		return nil, err
 	}
-	s.gate.tokens.Stale()
+	s.gate.Tokens.Stale()
 	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: info}}, nil
 }

@@ -60,13 +60,13 @@ func (s *server) finishSSO(ctx context.Context, in *finishSSOIn) (*finishSSOOut,
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
+	text, t, err := credentials.Make(ctx, s.gate.Key, s.reader, credentials.Request{
 		User: p.Name, Role: api.Role(p.Role), Days: cmp.Or(in.Body.Days, most), Name: in.Body.Name, Audit: audit.Of(ctx).Made,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.gate.tokens.Stale()
+	s.gate.Tokens.Stale()
 	s.log.Info("logged in by single sign-on", "user", t.User, "role", t.Role, "token", t.ID)
 	return &finishSSOOut{api.SSOReply{Token: &api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}}, nil
 }
@@ -83,7 +83,7 @@ func (s *server) admitted(ctx context.Context, who sso.Identity) (store.Person, 
 	}
 	if n := slices.IndexFunc(rows, func(p store.Person) bool { return p.Name == who.Name }); n >= 0 {
 		switch p := rows[n]; {
-		case !credentials.PersonHolds(s.gate.key, p):
+		case !credentials.PersonHolds(s.gate.Key, p):
 			return store.Person{}, api.Errorf(api.KindForbidden, "the row of user %s was changed in the database by other means than qb and is refused; an admin removes the user and adds him again with qbadmin user", p.Name)
 		case p.Disabled:
 			return store.Person{}, api.Errorf(api.KindForbidden, "user %s is disabled; ask the farm's administrator", p.Name)

@@ -18,6 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"qb/api"
+	"qb/supervisor/gate"
 	"qb/supervisor/settings"
 )
 
@@ -335,12 +336,12 @@ func TestSSOLimits(t *testing.T) {
 	if text := refused(t, api.KindConflict, nobody, api.BeginSSO, nil, nil); !strings.Contains(text, "qbadmin user invite") {
 		t.Errorf("the way out is missing: %s", text)
 	}
-	for range openCalls {
+	for range gate.OpenCalls {
 		_ = nobody.Call(t.Context(), api.BeginSSO, nil, nil, nil)
 	}
 	err := nobody.Call(t.Context(), api.BeginSSO, nil, nil, nil)
 	if refusal := api.Refusal(err); refusal.Kind != api.KindLimit || refusal.RetryAfter == 0 {
-		t.Errorf("try number %d: %v", openCalls+2, err)
+		t.Errorf("try number %d: %v", gate.OpenCalls+2, err)
 	}
 	must[api.Ping](t, r.client("u1", api.User), api.PingFarm, nil, nil)
 	long := r.raw(http.MethodPost, api.FinishSSO.Path, "", `{"name":"x","device_code":"`+strings.Repeat("x", maxOpenBody)+`"}`, nil)

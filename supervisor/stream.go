@@ -11,6 +11,7 @@ import (
 
 	"qb/supervisor/eventstream"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/limits"
 )
 
@@ -38,7 +39,7 @@ func (s *server) events(ctx context.Context, in *eventsIn) (answer, error) {
 
 // enter takes a place among the streams of a kind for the caller.
 func (s *server) enter(ctx context.Context, p *limits.Places, most int, key string) (leave func(), err error) {
-	who := principalOf(ctx)
+	who := gate.PrincipalOf(ctx)
 	return p.Enter(who.User, who.Credential(), who.SeesAll(), most, key)
 }
 
@@ -59,7 +60,7 @@ func (s *server) tell(w http.ResponseWriter, r *http.Request, place uint64, rese
 	buf := make([]eventstream.Event, 0, 256)
 	heartbeat := time.NewTicker(streamHeartbeat)
 	defer heartbeat.Stop()
-	holds := s.gate.watch(r.Context(), nil)
+	holds := s.gate.Watch(r.Context(), streamHeartbeat, nil)
 	for holds() {
 		events, next, news, ok := s.stream.After(place, buf[:0])
 		if !ok {
@@ -104,13 +105,13 @@ func (s *server) encode(events []eventstream.Event, place uint64, job facts.JobI
 
 // itemName is looked up by the reader of the stream, who alone waits for a job that the farm no longer holds.
 func (s *server) itemName(id facts.JobID, n facts.ItemNo) string {
-	a := s.agendas.peek(id)
+	a := s.agendas.Peek(id)
 	if a == nil {
 		j, err := s.facts(context.Background(), id)
 		if err != nil {
 			return ""
 		}
-		if a, err = s.agendas.get(context.Background(), j); err != nil {
+		if a, err = s.agendas.Get(context.Background(), j); err != nil {
 			return ""
 		}
 	}

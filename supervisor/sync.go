@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
@@ -36,8 +37,8 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	if err := s.hearTerm(l, &in.Body); err != nil {
 		return nil, err
 	}
-	e.Host.Key = principalOf(ctx).HostKey
-	if e.Host.Key != "" && !s.gate.holds(ctx) { // while its report was on the way the host was removed
+	e.Host.Key = gate.PrincipalOf(ctx).HostKey
+	if e.Host.Key != "" && !s.gate.Holds(ctx) { // while its report was on the way the host was removed
 		return nil, api.Errorf(api.KindUnauthorized, "the token of host %q was revoked; if the host was removed, join again with a line of qbadmin worker token", in.Body.Host)
 	}
 	s.metrics.Syncs.Inc()
@@ -50,7 +51,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply.Now, reply.AskEnds = l.Now(), s.ends.asks(in.Body.Host, time.Now())
+	reply.Now, reply.AskEnds = l.Now(), s.ends.Asks(in.Body.Host, time.Now())
 	return &syncOut{reply}, nil
 }
 
@@ -134,7 +135,7 @@ func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut,
 	if err := s.mustBeGiven(ctx, id); err != nil {
 		return nil, err
 	}
-	if key := principalOf(ctx).HostKey; key != "" {
+	if key := gate.PrincipalOf(ctx).HostKey; key != "" {
 		if err := s.pace.TakeOutput(key, len(in.Body.Data), time.Now()); err != nil {
 			return nil, err
 		}
@@ -149,7 +150,7 @@ func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut,
 // mustBeGiven refuses output of attempts that no row knows, or that were given to another host: disk space is for real
 // ones.
 func (s *server) mustBeGiven(ctx context.Context, id facts.AttemptID) error {
-	hostKey := principalOf(ctx).HostKey
+	hostKey := gate.PrincipalOf(ctx).HostKey
 	if s.logs.Known(id, hostKey) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package supervisor
+package gate
 
 import (
 	"net"
@@ -14,7 +14,7 @@ import (
 
 // foreign refuses what a web page of another origin may have sent: by name, Origin or fetch metadata,
 // for every method alike.
-func (g *gate) foreign(r *http.Request) *problem.Problem {
+func (g *Gate) foreign(r *http.Request) *problem.Problem {
 	forbidden := func(text string) *problem.Problem {
 		return problem.New(api.KindForbidden, http.StatusForbidden, text)
 	}

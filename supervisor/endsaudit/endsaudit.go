@@ -1,0 +1,105 @@
+// Package endsaudit collects the end records of all workers for an audit, a page at a time.
+//
+// It must never keep a page for longer than the asker needs to take it.
+package endsaudit
+
+import (
+	"context"
+	"crypto/rand"
+	"maps"
+	"sync"
+	"time"
+
+	"qb/api"
+)
+
+// Audit is one question to all workers for their end records: an answer to each sync asks its worker, which ships
+// its pages, and the asker reads them as they come. Nothing of them stays here. One goes on at a time.
+type Audit struct {
+	mu    sync.Mutex
+	id    string // empty: none
+	done  map[string]bool
+	asked map[string]time.Time // hosts that ship now, and when each was last heard
+	pages chan *api.EndsPage
+	over  chan struct{} // closed when the asker is gone
+}
+
+const (
+	waiting = 16          // pages that wait for the asker
+	atOnce  = 256         // hosts that ship at a time: each has a page here that waits for its turn
+	silent  = time.Minute // after which another is asked in a host's place
+)
+
+// Begin makes the caller the asker, unless somebody is.
+func (a *Audit) Begin() (pages <-chan *api.EndsPage, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.id != "" {
+		return nil, false
+	}
+	a.id, a.done, a.asked = rand.Text(), map[string]bool{}, map[string]time.Time{}
+	a.pages, a.over = make(chan *api.EndsPage, waiting), make(chan struct{})
+	return a.pages, true
+}
+
+// End lets the next one ask.
+func (a *Audit) End() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.id, a.done, a.asked, a.pages = "", nil, nil, nil
+	close(a.over)
+}
+
+// Asks is the audit that has not all of the host's pages yet, if it is the host's turn.
+func (a *Audit) Asks(host string, now time.Time) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.id == "" || a.done[host] {
+		return ""
+	}
+	if _, again := a.asked[host]; again {
+		return a.id
+	}
+	if len(a.asked) >= atOnce {
+		maps.DeleteFunc(a.asked, func(_ string, heard time.Time) bool { return now.Sub(heard) > silent })
+	}
+	if len(a.asked) >= atOnce {
+		return ""
+	}
+	a.asked[host] = now
+	return a.id
+}
+
+// Put hands a page to the asker, and says whether there is still one.
+func (a *Audit) Put(ctx context.Context, page *api.EndsPage) bool {
+	a.mu.Lock()
+	pages, over := a.pages, a.over
+	wanted := a.id != "" && page.Audit == a.id && !a.done[page.Host]
+	if wanted && page.Last {
+		a.done[page.Host] = true
+	}
+	if _, asked := a.asked[page.Host]; asked {
+		a.asked[page.Host] = time.Now()
+	}
+	a.mu.Unlock()
+	if !wanted {
+		return false
+	}
+	if page.Last {
+		defer a.next(page.Host)
+	}
+	select {
+	case pages <- page:
+		return true
+	case <-over:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// next gives a host's turn to another.
+func (a *Audit) next(host string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.asked, host)
+}
