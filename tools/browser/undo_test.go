@@ -37,7 +37,7 @@ func TestPageUndo(t *testing.T) {
 	b.answer(t, "", "Undo")
 	b.see(t, "There is nothing to undo")
 	b.until(t, "the undo", `document.body.innerText.includes("undone: Kill")`)
-	if got := f.run("items", job, "-killed", "-no-headers", "-fields", "item"); got != "40" {
+	if got := f.run("items", job, "-killed", "-no-headers", "-fields", "name"); got != "40" {
 		t.Errorf("killed items after the undo: %q", got)
 	}
 
