@@ -172,7 +172,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	shape := func(body any) *orderOut {
 		reply := body.(message.ActionReply)
 		out := &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Done: reply.Done, Order: reply.Order, Version: reply.Version, Remarks: translate.OrEmpty(reply.Remarks)}}
-		if a, err := s.agendas.get(ctx, v); err == nil && len(reply.Items) > 0 {
+		if a, err := s.agendas.Get(ctx, v); err == nil && len(reply.Items) > 0 {
 			if text := a.Text(reply.Items); len(text) <= maxNamed {
 				out.Body.Items = text
 			}
