@@ -11,6 +11,7 @@ type SnapshotDoc struct {
 	Policy  SnapshotPolicy `json:"policy"`
 	// Resources are what the whole farm has of such as licences.
 	Resources map[string]int64   `json:"resources,omitempty" doc:"Of the whole farm, by name, such as license.nuke."`
+	Limits    map[string]int64   `json:"limits,omitempty" doc:"How many instances may run together of the jobs that take 1 of the name, such as user:ada."`
 	Jobs      []SnapshotJob      `json:"jobs"`
 	Running   []SnapshotInstance `json:"running"`
 }
@@ -58,7 +59,7 @@ type SnapshotJob struct {
 	VTime     float64  `json:"vtime"`
 	Points    float64  `json:"points,omitempty" read:"signed" doc:"Points of the order multifactor; most points go first."`
 	// Resources are what one instance takes, of its host where the name begins with host., else of the farm.
-	Resources map[string]int64 `json:"resources,omitempty" doc:"Reserved per instance, by name: host.NAME of its host, other names of the farm."`
+	Resources map[string]int64 `json:"resources,omitempty" doc:"Reserved per instance, by name: host.NAME of its host, other names of the farm, or of limits."`
 }
 
 // SnapshotInstance is one running instance. Host is empty where there is one pool.

@@ -300,8 +300,6 @@ type ActionReply struct {
 	Affected int      `json:"affected" doc:"Number of items that it applies to, or 1 for a whole job; 0 while it waits for another order on the job."`
 	Done     int      `json:"done" doc:"Number of items that it has been applied to."`
 	Order    int64    `json:"order" doc:"Its number among the job's orders; 0: it is complete."`
-	Version  int64    `json:"version" doc:"The job's version after the order, for If-Match. Its end by itself counts as no change there."`
-	Items    string   `json:"items" doc:"The items that it applies to, as a range that another order takes; empty if it acts on a whole job, applies to none, waits, or they are too many ranges to be named."`
 	Remarks  []string `json:"remarks"`
 }
 

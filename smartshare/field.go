@@ -14,6 +14,7 @@ type Field struct {
 	Claims   []Claim // in dispatch order
 	// Serve is the order in which primaries are granted within a rank; nil: the dispatch order.
 	Serve   []int
+	Limits  []Limit
 	Scratch *Scratch // where the memory of a division comes from, its answer's included
 }
 
@@ -68,9 +69,11 @@ type Division struct {
 // are lexicographically largest; of all such divisions it is one with the fewest stops, and of those the
 // one whose odd units go to the first in order; for it the stops cost the least worth; and then the fewest primaries
 // wait for an end, and the fewest secondaries. Where claims have owners the levels are theirs first: see capByOwner.
+// Limits bound primaries and secondaries together: see capByLimits.
 func (f *Field) Divide() Division {
 	divided := *f
 	f = &divided
+	f.capByLimits()
 	f.capByOwner()
 	n := len(f.Claims)
 	d := Division{Grant: Lend[int](f.Scratch, n), Tier: Lend[[]int](f.Scratch, n), Target: Lend[int](f.Scratch, n), Keep: Lend[[]int](f.Scratch, n)}

@@ -66,7 +66,7 @@ func (s *search) run(f *Field, weighted bool) outcome {
 	for i := range f.Claims {
 		for s.grant[i] < f.Claims[i].Need {
 			s.grant[i]++
-			if !s.placeable(0, 0, s.grant[0]) {
+			if !s.limited() || !s.placeable(0, 0, s.grant[0]) {
 				s.grant[i]--
 				break
 			}
@@ -74,6 +74,17 @@ func (s *search) run(f *Field, weighted bool) outcome {
 	}
 	s.primaries(0, 0, s.grant[0])
 	return *s.best
+}
+
+// limited says whether the limits allow the grants with the secondaries tried.
+func (s *search) limited() bool {
+	return !slices.ContainsFunc(s.f.Limits, func(l Limit) bool {
+		n := 0
+		for _, i := range l.Claims {
+			n += s.grant[i] + sum(s.x[i])
+		}
+		return n > max(0, l.Room)
+	})
 }
 
 // placeable says whether the grants from claim i on can be placed, claim i having left to place from class c on.
@@ -170,6 +181,9 @@ func sum(list []int) int {
 }
 
 func (s *search) judge() {
+	if !s.limited() {
+		return
+	}
 	o := outcome{}
 	for i := range s.f.Claims {
 		c := &s.f.Claims[i]
@@ -362,7 +376,7 @@ func checkDivide(t *rapid.T, f *Field, weighted bool) {
 }
 
 func describe(f *Field) string {
-	text := fmt.Sprintf("capacity %v vacant %v open %v\n", f.Capacity, f.Vacant, f.Open)
+	text := fmt.Sprintf("capacity %v vacant %v open %v limits %v\n", f.Capacity, f.Vacant, f.Open, f.Limits)
 	for _, c := range f.Claims {
 		text += fmt.Sprintf("%+v\n", c)
 	}

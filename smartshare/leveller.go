@@ -6,17 +6,18 @@ import "slices"
 // some set of claims fills all classes open to it. That set is a bottleneck: its slots are its own in every
 // fair division, so it is settled by itself and taken out, and the others rise on.
 type leveller struct {
-	field *Field
-	d     *Division
-	fill  *filler
-	flow  *flow
-	total []int // by class: units that bottlenecks have not taken
-	need  []int // by node: primaries granted
-	node  []int // by claim: its group, or a node of its own if it may keep where it may not start
-	count []int // by claim: secondaries routed, floor included
-	alive []int // claims not in a bottleneck yet
-	start flowState
-	first []int // count at start
+	field  *Field
+	d      *Division
+	fill   *filler
+	flow   *flow
+	total  []int // by class: units that bottlenecks have not taken
+	need   []int // by node: primaries granted
+	node   []int // by claim: its group, or a node of its own if it may keep where it may not start
+	count  []int // by claim: secondaries routed, floor included
+	alive  []int // claims not in a bottleneck yet
+	start  flowState
+	bounds *bounds
+	first  []int // count at start
 
 	goneNode, goneClass []bool // taken by a bottleneck
 }
@@ -44,6 +45,7 @@ func newLeveller(f *Field, d *Division) *leveller {
 		}
 	}
 	l.fill = newFiller(floors, caps, weights)
+	l.bounds = newBounds(f)
 	l.flow = newFlow(f.Capacity, arcs)
 	l.need = make([]int, len(arcs))
 	l.goneNode, l.goneClass = make([]bool, len(arcs)), make([]bool, len(f.Capacity))
@@ -90,7 +92,8 @@ func (l *leveller) grantPrimaries() {
 func (l *leveller) grantTier(i, rank int) {
 	c := &l.field.Claims[i]
 	give := func(group int) int {
-		n := l.flow.push(group, c.Need-l.d.Grant[i])
+		n := l.flow.push(group, l.bounds.most(i, c.Need-l.d.Grant[i]))
+		l.bounds.draw(i, n)
 		l.d.Grant[i] += n
 		l.need[group] += n
 		return n

@@ -40,8 +40,9 @@ func (f *Field) capByOwner() {
 type owners struct {
 	f       *Field
 	flow    *flow
-	ofClaim []int // by claim: its node
-	ofOwner []int // by owner: his node
+	bounds  *bounds // what primaries leave of the limits
+	ofClaim []int   // by claim: its node
+	ofOwner []int   // by owner: his node
 	onePool bool
 	claims  [][]int // by owner: his claims, in order
 	fill    *filler // of the claims
@@ -54,7 +55,7 @@ func newOwners(f *Field) *owners {
 	d := Division{Grant: make([]int, len(f.Claims)), Tier: make([][]int, len(f.Claims))}
 	l := newLeveller(f, &d)
 	l.grantPrimaries()
-	u := &owners{f: f, flow: l.flow, fill: l.fill, target: make([]int, len(f.Claims)), held: make([]int, len(f.Claims)),
+	u := &owners{f: f, flow: l.flow, bounds: l.bounds, fill: l.fill, target: make([]int, len(f.Claims)), held: make([]int, len(f.Claims)),
 		onePool: len(f.Capacity) == 1 && len(f.Open) == 1 && len(l.need) == 1}
 	var numbers []int
 	for i := range f.Claims {
@@ -68,10 +69,7 @@ func newOwners(f *Field) *owners {
 		o, _ := slices.BinarySearch(numbers, c.Owner)
 		u.claims[o] = append(u.claims[o], i)
 		u.total[o] += c.Floor
-		u.held[i] = c.Floor
-		for _, h := range c.Held {
-			u.held[i] += h.Count
-		}
+		u.held[i] = c.held()
 	}
 	u.addLayers(l.node)
 	return u
@@ -127,9 +125,21 @@ func (u *owners) raiseOwners() {
 			weights[o] = max(weights[o], u.f.Claims[i].Weight)
 		}
 	}
+	u.limitOwners(caps)
 	r := riser{fill: newFiller(floors, caps, weights), flow: u.flow, count: u.total, bound: sumOf(u.f.Capacity) + sumOf(floors),
 		node: u.ofOwner, prefer: u.preferOwner}
 	r.rise(all)
+}
+
+// limitOwners lowers the caps of owners to the limits on their claims.
+func (u *owners) limitOwners(caps []int) {
+	for k, l := range u.f.Limits {
+		for o, claims := range u.claims {
+			if len(l.Claims) > 0 && slices.Contains(claims, l.Claims[0]) {
+				caps[o] = min(caps[o], u.total[o]+u.bounds.left[k])
+			}
+		}
+	}
 }
 
 func sumOf(list []int) (total int) {
@@ -222,6 +232,7 @@ type riser struct {
 	count  []int                // by member, floor included
 	bound  int                  // more than that they cannot have together
 	prefer func(member int) int // who gets an odd unit: the least, then the first
+	limits *bounds              // of the members
 }
 
 func (r *riser) rise(alive []int) {
@@ -261,6 +272,9 @@ func (r *riser) common(alive []int) level {
 
 // raise brings all up to a level, or none.
 func (r *riser) raise(alive []int, to level) bool {
+	if !r.limits.allow(alive, func(m int) int { return r.fill.at(m, to) - r.count[m] }) {
+		return false
+	}
 	r.flow.save(&r.before)
 	for _, m := range alive {
 		if n := r.fill.at(m, to) - r.count[m]; n > 0 && r.flow.push(r.node[m], n) < n {
@@ -269,7 +283,10 @@ func (r *riser) raise(alive []int, to level) bool {
 		}
 	}
 	for _, m := range alive {
-		r.count[m] = max(r.count[m], r.fill.at(m, to))
+		if n := r.fill.at(m, to) - r.count[m]; n > 0 {
+			r.limits.draw(m, n)
+			r.count[m] += n
+		}
 	}
 	return true
 }
@@ -286,7 +303,8 @@ func (r *riser) step(alive []int, to level) []int {
 	slices.SortFunc(list, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.member, b.member)) })
 	failed := map[int]bool{}
 	for _, c := range list {
-		if r.flow.push(r.node[c.member], 1) == 1 {
+		if r.limits.most(c.member, 1) == 1 && r.flow.push(r.node[c.member], 1) == 1 {
+			r.limits.draw(c.member, 1)
 			r.count[c.member]++
 		} else {
 			failed[c.member] = true

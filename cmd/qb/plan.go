@@ -74,7 +74,7 @@ func readSnapshotFile(name string, stdin io.Reader) ([]byte, error) {
 
 // snapshotOfDoc turns a snapshot that has been read into the farm's own form.
 func snapshotOfDoc(doc *api.SnapshotDoc) planner.Snapshot {
-	s := planner.Snapshot{Now: doc.Now, Cluster: doc.Cluster, Policy: planner.SharePolicy(doc.Policy), Resources: doc.Resources}
+	s := planner.Snapshot{Now: doc.Now, Cluster: doc.Cluster, Policy: planner.SharePolicy(doc.Policy), Resources: doc.Resources, Limits: doc.Limits}
 	if doc.Slots != nil {
 		s.Hosts = []planner.SnapHost{{Name: "pool", Slots: *doc.Slots, Memory: -1, Cluster: doc.Cluster, Up: true}}
 	}

@@ -66,15 +66,17 @@ const packEffort = 1_500_000
 // lexicographically larger. What it cannot better it leaves alone, so packing its own result does nothing.
 // Loads come in dispatch order; serve is that of primaries within a rank, nil the same; bins come in the
 // order that decides between equals. Shared is what all bins have together of such as licences, in the order of
-// Load.Wants.
-func Pack(bins []Bin, shared []int64, loads []Load, serve []int) Packing {
+// Load.Wants; the first so many of them are limits: where more runs than they allow, secondaries stop.
+func Pack(bins []Bin, shared []int64, limits int, loads []Load, serve []int) Packing {
 	p := newPacker(bins, shared, loads)
+	p.limits = limits
 	if p.serve = serve; serve == nil {
 		p.serve = p.allLoads()
 	}
 	p.grantPrimaries()
 	p.dropBeyondCaps()
 	p.relieve()
+	p.obey()
 	p.settle()
 	return p.packing()
 }
@@ -83,6 +85,7 @@ func Pack(bins []Bin, shared []int64, loads []Load, serve []int) Packing {
 type packer struct {
 	bins   []Bin   // with what is free now
 	shared []int64 // what is left of it
+	limits int     // of shared: the first so many
 	loads  []Load
 	serve  []int      // the loads in the order in which primaries are served within a rank
 	vacant []vacancy  // by bin: where nothing runs and no start is to be made at once

@@ -101,3 +101,24 @@ func (p *packer) provide(v *victims, load int, givers []position) bool {
 	p.fewest(v, others, enough)
 	return enough(v.positions[len(here):])
 }
+
+// obey stops secondaries where more runs than a limit allows: from the highest level down, cheapest first.
+func (p *packer) obey() {
+	for k := range p.limits {
+		for p.shared[k] < 0 {
+			best, found := position{}, false
+			for b := range p.placed {
+				for at, c := range p.placed[b] {
+					wants := p.loads[c.load].Wants
+					if s := (position{b, at}); !c.primary && wants != nil && wants[k] > 0 && (!found || p.comparePositions(s, best) < 0) {
+						best, found = s, true
+					}
+				}
+			}
+			if !found {
+				break
+			}
+			p.take(best.bin, best.at)
+		}
+	}
+}

@@ -166,6 +166,8 @@ func (x *Explainer) why(j *Job) answer {
 	}
 	licence, text, held := w.scarce()
 	switch {
+	case j.Limited.Reason != "":
+		return answer{Why: j.Limited}
 	case licence != "":
 		return because(facts.ReasonResourceUsedUp, facts.Params{Resource: licence}, text).hint(w.advice()).hint(held)
 	case w.g.without == w.g.fit:

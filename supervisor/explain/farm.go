@@ -88,6 +88,7 @@ type Job struct {
 	Blocked, Failed              int // items: held, failed
 	Failure                      facts.Failure
 	OverBudget                   facts.Why // of its payer; zero: none is used up
+	Limited                      facts.Why // by the instances of its user, process group or account; zero: it is not
 	Primary, Secondary, Draining int       // instances
 	Held                         int       // instances that a plan counts on
 	Width                        int       // the most instances that it may have

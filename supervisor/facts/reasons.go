@@ -76,6 +76,7 @@ const (
 	ReasonAboutToStart   Reason = "about_to_start"
 	ReasonNextPlan       Reason = "next_plan"
 	ReasonOverBudget     Reason = "over_budget"
+	ReasonInstanceLimit  Reason = "instance_limit" // of its user, process group or account; also why an instance takes no next item
 )
 
 // ReasonItemsFailed is why a job has failed.

@@ -23,6 +23,12 @@ func (ad *admission) startable(n fit.Needs, h *model.Host) int {
 	})
 }
 
+// mayHold says whether the farm's resources, and the limits of the job's instances, allow another one, be it in place of one
+// that goes.
+func (ad *admission) mayHold(j *model.Job, going *model.Instance) bool {
+	return ad.startable(j.Needs, nil) != 0 && j.Full(going) == nil
+}
+
 // readNeeds reads a job's requirements and reservations.
 func (f *Farm) readNeeds(row facts.JobFacts, lenient bool) (fit.Needs, error) {
 	return fit.Read(row, fit.Site{Known: f.hosts.Known(), Order: f.siteOrder, Resources: f.policy.Resources, Lenient: lenient})

@@ -56,7 +56,7 @@ func (ad *admission) reservationFor(now time.Time, p *snapshot, b planner.Plan) 
 			break
 		}
 		j := p.jobs[n]
-		if j.Needs.Slots < 2 || b.Jobs[n].Unplaced == 0 || ad.startable(j.Needs, nil) == 0 || (holder >= 0 && !ad.outranks(j, ad.reserved.job, ad.reserved.host)) {
+		if j.Needs.Slots < 2 || b.Jobs[n].Unplaced == 0 || !ad.mayHold(j, nil) || (holder >= 0 && !ad.outranks(j, ad.reserved.job, ad.reserved.host)) {
 			continue
 		}
 		if r := ad.reserveFor(now, p, n); r != nil {

@@ -38,6 +38,9 @@ func (f *Farm) Check() error {
 	if err := f.jobs.CheckOwners(); err != nil {
 		return err
 	}
+	if err := f.jobs.CheckBounds(); err != nil {
+		return err
+	}
 	for _, j := range f.underway.orders {
 		if f.jobs.ByID[j.ID] != j || len(j.Orders) == 0 {
 			return fmt.Errorf("job %d is taken for one with orders under way", j.ID)

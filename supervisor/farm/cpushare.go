@@ -99,7 +99,7 @@ func (f *Farm) competitors(now time.Time, i *model.Instance) []competitor {
 		if kind == facts.Secondary && (i.Kind == facts.Primary || secondary >= secondaries || primary+secondary >= j.Width(&f.policy.Share)) {
 			continue
 		}
-		if !h.Refusal(now, j, i).Serves() || !f.admission.mayUse(now, j, h, kind) || f.admission.startable(j.Needs, h) == 0 || f.admission.startable(j.Needs, nil) == 0 ||
+		if !h.Refusal(now, j, i).Serves() || !f.admission.mayUse(now, j, h, kind) || f.admission.startable(j.Needs, h) == 0 || !f.admission.mayHold(j, i) ||
 			(h.Limited() && f.admission.needOn(j, h, i.Slots) > h.Ledger(i)) {
 			continue
 		}

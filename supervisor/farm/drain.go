@@ -76,6 +76,9 @@ func (f *Farm) reasonToClose(now time.Time, i *model.Instance) (why facts.Why, k
 	if i.Job.WaitsForBudget(&f.policy.Share) {
 		return i.Job.Limit.Why(), false
 	}
+	if over := i.Job.Exceeded(); over != nil {
+		return over.Why(), false
+	}
 	if why := i.Host.Refusal(now, i.Job, i); !why.Serves() {
 		return facts.Why{Reason: why.Kind, Cause: "the host serves the job no longer: " + why.String()}, false
 	}

@@ -58,7 +58,7 @@ func New(p message.Policy) *Farm {
 		syncs: syncs{registry: agents.NewRegistry(2 * maxHosts)}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
 	}
 	f.profiles = profiles.New(nil)
-	f.admission = admission{policy: &f.policy, hosts: &f.hosts, profiles: f.profiles}
+	f.admission = admission{policy: &f.policy, hosts: &f.hosts, jobs: &f.jobs, profiles: f.profiles}
 	f.usage = usage{policy: &f.policy, jobs: &f.jobs, hosts: &f.hosts, accounts: accounting.New(p.Fairshare, facts.Facts{})}
 	f.setPolicy(p)
 	return f
@@ -68,6 +68,7 @@ func (f *Farm) setPolicy(p message.Policy) {
 	f.policy, f.out.CommitRows = p, p.CommitRows
 	f.policy.OrderRows = cmp.Or(p.OrderRows, defaultOrderRows)
 	f.usage.accounts.SetPolicy(p.Fairshare)
+	f.jobs.SetLimits(p.Instances)
 	f.takeSiteOrder()
 }
 

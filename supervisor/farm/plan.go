@@ -18,6 +18,7 @@ import (
 type admission struct {
 	policy   *message.Policy
 	hosts    *model.Hosts
+	jobs     *model.Jobs
 	profiles *profiles.Profiles
 	// What follows is as of the last plan.
 	reserved    *reservation // nil: no host is kept for a wide job

@@ -42,8 +42,8 @@ func (f *Farm) planJob(now time.Time, p, last *snapshot, j *model.Job) {
 			ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Priority, Submit: int64(j.ID), Cluster: j.Cluster,
 			CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.HasAgenda(), Slots: j.Needs.Slots,
 		})
-		if len(j.Needs.Takes) > 0 {
-			p.Jobs[at].Takes = j.Needs.Takes
+		if takes := j.Claims(); len(takes) > 0 {
+			p.Jobs[at].Takes = takes
 		}
 		row.changes, row.passing, row.first = j.Changes, j.Requirements != "" && j.Needs.LooksAtLoad(), len(p.Running)
 		p.instances, p.Running = j.PlanInstances(p.instances, p.Running)
@@ -53,6 +53,7 @@ func (f *Farm) planJob(now time.Time, p, last *snapshot, j *model.Job) {
 		p.Running[n].Job = at
 	}
 	p.jobs, j.Row = append(p.jobs, j), at
+	p.Limits = j.AddLimits(p.Limits)
 	job := &p.Jobs[at]
 	job.Eligible = p.eligible(now, &f.admission, last, j, &row)
 	job.Remaining, job.Memory, job.Weight, job.Fairshare = j.Remaining(), j.MemoryForPlan(), 1, 1
@@ -98,7 +99,7 @@ func (p *snapshot) addResources(all map[string]int64) {
 	var names []string
 	for n := range p.Jobs {
 		for name := range p.Jobs[n].Takes {
-			if !slices.Contains(names, name) {
+			if _, limit := p.Limits[name]; !limit && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
@@ -133,6 +134,9 @@ func (p *snapshot) addResources(all map[string]int64) {
 // farm with host nil.
 func (ad *admission) comingFree(name string, h *model.Host) int64 {
 	if h == nil {
+		if left, limit := ad.jobs.ComingFree(name); limit {
+			return left
+		}
 		left := ad.policy.Resources[name]
 		for _, other := range ad.hosts.ByID {
 			left -= other.Staying(name)

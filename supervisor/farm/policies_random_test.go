@@ -32,11 +32,13 @@ import (
 // These hold at rest, when nothing has happened for as long as the policies wait:
 //
 //  8. Nothing moves any more (comesToRest).
-//  9. No free slot is left that serves a waiting job, unless its reason is a budget (nothingIdles).
+//  9. No free slot is left that serves a waiting job, unless its reason is a budget or a limit (nothingIdles).
 //  10. No job lacks a primary beside another's secondary (primariesFirst).
 //  11. No job over a budget of the kind idle holds what another waits for (idleYields).
 //  12. Secondaries of like jobs differ by one at most where the surplus is divided among jobs (equalShares).
-//  13. The reason over_budget is told of jobs beyond a budget, and of no others (budgetsBar).
+//  13. No user, process group or account has more instances than its limit, and the reason instance_limit is told of jobs
+//     at one alone (limitsHold).
+//  14. The reason over_budget is told of jobs beyond a budget, and of no others (budgetsBar).
 //
 // At the end everything has run. The rules that a fault breaks are tried out by `make bugs`.
 func TestAllPoliciesAtOnce(t *testing.T) {
@@ -44,6 +46,7 @@ func TestAllPoliciesAtOnce(t *testing.T) {
 		r := newRig(t)
 		pick := func(name string, of ...string) string { return name + "=" + rapid.SampledFrom(of).Draw(rt, name) }
 		r.say("policy " + strings.Join([]string{"lease=60s", "min_run=3s", "settle=1s", "resources=license.nuke:2", pick("commit", "0", "0", "3", "11"),
+			pick("user_limits", "", "", "*:3", "u1:2,*:6"), pick("pgrp_limits", "", "", "u2:1"), pick("account_limits", "", "", "show:4,misc:3"),
 			pick("mode", "jobs", "users", "none"), pick("preempt", "aggressive", "passive", "disabled"),
 			pick("primary", "aggressive", "passive", "disabled"), pick("placement", "best_fit", "spread", "pack"),
 			pick("cpu_share", "off", "stride", "lottery"), pick("cpu_share_by", "users", "jobs"), pick("fairshare", "true", "false"), pick("weights", "true", "false"),

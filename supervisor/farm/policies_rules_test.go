@@ -107,8 +107,10 @@ func (w *policyWatch) usedUp(p facts.Payer, beyond string, periods bool) string 
 	return ""
 }
 
-// barred says that a job waits, or runs on idle slots only, for a budget.
-func barred(j facts.JobView) bool { return j.Code == facts.ReasonOverBudget }
+// barred says that a job waits, or runs on idle slots only, for a budget, or that its instances are at a limit.
+func barred(j facts.JobView) bool { return overBudget(j) || j.Code == facts.ReasonInstanceLimit }
+
+func overBudget(j facts.JobView) bool { return j.Code == facts.ReasonOverBudget }
 
 func (w *policyWatch) breaks(format string, args ...any) {
 	if w.broken == "" {
@@ -168,6 +170,7 @@ func (w *policyWatch) newestFirst(stop facts.StopAttempt) {
 // booksAreKept: what has been charged is what the rows of payers and of periods say, and what the farm shows of all
 // places together, wherever payers stand: never twice, never not at all. Nothing decays on these farms.
 func (w *policyWatch) booksAreKept(rt *rapid.T) {
+	w.limitsHold(rt)
 	if w.broken != "" {
 		rt.Fatalf("%s\n%s", w.broken, strings.Join(w.r.said, "\n"))
 	}
@@ -216,10 +219,10 @@ func (w *policyWatch) budgetsBar(rt *rapid.T) {
 	}
 	for _, j := range w.r.farm.View(w.r.now).Jobs {
 		p := w.payers[j.ID]
-		if path := w.usedUp(p, "wait", false); path != "" && j.State == facts.Active && j.Items.Pending > 0 && !barred(j) {
+		if path := w.usedUp(p, "wait", false); path != "" && j.State == facts.Active && j.Items.Pending > 0 && !overBudget(j) {
 			rt.Fatalf("budget: job %d waits (%s), and the budget of %s is used up", j.ID, j.Reason, path)
 		}
-		if !barred(j) {
+		if !overBudget(j) {
 			continue
 		}
 		b, has := w.budgets[j.Params.Path]
@@ -238,7 +241,7 @@ func alike(j facts.JobView) bool {
 // idleYields: at rest a job over a budget of the kind idle holds nothing that a job within its budgets waits for.
 func (w *policyWatch) idleYields(rt *rapid.T) {
 	w.eachWanted(rt, func(waits, holds facts.JobView) {
-		if barred(holds) && !barred(waits) && w.usedUp(w.payers[holds.ID], "idle", false) != "" {
+		if overBudget(holds) && !barred(waits) && w.usedUp(w.payers[holds.ID], "idle", false) != "" {
 			rt.Fatalf("budget: job %d is over its budget and holds a slot for which job %d waits (%s)\n%s%s", holds.ID, waits.ID, waits.Reason, w.r.say("jobs"), w.r.say("hosts"))
 		}
 	})

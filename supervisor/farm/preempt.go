@@ -34,7 +34,7 @@ func (f *Farm) preemptPrimaries(now time.Time, p *snapshot, b planner.Plan) {
 			return
 		}
 		switch one := p.Jobs[n].Slots == 1; {
-		case need <= 0:
+		case need <= 0, p.heldUp(n, yielding):
 			continue
 		case !one || p.particular(n):
 			if wide++; wide == 1 || ((one || f.policy.PrimaryPreempt == "aggressive") && wide <= wideSought) {

@@ -31,14 +31,14 @@ func (l lack) none() bool { return l.slots <= 0 && l.memory <= 0 && l.names == "
 
 func (p *snapshot) wantOf(ad *admission, n int) *want {
 	w := &want{ad: ad, p: p, n: n, meant: p.meantBeside(n), farm: map[string]int64{}}
-	takes := p.jobs[n].Needs.Takes
+	takes := p.Jobs[n].Takes
 	for name := range takes {
 		if !strings.HasPrefix(name, "host.") {
 			w.farm[name] = ad.comingFree(name, nil)
 		}
 	}
 	for _, s := range p.waiting {
-		others := p.jobs[s.Job].Needs.Takes
+		others := p.Jobs[s.Job].Takes
 		if s.Job == n || !fit.Overlap(takes, others) {
 			continue
 		}
@@ -52,16 +52,15 @@ func (p *snapshot) wantOf(ad *admission, n int) *want {
 
 // lack is what is missing on a host once some have gone; with a host below zero, of what the whole farm has.
 func (w *want) lack(at int, gone []*yields) (l lack) {
-	j := w.p.jobs[w.n]
 	if at >= 0 {
 		l = w.lackOn(at, gone)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.farm)) {
 		left := w.farm[name]
 		for _, y := range gone {
-			left += y.Attempt.Holds[name]
+			left += y.Claims()[name]
 		}
-		if l.names == "" && left < j.Needs.Takes[name] {
+		if l.names == "" && left < w.p.Jobs[w.n].Takes[name] {
 			l.names = name
 		}
 	}
@@ -106,12 +105,7 @@ func (w *want) lackOn(at int, gone []*yields) (l lack) {
 
 // gives says that an instance holds some of a licence that the job takes.
 func (w *want) gives(y *yields) bool {
-	for name := range w.farm {
-		if y.Attempt.Holds[name] > 0 {
-			return true
-		}
-	}
-	return false
+	return fit.Overlap(w.farm, y.Claims())
 }
 
 // whoGoes picks, of the instances on a host and of those anywhere that hold licences, in their order, who has to go
@@ -123,7 +117,7 @@ func (w *want) whoGoes(at int, here, anywhere []*yields) (gone []*yields, ok boo
 			break
 		}
 		local := y.host == at && (l.slots > 0 || l.memory > 0)
-		if (local || y.Attempt.Holds[l.names] > 0) && !slices.Contains(gone, y) {
+		if (local || y.Claims()[l.names] > 0) && !slices.Contains(gone, y) {
 			gone = append(gone, y)
 		}
 	}

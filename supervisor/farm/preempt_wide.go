@@ -24,7 +24,15 @@ type preemption struct {
 
 // particular says that a slot alone does not let the job in: it needs memory that hosts promise, or other resources.
 func (p *snapshot) particular(n int) bool {
-	return len(p.jobs[n].Needs.Takes) > 0 || (p.jobs[n].MemoryNeed > 0 && slices.ContainsFunc(p.hosts, (*model.Host).Limited))
+	return len(p.jobs[n].Needs.Takes) > 0 || p.jobs[n].Full(nil) != nil || (p.jobs[n].MemoryNeed > 0 && slices.ContainsFunc(p.hosts, (*model.Host).Limited))
+}
+
+// heldUp says that a limit keeps job n from another instance, and none that may give way to it is under that.
+func (p *snapshot) heldUp(n int, yielding []yields) bool {
+	full := p.jobs[n].Full(nil)
+	return full != nil && !slices.ContainsFunc(yielding, func(y yields) bool {
+		return !y.taken && y.Job.Priority > p.Jobs[n].Priority && y.Claims()[full.Name] > 0
+	})
 }
 
 // preemptWide lets one host yield to an instance of job n that takes more than a slot: what goes on other hosts

@@ -24,21 +24,20 @@ import (
 
 // rig is a farm with rows beside it and faithful workers around it.
 type rig struct {
-	tellItems bool               // the answer to an order says which items it is
-	planned   func()             // is called after every plan, if set
-	taken     func(outbox.Batch) // is called after every Take that gave something, if set
-	t         *testing.T
-	now       time.Time
-	policy    message.Policy
-	farm      *farm.Farm
-	rows      *rows
-	workers   map[facts.HostID]*workerDouble
-	ticket    outbox.Ticket
-	waiting   map[outbox.Ticket]*workerDouble
-	out       strings.Builder
-	history   []facts.EventFacts
-	types     map[string]bool // of all events so far; may be nil
-	said      []string        // all lines so far
+	planned func()             // is called after every plan, if set
+	taken   func(outbox.Batch) // is called after every Take that gave something, if set
+	t       *testing.T
+	now     time.Time
+	policy  message.Policy
+	farm    *farm.Farm
+	rows    *rows
+	workers map[facts.HostID]*workerDouble
+	ticket  outbox.Ticket
+	waiting map[outbox.Ticket]*workerDouble
+	out     strings.Builder
+	history []facts.EventFacts
+	types   map[string]bool // of all events so far; may be nil
+	said    []string        // all lines so far
 }
 
 func testPolicy() message.Policy {
@@ -86,7 +85,7 @@ func (r *rig) do(verb string, args []string) {
 	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt", "shove", "complete", "fail":
 		r.order(facts.Action(verb), args)
 	case "lock", "unlock":
-		r.step(message.HostLocked{Ticket: r.newTicket(), Host: facts.HostID(args[0]), Lock: verb == "lock", By: "op", LockedBy: option(args, "by", ""), Reason: "test"})
+		r.step(message.HostLocked{Ticket: r.newTicket(), Host: facts.HostID(args[0]), Lock: verb == "lock", By: "op", Reason: "test"})
 	case "confirm-dead":
 		r.step(message.HostConfirmedDead{Ticket: r.newTicket(), Host: facts.HostID(args[0]), By: "op"})
 	case "remove":
@@ -267,13 +266,6 @@ func (r *rig) deliver(reply outbox.Reply) {
 		}
 	case message.ActionReply:
 		fmt.Fprintf(&r.out, "affected %d\n", body.Affected)
-		if r.tellItems {
-			a, err := agenda.Parse(r.rows.jobs[body.Job].Agenda, 1<<30)
-			if err != nil {
-				r.t.Fatal(err)
-			}
-			fmt.Fprintf(&r.out, "items %s; job %d has version %d\n", a.Text(body.Items), body.Job, body.Version)
-		}
 		for _, remark := range body.Remarks {
 			fmt.Fprintf(&r.out, "remark: %s\n", remark)
 		}
@@ -375,6 +367,7 @@ func (r *rig) submit(args []string) {
 	row.Kind = option(args, "kind", "")
 	row.Cwd, row.Profile = option(args, "cwd", ""), option(args, "profile", "")
 	row.Cluster, row.Account = option(args, "cluster", ""), option(args, "account", "")
+	row.PGrp = facts.JobID(number(option(args, "pgrp", "0")))
 	row.CPUs = number(option(args, "cpus", "1"))
 	row.Priority = number(option(args, "priority", "0"))
 	row.RetryWork = number(option(args, "retrywork", "0"))
@@ -420,8 +413,7 @@ func (r *rig) modify(args []string) {
 }
 
 func (r *rig) order(action facts.Action, args []string) {
-	e := message.JobOrdered{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), Action: action, By: option(args, "by", "u1"), IfVersion: int64(number(option(args, "version", "0")))}
-	r.tellItems = slices.Contains(args, "tell")
+	e := message.JobOrdered{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), Action: action, By: option(args, "by", "u1")}
 	if items := option(args, "items", ""); items != "" {
 		a, err := agenda.Parse(r.rows.jobs[e.Job].Agenda, 1<<30)
 		if err != nil {
@@ -470,6 +462,7 @@ func (r *rig) setPolicy(args []string) {
 		}
 	}
 	setMemoryPolicy(p, args)
+	setInstanceLimits(p, args)
 	p.CommitRows = number(option(args, "commit", fmt.Sprint(p.CommitRows)))
 	p.PrimaryPreempt = option(args, "primary", p.PrimaryPreempt)
 	p.HostOrder = option(args, "hostorder", p.HostOrder)

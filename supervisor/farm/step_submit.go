@@ -136,6 +136,7 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 		return
 	}
 	j.JobFacts, j.Needs = changed, n
+	f.jobs.Rebind(j)
 	f.jobs.Quota.Remove(j.User, j.Size)
 	f.jobs.Quota.Add(j.User, size)
 	j.Size = size

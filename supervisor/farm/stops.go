@@ -70,7 +70,7 @@ func (a *rollout) takeBackDrains() {
 
 func (f *Farm) stopDue(i *model.Instance, jp planner.JobPlan) time.Time {
 	primary, secondary, _ := i.Job.Counts()
-	if f.planNow || primary+secondary > jp.Ceiling {
+	if f.planNow || primary+secondary > jp.Ceiling || i.Job.Exceeded() != nil {
 		return time.Time{}
 	}
 	due := i.Began.Add(f.policy.MinRun)
@@ -86,6 +86,9 @@ func (f *Farm) stopReason(i *model.Instance, jp planner.JobPlan, p *snapshot, b 
 	primary, secondary, _ := i.Job.Counts()
 	if primary+secondary > jp.Ceiling {
 		return facts.Because(facts.ReasonWidthLowered, facts.Params{Job: i.Job.ID, Limit: int64(jp.Ceiling)}, "")
+	}
+	if over := i.Job.Exceeded(); over != nil {
+		return over.Why()
 	}
 	if needs != nil {
 		return facts.Because(facts.ReasonPrimaryWaits, facts.Params{Job: needs.ID}, "")
@@ -123,7 +126,7 @@ func (p *snapshot) neededStops(ad *admission, b planner.Plan) map[int]*model.Job
 			hosts[s.Host] = q
 		}
 		q.starts = append(q.starts, s)
-		for name := range p.jobs[s.Job].Needs.Takes {
+		for name := range p.jobs[s.Job].Claims() {
 			if strings.HasPrefix(name, "host.") {
 				q.stock[name] = ad.comingFree(name, p.hosts[s.Host])
 			} else {
@@ -162,16 +165,17 @@ func queuedOn(h *model.Host) *queued {
 func (q *queued) give(p *snapshot, i *model.Instance) *model.Job {
 	for len(q.starts) > 0 {
 		s := q.starts[0]
-		slots, memory, takes := p.Jobs[s.Job].Slots-q.slots, p.Jobs[s.Job].Memory-q.memory, p.jobs[s.Job].Needs.Takes
+		slots, memory, takes := p.Jobs[s.Job].Slots-q.slots, p.Jobs[s.Job].Memory-q.memory, p.Jobs[s.Job].Takes
+		holds := i.Claims()
 		lacks, helps := slots > 0 || memory > 0, slots > 0 || memory > 0 && i.Attempt.Memory > 0
 		for name, stock := range q.stock {
 			if takes[name] > stock {
-				lacks, helps = true, helps || i.Attempt.Holds[name] > 0
+				lacks, helps = true, helps || holds[name] > 0
 			}
 		}
 		if lacks {
 			if helps {
-				q.add(i.Slots, i.Takes(), i.Attempt.Holds, 1)
+				q.add(i.Slots, i.Takes(), holds, 1)
 				return p.jobs[s.Job]
 			}
 			return nil

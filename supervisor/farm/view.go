@@ -149,6 +149,9 @@ func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
 	if j.Limit != nil {
 		e.OverBudget = j.Limit.Why()
 	}
+	if full := j.Full(nil); full != nil {
+		e.Limited = full.Why()
+	}
 	if r := f.admission.reserved; r != nil {
 		e.MayUseReserved = f.admission.mayUse(now, j, r.host, j.NextKind())
 	}

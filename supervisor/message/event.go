@@ -55,9 +55,7 @@ type JobOrdered struct {
 	Action facts.Action
 	Items  []agenda.Span // by first item, no item twice; nil: all
 	By     string
-	// IfVersion refuses the order if the job has another version, but for that of its end by itself; 0: any.
-	IfVersion int64
-	Record    *items.Prepared
+	Record *items.Prepared
 	// Links are the states of the jobs that an ended job still waits for, as in JobSubmitted; an order that
 	// lets it run again needs them.
 	Links map[facts.JobID]facts.JobState
@@ -71,12 +69,11 @@ type JobsAged struct {
 
 // HostLocked locks or unlocks a host: a locked host keeps what runs and takes nothing new.
 type HostLocked struct {
-	Ticket   outbox.Ticket
-	Host     facts.HostID
-	Lock     bool
-	By       string
-	LockedBy string // unlock only what this user has locked; "": whoever has
-	Reason   string
+	Ticket outbox.Ticket
+	Host   facts.HostID
+	Lock   bool
+	By     string
+	Reason string
 }
 
 // HostConfirmedDead is a human's word that nothing runs on the host any more.

@@ -35,6 +35,7 @@ type Policy struct {
 	Memory          items.MemoryPolicy
 	CPUShare        slottime.Policy
 	Limits          quota.Policy
+	Instances       InstanceLimits
 	OrderRows       int     // rows that one commit changes for large orders; 0: 2,000
 	TimeFactor      float64 // an item that runs so many times its estimate is told as slow; 0: none
 }

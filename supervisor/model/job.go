@@ -31,6 +31,7 @@ type Job struct {
 
 	countedOpen, countedEnded bool       // in its owner's use; among the ended ones in memory
 	Size                      quota.Size // as counted
+	bounds                    []*Bound
 
 	Instances  map[int]*Instance // by number
 	Parts      [parts]int        // of the instances, how many play which

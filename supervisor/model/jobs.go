@@ -21,7 +21,8 @@ type Jobs struct {
 	Quota        *quota.Quota                  // what owners have of unfinished jobs
 	Final        []facts.JobID                 // those that have ended, oldest first
 	endedBytes   int64                         // that those take
-	Recalled     map[facts.JobID]int64         // versions of jobs that came back for an order and were forgotten again
+	bounds       Bounds
+	Recalled     map[facts.JobID]int64 // versions of jobs that came back for an order and were forgotten again
 }
 
 func NewJobs() Jobs {
@@ -46,6 +47,7 @@ func (js *Jobs) Sorted() []*Job {
 func (js *Jobs) Enter(j *Job) {
 	byID := js.Sorted()
 	js.ByID[j.ID] = j
+	js.Rebind(j)
 	if at, _ := slices.BinarySearchFunc(byID, j.ID, func(o *Job, id facts.JobID) int { return cmp.Compare(o.ID, id) }); at < len(byID) {
 		js.list = slices.Insert(slices.Clone(byID), at, j)
 	} else {
@@ -140,6 +142,7 @@ func (js *Jobs) ForgetOldest() {
 // record that was read before it came back would start attempts that the rows hold already.
 func (js *Jobs) Forget(j *Job) {
 	delete(js.ByID, j.ID)
+	js.bounds.release(j)
 	js.Count(j)
 	delete(js.BySubmission, j.Submission)
 	if !j.Recalled {

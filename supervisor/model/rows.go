@@ -90,6 +90,7 @@ func (i *Instance) Recount() {
 	is := i.partAnew()
 	i.Job.Parts[i.part]--
 	i.Job.Parts[is]++
+	i.recountBounds(i.part, is)
 	i.part = is
 }
 

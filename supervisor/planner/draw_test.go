@@ -39,6 +39,7 @@ type style struct {
 	memory   bool // hosts and jobs of one width have memory
 	promised bool // what instances were promised differs from what their jobs ask for
 	takes    bool // instances take GPUs of their hosts and licences of the farm
+	limited  bool // users, and process groups of theirs, have limits
 }
 
 var anyPreempt = []string{"aggressive", "passive", "disabled"}
@@ -91,6 +92,9 @@ func drawFarm(d *dice, st style) Snapshot {
 	}
 	if st.takes {
 		drawResources(d, &s)
+	}
+	if st.limited {
+		drawLimits(d, &s)
 	}
 	drawRunning(d, st, &s)
 	return s

@@ -27,13 +27,16 @@ var (
 	bigTakes = style{hosts: true, takes: true, wide: true, big: true, ranked: true, preempt: anyPreempt, extras: true, owned: true}
 	promised = style{hosts: true, preempt: anyPreempt, extras: true, memory: true, promised: true}
 	bigProms = style{hosts: true, wide: true, big: true, preempt: anyPreempt, extras: true, promised: true}
-	styles   = []style{onePool, unitFarm, wideFarm, bigFarm, bigUnits, ranked, bigRanks, ownUnits, ownWide, ownBig, takers, bigTakes, promised, bigProms}
+	limited  = style{hosts: true, limited: true, preempt: anyPreempt, extras: true}
+	ownLimit = style{hosts: true, limited: true, preempt: anyPreempt, extras: true, owned: true}
+	bigLimit = style{hosts: true, limited: true, wide: true, big: true, ranked: true, takes: true, preempt: anyPreempt, extras: true}
+	styles   = []style{limited, ownLimit, bigLimit, onePool, unitFarm, wideFarm, bigFarm, bigUnits, ranked, bigRanks, ownUnits, ownWide, ownBig, takers, bigTakes, promised, bigProms}
 )
 
 // inEachStyle checks a property on all kinds of farms.
 func inEachStyle(t *testing.T, check func(f *checked)) {
 	for n, st := range styles {
-		names := []string{"pool", "units", "wide", "big", "big-units", "ranked", "big-ranked", "users", "users-wide", "users-big", "takers", "takers-big", "promised", "promised-big"}
+		names := []string{"limited", "limited-users", "limited-big", "pool", "units", "wide", "big", "big-units", "ranked", "big-ranked", "users", "users-wide", "users-big", "takers", "takers-big", "promised", "promised-big"}
 		t.Run(names[n], func(t *testing.T) {
 			t.Parallel()
 			eachFarm(t, st, check)

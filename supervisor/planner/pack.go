@@ -22,7 +22,7 @@ func (b *balance) packShapes() {
 	for i, j := range jobs {
 		loadOf[j] = i
 	}
-	p := packing.Pack(bins, shared, loads, b.servedClaims(loadOf))
+	p := packing.Pack(bins, shared, len(b.limits), loads, b.servedClaims(loadOf))
 	places := make([][2][]int, len(b.jobs))
 	for i, j := range jobs {
 		job := &b.jobs[j]

@@ -61,6 +61,7 @@ func (b *balance) placeUnits(u *unitField, d *smartshare.Division) {
 		left[class]--
 		start.Host, start.now = queues[class].take()
 	}
+	b.delayByLimits()
 }
 
 // hostQueues lists the units of each class, the host with the least room first, then by name.

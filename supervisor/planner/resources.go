@@ -10,11 +10,15 @@ import (
 // host, and of the whole farm, such as licences.
 type resources struct {
 	ofHost, ofFarm []string  // names
+	limits         []string  // those of limits, which are the first of ofFarm
 	takes, wants   [][]int64 // by job and name; nil: none of them
 }
 
-// scarce says that some resource may run short.
+// scarce says that some resource may run short, or some limit be reached.
 func (r *resources) scarce() bool { return len(r.ofHost)+len(r.ofFarm) > 0 }
+
+// limitedAlone says that only limits may be reached, and resources never run short.
+func (r *resources) limitedAlone() bool { return len(r.ofHost) == 0 && len(r.ofFarm) == len(r.limits) }
 
 // findScarce looks what may run short. It depends on what jobs may come to have, not on what they run now, so that
 // balancing again sees the same.
@@ -44,10 +48,13 @@ func (b *balance) findScarce() {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if wanted[name] > float64(b.s.Resources[name]) {
+		if most, limit := b.s.Limits[name]; limit && wanted[name] > float64(most) {
+			b.limits = append(b.limits, name)
+		} else if !limit && wanted[name] > float64(b.s.Resources[name]) {
 			b.ofFarm = append(b.ofFarm, name)
 		}
 	}
+	b.ofFarm = slices.Concat(b.limits, b.ofFarm)
 	if !b.scarce() {
 		return
 	}
@@ -95,6 +102,14 @@ func amounts(takes map[string]int64, names []string) []int64 {
 	return list
 }
 
+// ofAll is what the whole farm has of a resource, or may run under a limit.
+func (b *balance) ofAll(name string) int64 {
+	if most, limit := b.s.Limits[name]; limit {
+		return most
+	}
+	return b.s.Resources[name]
+}
+
 // stocks is what there is of each resource beside what the instances have that count says.
 func (b *balance) stocks(count func(i int) bool) (hosts [][]int64, shared []int64) {
 	if !b.scarce() {
@@ -108,7 +123,7 @@ func (b *balance) stocks(count func(i int) bool) (hosts [][]int64, shared []int6
 		hosts = append(hosts, stock)
 	}
 	for _, name := range b.ofFarm {
-		shared = append(shared, b.s.Resources[name])
+		shared = append(shared, b.ofAll(name))
 	}
 	for i := range b.s.Running {
 		if count(i) {

@@ -13,9 +13,11 @@ type Snapshot struct {
 	Policy  SharePolicy
 	// Resources are what the whole farm has of such as licences, by name; those of hosts are with the hosts.
 	Resources map[string]int64
-	Hosts     []SnapHost // a snapshot with one pool has one host
-	Jobs      []SnapJob
-	Running   []SnapInstance
+	// Limits are how many instances the jobs that take one of the name may run together, by name.
+	Limits  map[string]int64
+	Hosts   []SnapHost // a snapshot with one pool has one host
+	Jobs    []SnapJob
+	Running []SnapInstance
 }
 
 // SharePolicy is the part of the policy that a balance needs.
@@ -60,7 +62,8 @@ type SnapJob struct {
 	Agenda    bool
 	Slots     int   // of one instance
 	Memory    int64 // of an instance to come, in bytes
-	// Takes are the resources that one instance takes, by name; host. begins those of its host.
+	// Takes are the resources that one instance takes, by name; host. begins those of its host. Of each limit that the job
+	// is under it takes one.
 	Takes map[string]int64
 	// Eligible lists by index the hosts the job may use, after hosts, tags, requirements; nil: all.
 	Eligible  []int

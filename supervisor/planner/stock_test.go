@@ -16,7 +16,9 @@ type stock struct {
 }
 
 func newStock(s *Snapshot) stock {
-	left := stock{farm: maps.Clone(s.Resources)}
+	left := stock{farm: map[string]int64{}}
+	maps.Copy(left.farm, s.Resources)
+	maps.Copy(left.farm, s.Limits)
 	for _, h := range s.Hosts {
 		left.hosts = append(left.hosts, maps.Clone(h.Resources))
 	}
@@ -81,7 +83,7 @@ func drawResources(d *dice, s *Snapshot) {
 
 // keepLicensed leaves out the vectors that take more licences than the farm has beside pinned instances.
 func (x *exact) keepLicensed() {
-	left := maps.Clone(x.f.s.Resources)
+	left := newStock(&x.f.s).farm
 	for i, r := range relabelled(x.f.s, x.f.p).Running {
 		if slices.Contains(x.f.p.Leaving, i) || (r.Kind == facts.Secondary && !x.f.pinned(i)) {
 			continue

@@ -8,11 +8,11 @@ import (
 
 // measureUnits says how many instances each host can hold beside the pinned ones, if all instances that
 // may start or stop are alike: as wide as each other, and either alike in memory too or small enough
-// that memory never decides; and if no other resource may run short. A host that is down, or whose memory does not
+// that memory never decides; and if no other resource may run short, but limits on instances may be reached. A host that is down, or whose memory does not
 // suffice for what it holds, keeps that and is closed.
 func (b *balance) measureUnits() (u *unitField, ok bool) {
 	width, least, most := 0, int64(0), int64(0)
-	if b.scarce() {
+	if b.scarce() && !(b.limitedAlone() && b.limitsByOwner()) {
 		return nil, false
 	}
 	for j := range b.jobs {
@@ -205,6 +205,7 @@ func (b *balance) fillUnitField(u *unitField) {
 			Weight: b.weight(j), Held: held})
 	}
 	u.Serve = b.servedClaims(u.claim)
+	u.Limits = b.unitLimits(u)
 }
 
 // surplusCap is the most secondaries a job may have once its primaries are there.

@@ -63,6 +63,12 @@ type Config struct {
 	DefaultCluster   string   `toml:"supervisor_default_cluster" doc:"Default cluster of jobs."`
 	DefaultHostOrder string   `toml:"supervisor_default_hostorder" doc:"Default -hostorder. +PROPERTY prefers hosts with more of it, -PROPERTY with less, as +host.memory.avail,-host.processors.used. Empty: supervisor_placement."`
 	Resources        string   `toml:"supervisor_global_resources" doc:"Resources of the whole farm that jobs may reserve, with their counts, such as license.nuke=20,global.tape=2. Their surplus is shared like slots."`
+	UserLimit        Width    `toml:"supervisor_default_user_subjob_limit" doc:"Maximum number of running instances of one user, primary and secondary ones of all jobs together. Jobs beyond it wait. \"*\" or -1: no limit."`
+	UserLimits       string   `toml:"supervisor_user_subjob_limits" doc:"Limits of single users instead of supervisor_default_user_subjob_limit, as NAME=NUMBER pairs separated by commas, such as ada=20,bob=-1. -1: no limit."`
+	PGrpLimit        Width    `toml:"supervisor_default_pgrp_subjob_limit" doc:"Maximum number of running instances of one process group. It holds beside the limit of its user. \"*\" or -1: no limit."`
+	PGrpLimits       string   `toml:"supervisor_pgrp_subjob_limits" doc:"Limits of each process group of single users instead of supervisor_default_pgrp_subjob_limit, such as ada=20,bob=-1."`
+	AccountLimit     Width    `toml:"supervisor_default_account_subjob_limit" doc:"Maximum number of running instances of one account. \"*\" or -1: no limit."`
+	AccountLimits    string   `toml:"supervisor_account_subjob_limits" doc:"Limits of single accounts instead of supervisor_default_account_subjob_limit, such as show=200,show/shot=50. The limit of an account bounds the accounts below it, too."`
 	MaxItems         int      `toml:"supervisor_max_items" doc:"Maximum number of items of one job."`
 	DefaultMemory    Size     `toml:"supervisor_default_memory" doc:"Memory reserved for an instance while the need of its job is unknown. It is never more than its slots' fraction of the host."`
 	Placement        string   `toml:"supervisor_placement" values:"best_fit, spread, pack" doc:"Which of the hosts with enough memory is chosen. best_fit: the one with the least free memory. spread: the most free memory. pack: the fewest free slots."`
@@ -117,6 +123,9 @@ func DefaultConfig() Config {
 		SharePreempt:     "aggressive",
 		DefaultMaxCPUs:   -1,
 		MaxCPUsLimit:     100,
+		UserLimit:        -1,
+		PGrpLimit:        -1,
+		AccountLimit:     -1,
 		ShareUnit:        "slots",
 		ShareMinRun:      Duration(10 * time.Second),
 		ShareSettle:      Duration(2 * time.Second),
@@ -207,6 +216,9 @@ func (c Config) Validate() error {
 	if _, err := readResources(c.Resources); err != nil {
 		bad = append(bad, err)
 	}
+	if _, err := c.instanceLimits(); err != nil {
+		bad = append(bad, err)
+	}
 	check(c.MaxItems >= 1 && c.MaxItems <= 10_000_000, "supervisor_max_items", c.MaxItems, "use 1 to 10000000")
 	c.checkNeeds(check)
 	c.checkHistory(check)
@@ -281,8 +293,9 @@ func readResources(text string) (map[string]int64, error) {
 // Policy is the farm's part.
 func (c Config) Policy() message.Policy {
 	resources, _ := readResources(c.Resources) // Validate has read them
+	instances, _ := c.instanceLimits()         // likewise
 	return message.Policy{
-		Resources: resources,
+		Resources: resources, Instances: instances,
 		Share: planner.SharePolicy{
 			Mode: c.ShareMode, Preempt: c.SharePreempt, DefaultMaxCPUs: int(c.DefaultMaxCPUs),
 			MaxCPUsLimit: c.MaxCPUsLimit, ShareUnit: c.ShareUnit, Promote: true, Order: c.order(),

@@ -8,7 +8,7 @@ import (
 // Snapshot is the farm in the form that qb plan reads.
 func Snapshot(s planner.Snapshot) api.SnapshotDoc {
 	doc := api.SnapshotDoc{
-		Now: s.Now, Cluster: s.Cluster, Resources: s.Resources,
+		Now: s.Now, Cluster: s.Cluster, Resources: s.Resources, Limits: s.Limits,
 		Policy: api.SnapshotPolicy{
 			Mode: s.Policy.Mode, Preempt: s.Policy.Preempt, DefaultMaxCPUs: s.Policy.DefaultMaxCPUs, MaxCPUsLimit: s.Policy.MaxCPUsLimit,
 			ShareUnit: s.Policy.ShareUnit, Promote: s.Policy.Promote, Order: OrEmpty(s.Policy.Order),

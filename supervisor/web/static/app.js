@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { begin, me, signedOut, start } from "./session.js";
 import { farm, hello, jobs, link } from "./store.js";
 import { go, route, to } from "./route.js";
-import { confirm, Empty, Later, Notices, Question, undoable } from "./parts.js";
+import { confirm, Empty, Later, Notices, Question } from "./parts.js";
 import { theme, turn } from "./theme.js";
 import { plain, span } from "./text.js";
 import { Home } from "./home.js";
@@ -14,7 +14,6 @@ import { Job } from "./job.js";
 /** later are the views whose modules are loaded when they are first seen. */
 const later = {
   hosts: () => import("./hosts.js").then(module => module.Hosts),
-  undo: () => import("./undo.js").then(module => module.Undo),
   submit: () => import("./submit.js").then(module => module.Submit),
   fairshare: () => import("./shares.js").then(module => module.Fairshare),
   reports: () => import("./reports.js").then(module => module.Reports),
@@ -95,7 +94,6 @@ function App() {
   return html`<header class="top"><a class="brand" href=${to([])}><span class="logo" aria-hidden="true"></span>qb</a>
       <nav aria-label="Views">${places.map(([place, label]) => html`<a href=${to(place ? [place] : [])} aria-current=${(path[0] ?? "") === place ? "page" : undefined}>${label}</a>`)}</nav>
       <${Search} /><span class="spring"></span><${Live} />
-      ${undoable.value > 0 && html`<a class="undo" href=${to(["undo"])} title="What can still be undone; u">↶ ${undoable.value}</a>`}
       <button class="plain" title="Dark or light" aria-label="Dark or light" onClick=${turn}>${theme.value === "dark" ? "☀" : "☾"}</button>
       <a class="user" href=${to(["me"])}><bdi>${plain(me.value.user)}</bdi><span class="muted hide-small"> ${me.value.role}</span></a></header>
     <${Trouble} /><main class=${link.value.state === "cut" ? "stale" : ""}>${view(path)}</main><${Notices} /><${Question} />`;
@@ -109,8 +107,6 @@ addEventListener("keydown", event => {
   if (after === "g") {
     const place = { f: [], j: ["jobs"], h: ["hosts"], w: ["what-if"], r: ["reports"], s: ["submit"] }[event.key];
     if (place) go(place);
-  } else if (event.key === "u") {
-    go(["undo"]);
   } else if (event.key === "/") {
     event.preventDefault();
     (document.getElementById("filter") ?? document.getElementById("search")).focus();
@@ -120,5 +116,4 @@ addEventListener("keydown", event => {
 });
 
 await start();
-if (sessionStorage.getItem("qb-undo")) import("./undo.js"); // of this tab before it was loaded again
 render(html`<${App} />`, document.body);

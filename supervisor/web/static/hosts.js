@@ -5,10 +5,11 @@ import { hosts } from "./store.js";
 import { useSlots } from "./slotmap.js";
 import { hostFields } from "./filter.js";
 import { filtered, Filter } from "./jobs.js";
+import { lock } from "./actions.js";
 import { may } from "./session.js";
 import { refine, route, to } from "./route.js";
 import { sorted, Table } from "./table.js";
-import { Empty, lock, Name, State } from "./parts.js";
+import { Empty, Name, State } from "./parts.js";
 import { age, bytes, count, plain } from "./text.js";
 
 const ranks = ["lost", "unreachable", "locked", "up"];

@@ -3,10 +3,11 @@ import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { open } from "./session.js";
 import { jobs } from "./store.js";
+import { order } from "./actions.js";
 import { refine, route, to } from "./route.js";
 import { useAnswer } from "./answer.js";
 import { AttemptTable } from "./job.js";
-import { Command, Empty, Name, order, State } from "./parts.js";
+import { Command, Empty, Name, State } from "./parts.js";
 import { bytes, count, plain, quoted } from "./text.js";
 
 const most = 400_000; // characters of a log that are held

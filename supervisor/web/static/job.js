@@ -5,8 +5,9 @@ import { call } from "./session.js";
 import { follow, jobs } from "./store.js";
 import { useAnswer } from "./answer.js";
 import { Grid, letters, ways } from "./grid.js";
+import { modify, order } from "./actions.js";
 import { refine, route, to } from "./route.js";
-import { Bar, Empty, Later, marks, modify, Name, order, say, State } from "./parts.js";
+import { Bar, Empty, Later, marks, Name, say, State } from "./parts.js";
 import { age, bytes, count, ends, moment, plain, span } from "./text.js";
 import { theme } from "./theme.js";
 
@@ -91,7 +92,6 @@ export function Job({ id }) {
   return html`<div class="page">
     <header class="bar-top"><h1><span class="muted">${id}</span> <${Name} text=${job.name} /></h1><${State} of=${job.status} /><span class="spring"></span>
       ${!over && html`<button class="quiet" onClick=${() => modify("priority", [number])}>Priority…</button>
-        <button class="quiet" onClick=${() => modify("cpus", [number])}>cpus…</button>
         <button class="quiet" onClick=${() => modify("max_cpus", [number])}>max_cpus…</button>
         <a class="button quiet" href=${to(["what-if"], { job: id })}>What if</a>
         <button class="quiet" onClick=${() => order(full.status === "blocked" ? "unblock" : "block", [number])}>${full.status === "blocked" ? "Unblock…" : "Block…"}</button>`}

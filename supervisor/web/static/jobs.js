@@ -3,10 +3,11 @@ import { html } from "htm/preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { held, jobs, now, paused, resume } from "./store.js";
 import { FilterError, jobFields, parse } from "./filter.js";
+import { modify, order } from "./actions.js";
 import { me } from "./session.js";
 import { go, refine, route, to } from "./route.js";
 import { sorted, Table } from "./table.js";
-import { Bar, Empty, modify, Name, order, State } from "./parts.js";
+import { Bar, Empty, Name, State } from "./parts.js";
 import { age, count, ends, plain } from "./text.js";
 
 const running = j => j.primary + j.secondary + j.draining;
@@ -80,7 +81,7 @@ export function Jobs() {
       empty=${all.size ? html`<${Empty} title="No job passes this filter"><a href=${to(["jobs"])}>Show all ${count(all.size)} jobs</a><//>` : html`<${Empty} title="There are no jobs yet"><a href=${to(["submit"])}>Submit one here</a>, or type <code>qbsub -range 1-10 echo hello</code><//>`} />
     ${ids.length > 0 && html`<footer class="actions" role="toolbar" aria-label="Selected jobs"><strong>${ids.length} selected</strong>
       ${act("Kill…", () => order("kill", ids), true)}${act("Retry failed…", () => order("retry", ids))}${act("Block…", () => order("block", ids))}${act("Unblock…", () => order("unblock", ids))}
-      ${act("Priority…", () => modify("priority", ids))}${act("cpus…", () => modify("cpus", ids))}${act("max_cpus…", () => modify("max_cpus", ids))}
+      ${act("Priority…", () => modify("priority", ids))}${act("max_cpus…", () => modify("max_cpus", ids))}
       <span class="spring"></span>${act("Clear", () => choose(new Set()))}</footer>`}
   </section>`;
 }

@@ -7,7 +7,7 @@ import { moment, plain } from "./text.js";
 
 export const keys = [
   ["g then f, j, h, w, r, s", "the farm, jobs, hosts, what if, reports, submit"], ["/", "filter a list, or jump to a job by its id"], ["↑ ↓ or j k", "move in a list"], ["Enter", "open"],
-  ["x, Shift x", "select, select up to here"], ["Space", "pause the list of jobs"], ["n", "in a grid: the next failure"], ["arrows, Shift arrows", "in a grid: move, pick a range"], ["u", "what can be undone"], ["?", "this list"],
+  ["x, Shift x", "select, select up to here"], ["Space", "pause the list of jobs"], ["n", "in a grid: the next failure"], ["arrows, Shift arrows", "in a grid: move, pick a range"], ["?", "this list"],
 ];
 
 const state = t => (t.revoked ? "revoked" : Date.parse(t.expires_at) < Date.now() ? "expired" : t.uses_left === 0 ? "used" : "good");

@@ -26,13 +26,6 @@ export function Bar({ job }) {
 
 export const Name = ({ text }) => html`<bdi class="name" title=${plain(text)}>${plain(text)}</bdi>`;
 
-/** undoable is how many changes can be undone. */
-export const undoable = signal(0);
-
-// Actions and their dialogs are loaded with the first of them.
-const act = name => (...given) => import("./actions.js").then(module => module[name](...given), () => say("the page cannot be loaded; load it again", { bad: true }));
-export const order = act("order"), modify = act("modify"), lock = act("lock");
-
 /** Notices at the lower edge; each goes by itself. */
 const notices = signal([]);
 let serial = 0;
