@@ -84,6 +84,7 @@ var floors = map[string]int{
 	"api/pin":               0, "supervisor/certs": 1, "supervisor/listeners": 6,
 	"smartshare/packing": 1, "api": 1, "worker/cgroup": 1,
 	"units":       -1, // below all others
+	"pause":       -1,
 	"worker/proc": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0,
 	"supervisor/history": 4,
 	"supervisor/osusers": 3,
@@ -92,8 +93,8 @@ var floors = map[string]int{
 
 // onlyFrom narrows the floors: who is listed here may import nothing else of ours.
 var onlyFrom = map[string][]string{
-	"supervisor/history":         {"agenda", "supervisor/facts", "supervisor/logstore", "supervisor/store", "units"},
-	"worker":                     {"api", "api/pin", "statedir", "units", "worker/cgroup", "worker/core", "worker/proc", "worker/shim"},
+	"supervisor/history":         {"agenda", "pause", "supervisor/facts", "supervisor/logstore", "supervisor/store", "units"},
+	"worker":                     {"api", "api/pin", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/proc", "worker/shim"},
 	"worker/core":                {"api", "units"},
 	"examples/demo":              {"api"},
 	"api":                        {"api/pin"},
@@ -103,7 +104,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/translate":       {"agenda", "api", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/message", "supervisor/fit", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store"},
 	"supervisor/sso":             {"api", "statedir", "supervisor/facts", "supervisor/problem", "supervisor/settings"},
 	"supervisor/limits":          {"agenda", "api", "supervisor/facts", "supervisor/message", "supervisor/problem", "supervisor/quota", "supervisor/settings", "supervisor/store", "units"},
-	"supervisor/term":            {"api", "supervisor/accounting", "supervisor/explain", "supervisor/facts", "supervisor/farmkey", "supervisor/lastchange", "supervisor/message", "supervisor/metrics", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/problem", "supervisor/store", "supervisor/termwatch"},
+	"supervisor/term":            {"api", "pause", "supervisor/accounting", "supervisor/explain", "supervisor/facts", "supervisor/farmkey", "supervisor/lastchange", "supervisor/message", "supervisor/metrics", "supervisor/outbox", "supervisor/planner", "supervisor/problem", "supervisor/profiles", "supervisor/store", "supervisor/termwatch"},
 	"supervisor/credentials":     {"api", "api/pin", "statedir", "supervisor/facts", "supervisor/farmkey", "supervisor/problem", "supervisor/settings", "supervisor/store", "supervisor/store/postgres", "supervisor/translate"},
 	"supervisor/agendas":         {"agenda", "supervisor/facts", "supervisor/problem"},
 	"supervisor/endsaudit":       {"api"},
@@ -118,7 +119,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/facts":           {"agenda", "smartshare/fairshare", "units"},
 	"supervisor/store":           {"supervisor/facts"},
 	"supervisor/store/rules":     {"agenda", "supervisor/facts", "supervisor/store"},
-	"supervisor/store/postgres":  {"agenda", "migrations", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
+	"supervisor/store/postgres":  {"agenda", "migrations", "pause", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
 	"supervisor/store/storetest": {"supervisor/facts", "supervisor/store", "supervisor/store/rules"},
 	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/model", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/seats", "supervisor/slottime", "units"},
 	"supervisor/model":           {"agenda", "smartshare/fairshare", "supervisor/accounting", "supervisor/agents", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/message", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"qb/api"
+	"qb/pause"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
 	"qb/supervisor/term"
@@ -36,7 +37,7 @@ func (s *server) watchLeader(ctx context.Context) {
 				}
 			}
 		}
-		term.Sleep(ctx, watchEvery)
+		_ = pause.For(ctx, watchEvery)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"qb/api"
 	"qb/api/pin"
+	"qb/pause"
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
@@ -13,7 +14,6 @@ import (
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
-	"qb/supervisor/term"
 	"qb/supervisor/translate"
 )
 
@@ -23,7 +23,7 @@ func (s *server) careForTokens(ctx context.Context, renew func(context.Context) 
 	care := credentials.Care{Key: s.gate.Key, Reader: s.reader, Table: s.gate.Tokens, Log: s.log, Days: func() int { return s.live.now.Load().TokenDays }}
 	for ctx.Err() == nil {
 		if s.loop.Load() == nil {
-			term.Sleep(ctx, time.Second)
+			_ = pause.For(ctx, time.Second)
 			continue
 		}
 		if renew != nil {
@@ -34,7 +34,7 @@ func (s *server) careForTokens(ctx context.Context, renew func(context.Context) 
 		if err := care.Bound(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("cannot check tokens; will retry", "error", err)
 		}
-		term.Sleep(ctx, credentials.CareEvery) // in which each host that has a token has come
+		_ = pause.For(ctx, credentials.CareEvery) // in which each host that has a token has come
 		if ctx.Err() == nil && s.loop.Load() != nil {
 			care.DropSpare(ctx)
 		}

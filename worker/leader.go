@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/pause"
 )
 
 // While a sync is being held, the other addresses are asked now and then whether one of them leads: a
@@ -29,12 +30,7 @@ func (f *supervisorConn) call(ctx context.Context, at uint32, s api.Sync, reply 
 
 // lookAround returns when the call is over, or has made it so since another leads.
 func (f *supervisorConn) lookAround(ctx context.Context, at uint32, leave func()) {
-	for pause := lookAroundFirst; ; pause = lookAroundEvery/2 + rand.N(lookAroundEvery/2) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
+	for wait := lookAroundFirst; pause.For(ctx, wait) == nil; wait = lookAroundEvery/2 + rand.N(lookAroundEvery/2) {
 		for i := range f.logs {
 			other := uint32(i)
 			if other == at {

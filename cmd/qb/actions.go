@@ -17,7 +17,7 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/jobselect"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/remote"
+	"qb/pause"
 	"qb/supervisor/facts"
 )
 
@@ -320,7 +320,7 @@ func follow(cmd *cobra.Command, c *client, name string, t target, reply api.Acti
 				return o.Affected, facts.Action(name).ChangedNothing(facts.JobID(job.ID), job.Status, n.Primary+n.Secondary, n.Draining), nil
 			}
 		}
-		if err := remote.Sleep(ctx, lookEvery); err != nil {
+		if err := pause.For(ctx, lookEvery); err != nil {
 			fmt.Fprintf(out, "%s: %s goes on without this command; qbjobs %d shows how far it has come\n", output.Escape(t.word), name, t.job)
 			return 0, "", err
 		}

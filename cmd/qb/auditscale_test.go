@@ -22,7 +22,7 @@ import (
 	"qb/cmd/qb/bench"
 	"qb/cmd/qb/find"
 	"qb/cmd/qb/offline"
-	"qb/cmd/qb/remote"
+	"qb/pause"
 )
 
 // endsHost is a simulated host that keeps the records of one job's items that ended on it within the last hours: every
@@ -156,7 +156,7 @@ func (h endsHost) play(ctx context.Context, client *api.Client) {
 		err := client.Call(within, api.SyncWorker, nil, sync, &reply)
 		cancel()
 		if err != nil {
-			_ = remote.Sleep(ctx, time.Second)
+			_ = pause.For(ctx, time.Second)
 			continue
 		}
 		if sync.Epoch == 0 {
@@ -167,7 +167,7 @@ func (h endsHost) play(ctx context.Context, client *api.Client) {
 			asked = reply.AskEnds
 			h.ship(ctx, client, asked)
 		}
-		_ = remote.Sleep(ctx, time.Second)
+		_ = pause.For(ctx, time.Second)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/find"
 	"qb/cmd/qb/remote"
+	"qb/pause"
 )
 
 // answerWithin bounds a command whose supervisor does not answer: it ends with exit code 3 within 5 s.
@@ -160,7 +161,7 @@ func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err err
 	if c.repeat.insist {
 		limit = c.repeat.limit
 	}
-	for pause := leaderPause; ; pause = min(2*pause, time.Second) {
+	for rest := leaderPause; ; rest = min(2*rest, time.Second) {
 		within := min(answerWithin, max(limit, answerWithin)-time.Since(began))
 		before := err
 		try, cancel := context.WithTimeout(ctx, within)
@@ -173,7 +174,7 @@ func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err err
 		if unknown || isKind(err, api.KindLimit) {
 			limit = c.repeat.limit
 		}
-		wait := max(pause, api.Refusal(err).RetryAfter)
+		wait := max(rest, api.Refusal(err).RetryAfter)
 		if !c.repeatable(r, err) || time.Since(began)+wait >= limit {
 			if before != nil && unavailable(err) && cutOff {
 				err = api.Errorf(api.KindUnavailable, "%v; a last try was not answered in time", before)
@@ -184,7 +185,7 @@ func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err err
 			said = true
 			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: %v; trying again for up to %s (-retryfor)\n", commandline.TypedName(c.cmd), err, limit)
 		}
-		if remote.Sleep(ctx, wait) != nil {
+		if pause.For(ctx, wait) != nil {
 			return unknown, err
 		}
 		_ = c.find() // it may have come back elsewhere; if not, the old address is tried again

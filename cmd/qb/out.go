@@ -16,7 +16,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/remote"
+	"qb/pause"
 )
 
 type outOptions struct {
@@ -137,7 +137,7 @@ func (o *outOptions) open(ctx context.Context, c *client, params api.Params) (*h
 		if !waits {
 			return nil, err
 		}
-		if err := remote.Sleep(ctx, lookEvery); err != nil {
+		if err := pause.For(ctx, lookEvery); err != nil {
 			return nil, err
 		}
 	}
@@ -255,7 +255,7 @@ func (o *outOptions) printLog(ctx context.Context, c *client, params api.Params,
 		if !again {
 			return err
 		}
-		if err := remote.Sleep(ctx, lookEvery); err != nil {
+		if err := pause.For(ctx, lookEvery); err != nil {
 			return err
 		}
 		params["offset"] = strconv.FormatInt(p.at, 10)

@@ -11,7 +11,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/remote"
+	"qb/pause"
 	"qb/units"
 )
 
@@ -49,7 +49,7 @@ func (o *pingOptions) run(cmd *cobra.Command) error {
 		case err != nil, o.sleep <= 0:
 			return err
 		}
-		if err := remote.Sleep(ctx, o.sleep.Std()); err != nil {
+		if err := pause.For(ctx, o.sleep.Std()); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/jobselect"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/remote"
+	"qb/pause"
 	"qb/units"
 )
 
@@ -161,7 +161,7 @@ func waitOn(cmd *cobra.Command, c *client, id int64) error {
 					id, ended(job.Status), job.Items.Complete, job.Items.Total, job.Items.Failed, job.Items.Killed, id)
 			}
 		}
-		if err := remote.Sleep(ctx, lookEvery); err != nil {
+		if err := pause.For(ctx, lookEvery); err != nil {
 			line.end()
 			if context.Cause(ctx) == errWaited {
 				return err

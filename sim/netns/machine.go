@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"qb/pause"
 )
 
 const (
@@ -212,20 +214,13 @@ func (m *Machine) LosePackets(ctx context.Context) error {
 		if err := m.Cut(true); err != nil {
 			return err
 		}
-		pause(ctx, 100*time.Millisecond)
+		_ = pause.For(ctx, 100*time.Millisecond)
 		if err := m.Cut(false); err != nil {
 			return err
 		}
-		pause(ctx, time.Duration(100+rand.IntN(400))*time.Millisecond)
+		_ = pause.For(ctx, time.Duration(100+rand.IntN(400))*time.Millisecond)
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }
 
 // PowerOff ends every process of the machine at once.

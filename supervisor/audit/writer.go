@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"qb/pause"
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
-	"qb/supervisor/term"
 )
 
 const (
@@ -73,7 +73,7 @@ func (a *Writer) Add(row facts.AuditFacts) {
 func (a *Writer) Run(ctx context.Context) {
 	counted := time.Now()
 	for {
-		term.Sleep(ctx, Pause)
+		_ = pause.For(ctx, Pause)
 		ending := ctx.Err() != nil
 		a.write(ending || time.Since(counted) >= time.Minute)
 		if time.Since(counted) >= time.Minute {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"qb/pause"
 	"qb/supervisor/facts"
 	"qb/supervisor/logstore"
 	"qb/supervisor/store"
@@ -95,7 +96,7 @@ func (a *Ager) Run(ctx context.Context) {
 				break // the others would only say the same
 			}
 		}
-		sleep(ctx, a.Every)
+		_ = pause.For(ctx, a.Every)
 	}
 }
 
@@ -179,7 +180,7 @@ func (a *Ager) compactAll(ctx context.Context, jobs []facts.JobID, before time.T
 // stays as it is.
 func (a *Ager) chunk(ctx context.Context, jobs []facts.JobID, before time.Time) (free int, moved int64, err error) {
 	for !a.Records.TryLock() { // who reads records goes first
-		if sleep(ctx, leastPause); ctx.Err() != nil {
+		if pause.For(ctx, leastPause) != nil {
 			return 0, 0, ctx.Err()
 		}
 	}
@@ -233,7 +234,7 @@ func (a *Ager) remove(ctx context.Context) error {
 
 // rest leaves the database to the farm for most of the time.
 func (a *Ager) rest(ctx context.Context, worked time.Duration) {
-	sleep(ctx, max(leastPause, restFactor*worked))
+	_ = pause.For(ctx, max(leastPause, restFactor*worked))
 }
 
 // forgetAudits removes rows that are older than supervisor_audit_days.
@@ -248,12 +249,4 @@ func (a *Ager) forgetAudits(ctx context.Context) error {
 		a.rest(ctx, time.Since(began))
 	}
 	return nil
-}
-
-// sleep waits, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"qb/pause"
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
@@ -35,7 +36,7 @@ func (a *Ager) RemoveJob(ctx context.Context, id facts.JobID, audit ...facts.Aud
 		if moved == 0 {
 			break
 		}
-		sleep(ctx, time.Since(began)) // half of the database's time is left to the farm
+		_ = pause.For(ctx, time.Since(began)) // half of the database's time is left to the farm
 	}
 	if err := a.clearLogs(ctx, store.WithLogs{Job: id, Compacted: true}); err != nil {
 		return err

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"qb/pause"
 )
 
 // How long left-over processes get to end, from the first signal on.
@@ -58,10 +60,8 @@ func (l *layout) clear(ctx context.Context, dir string) error {
 				p.signal(dir, sig)
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for an earlier Postgres on %s to end: %w", dir, ctx.Err())
-		case <-time.After(orphanPoll):
+		if err := pause.For(ctx, orphanPoll); err != nil {
+			return fmt.Errorf("waiting for an earlier Postgres on %s to end: %w", dir, err)
 		}
 	}
 }

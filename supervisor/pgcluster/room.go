@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"qb/pause"
 	"qb/units"
 )
 
@@ -80,10 +81,8 @@ func (c *Cluster) awaitRoom() bool {
 			said = time.Now()
 			c.log.Error(text)
 		}
-		select {
-		case <-c.life.Done():
+		if pause.For(c.life, roomPoll) != nil {
 			return false
-		case <-time.After(roomPoll):
 		}
 		if _, free := c.tightest(); free >= roomToStart || time.Since(began) > roomAnyway {
 			return true

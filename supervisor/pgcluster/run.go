@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"qb/pause"
 	"qb/statedir"
 )
 
@@ -68,10 +69,8 @@ func (c *Cluster) keep(ctx context.Context, first chan<- error) {
 			offer(c.failed, fmt.Errorf("the private Postgres died %d times in a row, last: %w", deaths, err))
 			return
 		}
-		select {
-		case <-c.life.Done():
+		if pause.For(c.life, min(c.cfg.patience.first<<(deaths-1), c.cfg.patience.most)) != nil {
 			return
-		case <-time.After(min(c.cfg.patience.first<<(deaths-1), c.cfg.patience.most)):
 		}
 	}
 }

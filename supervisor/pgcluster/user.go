@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"qb/pause"
 )
 
 // account is whom the server runs as; nil means as this process.
@@ -89,10 +91,8 @@ func ensureAccount(ctx context.Context, log *slog.Logger) (*account, error) {
 			return nil, fmt.Errorf("the private Postgres of root runs as the system user %s, which could not be made: %w: %s; make it (useradd --system --user-group %[1]s), "+
 				"run qb as another user, or set database_url", serverUser, err, strings.TrimSpace(string(out)))
 		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("making the system user %s: %w", serverUser, ctx.Err())
-		case <-time.After(accountPoll):
+		if err := pause.For(ctx, accountPoll); err != nil {
+			return nil, fmt.Errorf("making the system user %s: %w", serverUser, err)
 		}
 	}
 }

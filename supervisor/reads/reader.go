@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
+	"qb/pause"
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
-	"qb/supervisor/term"
 )
 
 // Reader bounds each read, and repeats reads that fail, a few times in quick order: after a restart of the database
@@ -40,7 +40,7 @@ func repeated[T any](ctx context.Context, s Reader, what string, read func(conte
 			s.Outage.Note(what, err)
 			return v, err
 		}
-		term.Sleep(ctx, time.Duration(n)*steadyPause)
+		_ = pause.For(ctx, time.Duration(n)*steadyPause)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"qb/pause"
 	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/message"
@@ -57,20 +58,10 @@ func (t *Leader) Run(ctx context.Context) {
 		if time.Since(began) > backoffMost {
 			wait = backoffLeast
 		}
-		pause := wait/2 + rand.N(wait/2)
-		t.Log.Error("term ended; trying to lead again", "error", err, "in", pause)
-		Sleep(ctx, pause)
+		rest := wait/2 + rand.N(wait/2)
+		t.Log.Error("term ended; trying to lead again", "error", err, "in", rest)
+		_ = pause.For(ctx, rest)
 		wait = min(2*wait, backoffMost)
-	}
-}
-
-// Sleep waits, or until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"qb/api"
 	"qb/api/pin"
+	"qb/pause"
 	"qb/supervisor/certs"
 	"qb/supervisor/store/postgres"
 	"qb/units"
@@ -230,7 +231,7 @@ func (b *Run) measure(ctx context.Context, errOut io.Writer) (*Result, error) {
 	}
 	began := time.Now()
 	for r.Items < b.items {
-		pause(ctx, 50*time.Millisecond)
+		_ = pause.For(ctx, 50*time.Millisecond)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -351,12 +352,5 @@ func (b *Run) end() {
 	if b.farm != nil && b.farm.Process != nil {
 		_ = b.farm.Process.Signal(syscall.SIGTERM)
 		_ = b.farm.Wait()
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/pause"
 )
 
 // standResult is what `qb bench -standstill` prints: what others wait for while much moves at once.
@@ -75,7 +76,7 @@ func (b *Run) part(ctx context.Context, ids []int64, over func(running int) bool
 	var submits, lists []float64
 	began, moved, one := time.Now(), false, 1
 	probe := api.SubmitRequest{Name: "probe", Command: []string{"true"}, Range: "1", Status: "blocked", CPUs: &one}
-	for ; ; pause(ctx, standPause) {
+	for ; ; _ = pause.For(ctx, standPause) {
 		at := time.Now()
 		running, err := b.running(ctx, ids)
 		if err != nil {

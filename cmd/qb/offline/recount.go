@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/pause"
 	"qb/supervisor/facts"
 	"qb/supervisor/store/postgres"
 )
@@ -53,10 +54,8 @@ func (r recount) run(ctx context.Context) ([]postgres.Problem, error) {
 		if len(lasting) == 0 || time.Now().After(end) {
 			break
 		}
-		select {
-		case <-time.After(r.every):
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := pause.For(ctx, r.every); err != nil {
+			return nil, err
 		}
 	}
 	var list []postgres.Problem

@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
+	"qb/pause"
 )
 
 const (
@@ -32,28 +33,26 @@ func singleSignOn(cmd *cobra.Command, farm remote.Sender, req api.LoginRequest) 
 		output.Escape(url), output.Escape(begun.UserCode), output.Moment(&begun.ExpiresAt))
 	ctx, cancel := context.WithDeadline(cmd.Context(), begun.ExpiresAt)
 	defer cancel()
-	pause := max(time.Duration(begun.IntervalSeconds)*time.Second, time.Second)
+	wait := max(time.Duration(begun.IntervalSeconds)*time.Second, time.Second)
 	for {
-		select {
-		case <-ctx.Done():
+		if pause.For(ctx, wait) != nil {
 			if cmd.Context().Err() != nil {
 				return nil, cmd.Context().Err()
 			}
 			return nil, api.Errorf(api.KindUnauthorized, "nobody logged in at the provider in time; run qb login again")
-		case <-time.After(pause):
 		}
 		var reply api.SSOReply
 		err := asked(ctx, farm, api.FinishSSO, api.SSORequest{DeviceCode: begun.DeviceCode, Name: req.Name, Days: req.Days}, &reply)
 		switch {
 		case api.Refusal(err).Kind == api.KindLimit:
-			pause += slowDown
+			wait += slowDown
 		case err != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 			return nil, err
 		case err != nil: // told above
 		case reply.Token != nil:
 			return reply.Token, nil
 		case reply.SlowDown:
-			pause += slowDown
+			wait += slowDown
 		}
 	}
 }

@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -71,16 +70,4 @@ func Listing[Row any](s Shell, use, short string, columns []output.Column[Row], 
 	}
 	o.Bind(cmd.Flags())
 	return cmd
-}
-
-// Sleep waits; it returns early with an error when ctx ends.
-func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

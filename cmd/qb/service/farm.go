@@ -20,7 +20,7 @@ import (
 	"qb/cmd/qb/find"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/people"
-	"qb/cmd/qb/remote"
+	"qb/pause"
 	"qb/supervisor/facts"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/store/postgres"
@@ -258,7 +258,7 @@ func (f *localFarm) registered(ctx context.Context, began time.Time) error {
 				return nil
 			}
 		}
-		if err := remote.Sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 50*time.Millisecond); err != nil {
 			return fmt.Errorf("waiting for the local workers %v to register: %w; the log above says what they met", missing, err)
 		}
 	}

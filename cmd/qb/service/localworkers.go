@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/cmd/qb/remote"
+	"qb/pause"
 )
 
 // Back-off between two starts of a worker that ends; one that ran a while starts afresh.
@@ -228,7 +228,7 @@ func (w *localWorkers) retire(ctx context.Context, conf *service, url string) {
 			old = append(old, entry.Name())
 		}
 	}
-	for len(old) > 0 && remote.Sleep(ctx, retirePause) == nil {
+	for len(old) > 0 && pause.For(ctx, retirePause) == nil {
 		c, err := adminClient(conf, url)
 		if err != nil {
 			w.log.Warn("cannot remove hosts of this farm that are no longer started", "hosts", old, "error", err)

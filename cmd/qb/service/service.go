@@ -19,7 +19,7 @@ import (
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/find"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/remote"
+	"qb/pause"
 	"qb/statedir"
 	"qb/supervisor"
 	"qb/supervisor/credentials"
@@ -186,7 +186,7 @@ func (c *service) awaitStore(ctx context.Context, url string, log *slog.Logger) 
 			said = time.Now()
 			log.Warn("waiting for the database (database_url)", "error", err)
 		}
-		if ended := remote.Sleep(ctx, wait); ended != nil {
+		if ended := pause.For(ctx, wait); ended != nil {
 			return nil, fmt.Errorf("waiting for the database: %w; last: %w", ended, err)
 		}
 	}

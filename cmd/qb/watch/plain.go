@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/pause"
 )
 
 // Options are what is watched, and how.
@@ -42,9 +43,7 @@ func Lines(ctx context.Context, out io.Writer, farm Farm, o Options, retry func(
 				return verdict(now.jobs)
 			}
 		}
-		select {
-		case <-time.After(o.Every):
-		case <-ctx.Done():
+		if pause.For(ctx, o.Every) != nil {
 			return leave(ctx, o)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"qb/pause"
 	"qb/supervisor/store"
 )
 
@@ -54,7 +55,7 @@ func TestReadersGiveWay(t *testing.T) {
 			asking.Go(func() {
 				for ctx.Err() == nil {
 					_, _ = p.Jobs(ctx, store.JobQuery{}) // often refused
-					_ = pause(ctx, 5*time.Millisecond)
+					_ = pause.For(ctx, 5*time.Millisecond)
 				}
 			})
 		}
@@ -66,7 +67,7 @@ func TestReadersGiveWay(t *testing.T) {
 				}
 				led <- term.Epoch()
 				for err == nil && ctx.Err() == nil {
-					_ = pause(ctx, 20*time.Millisecond)
+					_ = pause.For(ctx, 20*time.Millisecond)
 					err = term.Check(ctx)
 				}
 				term.Close(context.WithoutCancel(ctx))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"qb/pause"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -37,7 +38,7 @@ func (p *Store) Lead(ctx context.Context) (store.Term, error) {
 			said = time.Now()
 			p.log.Warn("cannot try to lead; trying on", "error", err)
 		}
-		if err := pause(ctx, leadRetry); err != nil {
+		if err := pause.For(ctx, leadRetry); err != nil {
 			return nil, fmt.Errorf("waiting to lead: %w", err)
 		}
 	}
@@ -71,7 +72,7 @@ func (p *Store) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
 		if got {
 			break
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return nil, err
 		}
 	}
@@ -108,14 +109,6 @@ func (p *Store) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
 		return nil, fmt.Errorf("raising the epoch: %w", Named(err))
 	}
 	return t, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-	return ctx.Err()
 }
 
 // drop ends a session whose state is unknown, without waiting long for a server that may not answer.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"qb/pause"
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
@@ -154,7 +155,7 @@ func TestPoolerPutBetween(t *testing.T) {
 	defer cancel()
 	go func() {
 		for ctx.Err() == nil && !errors.Is(direct.Trouble(), store.ErrPooler) {
-			_ = pause(ctx, 20*time.Millisecond)
+			_ = pause.For(ctx, 20*time.Millisecond)
 		}
 		cancel()
 	}()
