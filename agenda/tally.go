@@ -16,10 +16,11 @@ const (
 	Failed
 	Killed
 	Blocked
+	Paused // pending, and not to run before its time; everybody else sees it as pending
 	states // their number
 )
 
-var stateNames = [states]string{"pending", "running", "complete", "failed", "killed", "blocked"}
+var stateNames = [states]string{"pending", "running", "complete", "failed", "killed", "blocked", "pending"}
 
 func (s State) String() string {
 	if s >= states {

@@ -47,6 +47,8 @@ var EventKinds = []EventKind{
 	{"promoted", "item", "job, item, instance, host", "both", "A secondary instance is primary now"},
 	{"demoted", "item", "job, item, instance, host", "both", "A primary instance is secondary now"},
 	{"slow", "item", "job, item, instance, host", "both", "The item runs unusually long"},
+	{"timeout", "item", "job, item, instance, host", "both", "The instance or the item runs longer than the `timeout` or `agenda_timeout` of its job; `code` says which. Nothing is ended"},
+	{"host-avoided", "item", "job, item, instance, host", "both", "Attempts of the job failed on the host one after the other; the job avoids it for a while"},
 	{"cpu-overuse", "item", "job, item, instance, host", "both", "The item used more processor time than its slots have"},
 	{"out-of-memory", "item", "job, item, instance, host", "both", "The item ran out of memory"},
 	{"unkillable", "item", "job, item, instance, host", "both", "Processes of the item do not end"},

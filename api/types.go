@@ -27,6 +27,10 @@ type Job struct {
 	Agenda           bool              `json:"agenda" doc:"False for a job without a range, which runs its command cpus times."`
 	Range            string            `json:"range" doc:"Lists leave out one of more than 8 KiB."`
 	RetryWork        int               `json:"retrywork"`
+	RetryDelay       int               `json:"retrywork_delay,omitempty" doc:"Seconds from the failure of an item to its next attempt; 0: none."`
+	RetryInstance    int               `json:"retrysubjob,omitempty" doc:"Number of automatic retries of an item that failed with its instance, if more than retrywork."`
+	Timeout          int               `json:"timeout,omitempty" doc:"Seconds of an instance after which an event timeout reports it; 0: never."`
+	AgendaTimeout    int               `json:"agenda_timeout,omitempty" doc:"Seconds of an item after which an event timeout reports it; 0: never."`
 	Dependency       string            `json:"dependency"`
 	Cwd              string            `json:"cwd"`
 	Command          []string          `json:"command" doc:"Shown to the owner and to operators, else empty; lists leave out one of more than 8 KiB."`
@@ -229,6 +233,10 @@ type SubmitRequest struct {
 	TimeEstimate    *int              `json:"time_estimate,omitempty" doc:"Seconds that an item takes, 1 or more. It is taken until the first items have finished; nothing is ended for it."`
 	Profile         string            `json:"profile,omitempty" doc:"Jobs of the user with the same one are taken to need alike: the next starts with the memory and time of those before. Empty: the program and the job's name without digits and version."`
 	RetryWork       *int              `json:"retrywork,omitempty" doc:"Number of automatic retries of a failed item; default 0."`
+	RetryDelay      int               `json:"retrywork_delay,omitempty" doc:"Seconds from the failure of an item to its next attempt, at most 604800; 0: none."`
+	RetryInstance   int               `json:"retrysubjob,omitempty" doc:"Number of automatic retries of an item that failed with its instance: through timelimit, preflights, or as the only item of an instance. No fewer than retrywork."`
+	Timeout         int               `json:"timeout,omitempty" doc:"Seconds of an instance after which an event timeout reports it; nothing is ended. 0: never."`
+	AgendaTimeout   int               `json:"agenda_timeout,omitempty" doc:"Seconds of an item after which an event timeout reports it; nothing is ended. 0: never."`
 	Status          string            `json:"status,omitempty" enum:"pending,blocked"`
 
 	Hosts        []string          `json:"hosts,omitempty" doc:"Allowed hosts; empty: all."`
@@ -253,24 +261,28 @@ type SubmitReply struct {
 
 // ModifyRequest changes a job; members not given stay as they are.
 type ModifyRequest struct {
-	Name         *string   `json:"name,omitempty"`
-	Priority     *int      `json:"priority,omitempty"`
-	CPUs         *int      `json:"cpus,omitempty"`
-	MaxCPUs      *int      `json:"max_cpus,omitempty" doc:"As in a submission."`
-	Cluster      *string   `json:"cluster,omitempty"`
-	Requirements *string   `json:"requirements,omitempty"`
-	Reservations *string   `json:"reservations,omitempty"`
-	Restrictions *string   `json:"restrictions,omitempty"`
-	HostOrder    *string   `json:"hostorder,omitempty"`
-	Hosts        *[]string `json:"hosts,omitempty"`
-	OmitHosts    *[]string `json:"omithosts,omitempty"`
-	Groups       *[]string `json:"groups,omitempty"`
-	OmitGroups   *[]string `json:"omitgroups,omitempty"`
-	Account      *string   `json:"account,omitempty" doc:"Account to charge, empty: none; only before the job's first item has started."`
-	RetryWork    *int      `json:"retrywork,omitempty"`
-	PGrp         *int      `json:"pgrp,omitempty" doc:"As in a submission."`
-	Notes        *string   `json:"notes,omitempty" doc:"As in a submission; empty: none."`
-	TimeEstimate *int      `json:"time_estimate,omitempty" doc:"As in a submission."`
+	Name          *string   `json:"name,omitempty"`
+	Priority      *int      `json:"priority,omitempty"`
+	CPUs          *int      `json:"cpus,omitempty"`
+	MaxCPUs       *int      `json:"max_cpus,omitempty" doc:"As in a submission."`
+	Cluster       *string   `json:"cluster,omitempty"`
+	Requirements  *string   `json:"requirements,omitempty"`
+	Reservations  *string   `json:"reservations,omitempty"`
+	Restrictions  *string   `json:"restrictions,omitempty"`
+	HostOrder     *string   `json:"hostorder,omitempty"`
+	Hosts         *[]string `json:"hosts,omitempty"`
+	OmitHosts     *[]string `json:"omithosts,omitempty"`
+	Groups        *[]string `json:"groups,omitempty"`
+	OmitGroups    *[]string `json:"omitgroups,omitempty"`
+	Account       *string   `json:"account,omitempty" doc:"Account to charge, empty: none; only before the job's first item has started."`
+	RetryWork     *int      `json:"retrywork,omitempty"`
+	RetryDelay    *int      `json:"retrywork_delay,omitempty" doc:"As in a submission; it counts for items that wait, too."`
+	RetryInstance *int      `json:"retrysubjob,omitempty" doc:"As in a submission."`
+	Timeout       *int      `json:"timeout,omitempty" doc:"As in a submission."`
+	AgendaTimeout *int      `json:"agenda_timeout,omitempty" doc:"As in a submission."`
+	PGrp          *int      `json:"pgrp,omitempty" doc:"As in a submission."`
+	Notes         *string   `json:"notes,omitempty" doc:"As in a submission; empty: none."`
+	TimeEstimate  *int      `json:"time_estimate,omitempty" doc:"As in a submission."`
 
 	Tags map[string]string `json:"tags,omitempty" doc:"Tags to change, by name; an empty value removes the tag."`
 }

@@ -1038,17 +1038,18 @@ def ping(supervisor: str = "", asDict: bool = False) -> Any:
 
 # Attributes of Qube's job dictionaries: name here -> name in REST.
 _SAME = ("name", "priority", "cpus", "max_cpus", "cluster", "requirements", "reservations", "restrictions", "hostorder", "account", "user",
-         "cwd", "env", "umask", "retrywork", "timelimit", "status", "dependency", "time_estimate", "profile",
+         "cwd", "env", "umask", "retrywork", "retrywork_delay", "retrysubjob", "timeout", "agenda_timeout",
+         "timelimit", "status", "dependency", "time_estimate", "profile",
          "pgrp", "label", "kind", "pid", "notes")
 _RENAMED = {"agenda_timelimit": "agendatimelimit"}
 _LISTS = ("hosts", "omithosts", "groups", "omitgroups", "flags")
 _TAGS = ("prod_show", "prod_seq", "prod_shot", "prod_dept", "prod_client") + tuple("prod_custom%d" % n for n in range(1, 6))
-_NUMBERS = ("priority", "cpus", "retrywork", "timelimit", "agenda_timelimit", "time_estimate", "umask", "pgrp", "pid")
+_NUMBERS = ("priority", "cpus", "retrywork", "retrywork_delay", "retrysubjob", "timeout", "agenda_timeout", "timelimit",
+            "agenda_timelimit", "time_estimate", "umask", "pgrp", "pid")
 _READ_ONLY = ("id", "agenda", "package", "prototype", "subjobs", "waitfor", "todo", "todotally", "agendastatus", "subjobstatus", "timesubmit",
               "timestart", "timecomplete", "lastupdate", "reason", "code", "cpustally", "path", "queue", "serverid", "globalorder", "localorder",
               "flagsstring")
-_WITHOUT_EFFECT = ("kind", "domain", "mounts", "drivemap", "pathmap", "mailaddress", "timeout", "agenda_timeout", "retrysubjob",
-                   "retrywork_delay", "preflights", "postflights", "agenda_preflights", "agenda_postflights", "p_agenda", "p_agenda_priority",
+_WITHOUT_EFFECT = ("kind", "domain", "mounts", "drivemap", "pathmap", "mailaddress", "preflights", "postflights", "agenda_preflights", "agenda_postflights", "p_agenda", "p_agenda_priority",
                    "p_agenda_cpus", "data", "hostname", "callbacks")
 _UNSET: Tuple[Any, ...] = ("", None, [], {}, 0, -1, (), ".")  # what Qube's dictionaries have where nothing was given
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/message"
@@ -239,8 +240,11 @@ func (w *simWorld) waste() string {
 		at := slices.IndexFunc(free, func(h *simHost) bool {
 			return h.serves(j.User) && h.room() >= max(1, j.Memory.Need) && w.hasRest(h, j.JobFacts)
 		})
-		if at >= 0 && j.State == facts.Active && j.Items.Pending > 0 && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
+		if at >= 0 && j.State == facts.Active && j.Items.Pending > 0 && j.Code != facts.ReasonRetryDelay && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
 			e, _ := w.leader().farm.Explain(w.leader().now(), j.ID)
+			if slices.ContainsFunc(e.Facts, func(f explain.Fact) bool { return f.Code == facts.ReasonFailedThere }) {
+				continue
+			}
 			return fmt.Sprintf("job %d on host %s, %s %+v", j.ID, free[at].name, e.Reason, e.Facts)
 		}
 	}

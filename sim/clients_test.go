@@ -92,8 +92,11 @@ func (c *simClients) submit(n int) {
 	width := []int{-1, 0, 2, 5}[w.random.IntN(4)]
 	given := facts.JobFacts{
 		Name: fmt.Sprintf("j%d", n), User: fmt.Sprintf("u%d", w.random.IntN(3)), Submission: fmt.Sprintf("token%d", n), Command: []string{"true"},
-		CPUs: 1 + w.random.IntN(3), MaxCPUs: &width, Priority: 1 + w.random.IntN(3), RetryWork: w.random.IntN(3),
+		CPUs: 1 + w.random.IntN(3), MaxCPUs: &width, Priority: 1 + w.random.IntN(3), RetryWork: w.random.IntN(3), RetryDelay: []int{0, 0, 2, 15}[(w.seed/3+uint64(n))%4],
 		Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)},
+	}
+	if (w.seed+uint64(n))%7 == 0 {
+		given.Flags = []string{facts.FlagMigrate}
 	}
 	switch draw := w.random.IntN(100); {
 	case draw < 12:

@@ -104,7 +104,7 @@ func (s *server) itemsBetween(ctx context.Context, v facts.JobFacts, a *agenda.A
 		if len(latest) > 0 && int(latest[0].Item) == n {
 			attempt, latest = &latest[0], latest[1:]
 		}
-		translate.FillItem(&item, v.State, attempt, marked[n-first])
+		translate.FillItem(s.now(), &item, &v, attempt, marked[n-first])
 		list = append(list, item)
 	}
 	return list, nil

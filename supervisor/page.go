@@ -191,7 +191,7 @@ func (s *server) itemStates(ctx context.Context, in *jobIn) (*itemStatesOut, err
 			if len(latest) > 0 && int(latest[0].Item) == n {
 				attempt, kind, latest = &latest[0], latest[0].Kind, latest[1:]
 			}
-			translate.FillItem(&item, v.State, attempt, marked[n-first])
+			translate.FillItem(s.now(), &item, &v, attempt, marked[n-first])
 			letters = append(letters, live.Letter(item.Status, kind))
 		}
 	}

@@ -23,7 +23,7 @@ func submitOption(a *facts.Attribute) (name, help string, standard int) {
 	return a.Flag(), a.Option, a.Default
 }
 func changeOption(a *facts.Attribute) (name, help string, standard int) {
-	return "m" + a.Flag(), a.Change, 0
+	return "m" + cmp.Or(a.Changed, a.Flag()), a.Change, 0
 }
 
 // bind makes the option of an attribute.

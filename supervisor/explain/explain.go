@@ -222,6 +222,8 @@ func ownAnswer(j *Job, state func(facts.JobID) facts.JobState) (a answer, found 
 		return answer{Why: facts.FailedItems(j.JobFacts, j.Failed, j.Items, j.Failure)}, true
 	case j.State.Final():
 		return answer{}, true
+	case j.Paused > 0 && j.Pending == 0:
+		return answer{Why: facts.Because(facts.ReasonRetryDelay, facts.Params{Items: j.Paused, Until: facts.Moment(j.NextTry), Limit: int64(j.RetryDelay)}, "")}, true
 	case j.Blocked > 0 && j.Pending == 0:
 		return because(facts.ReasonItemsHeld, facts.Params{}, are(j.Blocked, "item")+" held; unblock the job to let them run"), true
 	case j.OverBudget.Reason != "" && j.Pending > 0:

@@ -83,9 +83,11 @@ type Instance struct {
 // Job is a job as it is now.
 type Job struct {
 	fit.Job
-	Items                        int // all of them
-	Pending, Running, Done       int // items
-	Blocked, Failed              int // items: held, failed
+	Items                        int       // all of them
+	Pending, Running, Done       int       // items
+	Blocked, Failed              int       // items: held, failed
+	Paused                       int       // items that failed and wait before they are tried again
+	NextTry                      time.Time // of the first of them
 	Failure                      facts.Failure
 	OverBudget                   facts.Why // of its payer; zero: none is used up
 	Limited                      facts.Why // by the instances of its user, process group or account; zero: it is not

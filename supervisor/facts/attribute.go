@@ -17,6 +17,7 @@ type Attribute struct {
 	Value func(*JobFacts) any // points to the value: a *string, *int, **int, *JobID, *bool, *[]string, *map[string]string or *agenda.Order
 
 	Spelled string // its option, if that is not NAME
+	Changed string // its option of qbmodify without the m, if that is another than qbsub's
 	In      string // the member in JSON whose entry NAME it is; empty: it is a member itself
 	Option  string // help of -NAME; empty: qbsub has no such option, or one of its own
 	Change  string // help of -mNAME; empty: the attribute cannot be changed after the submission
@@ -44,20 +45,21 @@ type Entries struct {
 
 // What an attribute can be at most.
 const (
-	MaxText      = 64 << 10 // bytes of a text that has no limit of its own
-	MaxName      = 255      // characters
-	MaxTag       = 64       // characters
-	MaxNotes     = 4096     // bytes: every listing has them
-	MaxPath      = 4096     // bytes
-	MaxRange     = 1 << 20  // bytes
-	MaxPriority  = 1_000_000
-	MaxCPUs      = 100_000
-	MaxRetryWork = 1000
-	MaxTimeLimit = 1 << 31   // seconds
-	MaxJobID     = 1<<53 - 1 // what JSON keeps exactly
-	MaxNamed     = 1000      // hosts or groups in one list: each plan asks each host for them
-	MaxPatterns  = 100       // of clusters, likewise
-	MaxOrdered   = 16        // properties in a host order, likewise
+	MaxText       = 64 << 10 // bytes of a text that has no limit of its own
+	MaxName       = 255      // characters
+	MaxTag        = 64       // characters
+	MaxNotes      = 4096     // bytes: every listing has them
+	MaxPath       = 4096     // bytes
+	MaxRange      = 1 << 20  // bytes
+	MaxPriority   = 1_000_000
+	MaxCPUs       = 100_000
+	MaxRetryWork  = 1000
+	MaxTimeLimit  = 1 << 31       // seconds
+	MaxRetryDelay = 7 * 24 * 3600 // seconds
+	MaxJobID      = 1<<53 - 1     // what JSON keeps exactly
+	MaxNamed      = 1000          // hosts or groups in one list: each plan asks each host for them
+	MaxPatterns   = 100           // of clusters, likewise
+	MaxOrdered    = 16            // properties in a host order, likewise
 )
 
 // AttributeNamed is the attribute of that name. There must be one.

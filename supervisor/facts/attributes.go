@@ -87,6 +87,26 @@ var Attributes = slices.Concat([]Attribute{
 		Option: "retry a failed item up to `N` times", Change: "retry a failed item up to `N` times",
 	},
 	{
+		Name: "retrywork_delay", Spelled: "retryworkdelay", Changed: "retrywork_delay", Value: func(j *JobFacts) any { return &j.RetryDelay }, Most: MaxRetryDelay, Seconds: true,
+		Option: "wait `DURATION` before a failed item is retried, such as 90 (seconds), 5m or 1h",
+		Change: "wait `DURATION` before a failed item is retried; 0: none waits any more",
+	},
+	{
+		Name: "retrysubjob", Value: func(j *JobFacts) any { return &j.RetryInstance }, Most: MaxRetryWork,
+		Option: "retry up to `N` times an item that failed with its instance: through -timelimit, -preflights, or as the only item of an instance (a job without -range); no fewer than -retrywork",
+		Change: "retry up to `N` times an item that failed with its instance; see qbsub -retrysubjob",
+	},
+	{
+		Name: "timeout", Value: func(j *JobFacts) any { return &j.Timeout }, Most: MaxTimeLimit, Seconds: true,
+		Option: "report an instance (event timeout) that has run for `DURATION`; nothing is ended; 0: never",
+		Change: "report an instance (event timeout) that has run for `DURATION`; 0: never",
+	},
+	{
+		Name: "agenda_timeout", Value: func(j *JobFacts) any { return &j.AgendaTimeout }, Most: MaxTimeLimit, Seconds: true,
+		Option: "report an item (event timeout) that has run for `DURATION`; nothing is ended; 0: never",
+		Change: "report an item (event timeout) that has run for `DURATION`; 0: never",
+	},
+	{
 		Name: "timelimit", Value: func(j *JobFacts) any { return &j.TimeLimit }, Most: MaxTimeLimit, Seconds: true,
 		Option: "end an instance after `DURATION`, such as 90 (seconds), 5m or 1h30m; its item fails; 0: no limit",
 	},

@@ -128,6 +128,11 @@ type JobFacts struct {
 	Kind       string            `db:"kind,fixed" json:"kind"`   // what jobs of one sort share
 	Notes      string            `db:"notes" json:"notes"`
 
+	RetryDelay    int `db:"retrywork_delay" json:"retrywork_delay"` // seconds from a failure to the next attempt
+	RetryInstance int `db:"retrysubjob" json:"retrysubjob"`         // retries of an item that failed through its instance
+	Timeout       int `db:"timeout" json:"timeout"`                 // seconds of an instance after which it is reported; 0: never
+	AgendaTimeout int `db:"agenda_timeout" json:"agenda_timeout"`   // the same, of an item
+
 	Hosts           []string `db:"hosts" json:"hosts"`
 	OmitHosts       []string `db:"omit_hosts" json:"omit_hosts"`
 	Groups          []string `db:"groups" json:"groups"`
@@ -424,4 +429,14 @@ func (a AttemptFacts) Overuse() string {
 		slots = "slots"
 	}
 	return fmt.Sprintf("%.0f cores on %d %s", math.Round(a.CPU/a.Wall), a.Slots, slots)
+}
+
+// Pauses says whether an item whose attempt has ended so waits before it is tried again.
+func (j *JobFacts) Pauses(state AttemptState, again Again, why Reason) bool {
+	return j.RetryDelay > 0 && state == Failed && again == ByItself && !why.OutOfMemory()
+}
+
+// PausesUntil is when an item is tried again whose attempt ended then.
+func (j *JobFacts) PausesUntil(ended time.Time) time.Time {
+	return ended.Add(time.Duration(j.RetryDelay) * time.Second)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"qb/units"
 )
@@ -74,6 +75,7 @@ const (
 	ReasonMemoryShort    Reason = "memory_short"
 	ReasonHostsShort     Reason = "hosts_short" // the hosts with free slots lack different things
 	ReasonAboutToStart   Reason = "about_to_start"
+	ReasonRetryDelay     Reason = "retry_delay" // items failed and wait before they are tried again
 	ReasonNextPlan       Reason = "next_plan"
 	ReasonOverBudget     Reason = "over_budget"
 	ReasonInstanceLimit  Reason = "instance_limit" // of its user, process group or account; also why an instance takes no next item
@@ -94,6 +96,7 @@ const (
 	ReasonTooLittleMemory Reason = "too_little_memory"
 	ReasonTooLittle       Reason = "too_little_of_resource"
 	ReasonRequirement     Reason = "requirement_fails"
+	ReasonFailedThere     Reason = "failed_there" // items of the job failed there one after the other
 )
 
 // Why a host has a remark; ReasonHostDeaf: it acknowledges no answer.
@@ -105,6 +108,7 @@ const (
 	ReasonForeignCPU     Reason = "foreign_cpu"     // others use its processors; also why an instance takes no next item
 	ReasonAwaitsApproval Reason = "awaits_approval" // it has joined, and a person must let it
 	ReasonBeingRemoved   Reason = "being_removed"   // by a person; also its lock_reason
+	ReasonOnTrial        Reason = "on_trial"        // after its lock, with one item
 )
 
 // Why an instance takes no next item on its host.
@@ -131,6 +135,8 @@ const (
 	ReasonLockEnded        Reason = "lock_ended"        // that of qb itself
 	ReasonHostsHeard       Reason = "hosts_heard"       // again, or they are lost
 	ReasonTooManyMarks     Reason = "too_many_marks"    // on the job's items, if the order were carried out
+	ReasonInstanceTimeout  Reason = "timeout"
+	ReasonItemTimeout      Reason = "agenda_timeout"
 )
 
 // OutOfMemory is whether an attempt that failed so ran out of memory: its item runs again with more, and is charged no
@@ -277,6 +283,21 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonItemsFail: func(p Params, _ string) string {
 		return fmt.Sprintf("%d items of %d users in a row failed here, of jobs that other hosts complete meanwhile", p.Failed, p.Users)
 	},
+	ReasonRetryDelay: func(p Params, detail string) string {
+		if detail != "" {
+			return fmt.Sprintf("%s; tried again at %s (retrywork_delay %d s)", detail, p.Until, p.Limit)
+		}
+		return fmt.Sprintf("%s failed and waits to be tried again, the first until %s (retrywork_delay %d s)", Several(p.Items, "item"), p.Until, p.Limit)
+	},
+	ReasonFailedThere: func(p Params, _ string) string {
+		return fmt.Sprintf("%s failed on %s one after the other; the job avoids it for %.0f minutes, as long as another host serves it", Several(p.Failed, "attempt"), p.Host, float64(p.Limit)/60)
+	},
+	ReasonInstanceTimeout: func(p Params, _ string) string {
+		return fmt.Sprintf("the instance runs for %.0f s, its timeout is %d s", p.Seconds, p.Limit)
+	},
+	ReasonItemTimeout: func(p Params, _ string) string {
+		return fmt.Sprintf("the item runs for %.0f s, its agenda_timeout is %d s", p.Seconds, p.Limit)
+	},
 	ReasonTooManyLocked: func(p Params, _ string) string {
 		return fmt.Sprintf("%d items failed on it that other hosts complete; not locked, as the farm has locked others already", p.Failed)
 	},
@@ -368,3 +389,6 @@ func largestSentence(p Params) string {
 	}
 	return fmt.Sprintf("; the largest host that serves it has %s and can offer %s", units.Size(p.Largest), units.Size(p.Offer))
 }
+
+// Moment is a time as a parameter of a reason.
+func Moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -14,6 +14,9 @@ import (
 
 // startInstance places an instance and gives it its first item; nothing happens if the job has none.
 func (f *Farm) startInstance(now time.Time, j *model.Job, h *model.Host, kind facts.Kind, slots int) {
+	if h.OnTrial && len(h.Instances) > 0 {
+		return // the plan saw it empty; its first instance is the trial
+	}
 	i := &model.Instance{Job: j, Host: h, Number: j.FreeNumber(), Kind: kind, Slots: slots, Began: now}
 	i.Devices = h.FreeDevices(int(j.Needs.Takes["host.gpus"]))
 	if !f.giveItem(now, i) {
@@ -92,7 +95,8 @@ func (f *Farm) endAttempt(now time.Time, i *model.Instance, end facts.EndAttempt
 	i.Stopped = i.Stopping()
 	i.Attempt.State = end.State
 	i.Touch()
-	j.End(end, i.Under)
+	j.End(end, i.Under, j.Pauses(end.State, end.Again, end.Reason))
+	f.notePaused(now, j)
 	if end.State != facts.Done && end.Again == facts.ByItself {
 		f.planStale = true
 	}
@@ -170,10 +174,11 @@ func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 func (f *Farm) endUnstopped(now time.Time, i *model.Instance, r message.ReportedEnd, end *facts.EndAttempt) (closes bool) {
 	switch end.Reason {
 	case facts.ReasonExit, facts.ReasonSignal, facts.ReasonLaunchFailed: // the item's own doing, and charged as such
-		end.State, end.Again = facts.Failed, i.Again()
+		end.State, end.Again = facts.Failed, i.Again(false)
 		return false
 	case facts.ReasonTimeLimit:
-		end.State, end.Again, end.Why = facts.Failed, i.Again(), i.TimedOut(r)
+		end.Why = i.TimedOut(r)
+		end.State, end.Again = facts.Failed, i.Again(end.Params.Option == "timelimit")
 		return false
 	case facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonHostSwapping, facts.ReasonNotWanted:
 		end.State, end.Again = facts.Preempted, facts.ByItself

@@ -30,6 +30,7 @@ type Farm struct {
 	counts       message.Counts
 
 	underway
+	retries
 	syncs
 	out outbox.Outbox
 	planState
@@ -54,7 +55,8 @@ type syncs struct {
 // New is a farm without jobs and hosts.
 func New(p message.Policy) *Farm {
 	f := &Farm{
-		jobs: model.NewJobs(), hosts: model.Hosts{ByID: map[facts.HostID]*model.Host{}, Machines: map[string]*model.Machine{}},
+		retries: newRetries(),
+		jobs:    model.NewJobs(), hosts: model.Hosts{ByID: map[facts.HostID]*model.Host{}, Machines: map[string]*model.Machine{}},
 		syncs: syncs{registry: agents.NewRegistry(2 * maxHosts)}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
 	}
 	f.profiles = profiles.New(nil)
@@ -144,8 +146,10 @@ func (f *Farm) onTicked(now time.Time) {
 	defer f.out.OwnWork()()
 	f.hosts.Listen(now)
 	f.watchSilence(now)
-	f.watchSlow(now)
+	f.watchLong(now)
 	f.lookForFolders(now)
+	f.unpause(now)
+	f.lookForAvoided(now)
 	for _, h := range f.hosts.Sorted() {
 		if h.HeldSync != nil && !now.Before(h.HeldSync.Deadline) {
 			f.answerSoon(h)

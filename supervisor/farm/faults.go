@@ -39,6 +39,8 @@ func (f *Farm) learn(now time.Time, i *model.Instance, end facts.EndAttempt) {
 	case facts.Done:
 		j.Note(h.ID, end, now)
 		f.folderWorks(now, i)
+		j.Strikes.Done(h.ID, end.ID.Item)
+		h.OnTrial = false
 		h.Failing, h.Lock.Wait = nil, 0
 		for _, other := range f.hosts.Failing(j) {
 			f.maybeLockBlackHole(now, other)
@@ -52,6 +54,7 @@ func (f *Farm) learn(now time.Time, i *model.Instance, end facts.EndAttempt) {
 			h.Failing[j.ID] = &model.Failing{Since: now}
 		}
 		h.Failing[j.ID].Attempts = append(h.Failing[j.ID].Attempts, end.ID)
+		f.maybeAvoid(now, i, end)
 		f.maybeLockBlackHole(now, h)
 		f.maybeBlockHopeless(now, j)
 	case facts.Lost:
@@ -65,7 +68,7 @@ func (f *Farm) learn(now time.Time, i *model.Instance, end facts.EndAttempt) {
 // for a while, and serves the others.
 func (f *Farm) maybeLockBlackHole(now time.Time, h *model.Host) {
 	evidence, owners := h.Evidence(now, &f.jobs)
-	if len(evidence) < blackHoleAfter || h.LockedBy != "" {
+	if len(evidence) < blackHoleAfter && !(h.OnTrial && len(evidence) > 0) || h.LockedBy != "" {
 		return
 	}
 	h.Failing = nil
@@ -80,6 +83,7 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *model.Host) {
 		return
 	default:
 		f.lockForAWhile(now, h, facts.Because(facts.ReasonItemsFail, facts.Params{Failed: len(evidence), Users: len(owners)}, ""))
+		h.Lock.Trial = true
 		f.giveBack(evidence)
 		return
 	}
@@ -103,6 +107,8 @@ func (f *Farm) giveBack(attempts []facts.AttemptID) {
 			}
 			j.Tally.Set(int(id.Item), agenda.Pending)
 		case agenda.Pending:
+		case agenda.Paused:
+			j.Put(id.Item, agenda.Pending)
 		default:
 			continue
 		}

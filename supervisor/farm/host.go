@@ -52,6 +52,7 @@ func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 	if e.Lock {
 		kind, h.LockedBy, h.LockReason = "locked", e.By, e.Reason
 	}
+	h.OnTrial, h.Lock.Trial = false, false
 	f.putHost(h)
 	f.out.Record(now, facts.EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Reason: facts.ReasonOrdered, Cause: e.Reason}})
 	f.planStale, f.planNow = true, true
@@ -130,6 +131,7 @@ func (f *Farm) maybeUnlock(now time.Time, h *model.Host) {
 	why := facts.Why{Reason: facts.ReasonLockEnded, Params: facts.Params{Limit: int64(h.Lock.Wait.Seconds())}}
 	why.Cause = fmt.Sprintf("it was locked for %.0f minutes: %s", h.Lock.Wait.Minutes(), h.LockReason)
 	h.LockedBy, h.LockReason = "", ""
+	h.OnTrial, h.Lock.Trial, h.Failing = h.Lock.Trial, false, nil
 	f.putHost(h)
 	f.out.Record(now, facts.EventFacts{Type: "host-unlocked", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
 	f.planStale = true

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"qb/agenda"
 	"qb/supervisor/facts"
@@ -169,6 +170,7 @@ func setMemoryPolicy(p *message.Policy, args []string) {
 		panic(err)
 	}
 	m.Quantile = quantile
+	p.AvoidAfter, p.AvoidFor = number(option(args, "avoid_after", fmt.Sprint(p.AvoidAfter))), 20*time.Minute
 	p.TimeFactor = float64(number(option(args, "time_factor", fmt.Sprint(p.TimeFactor))))
 	p.CPUShare.Mode, p.CPUShare.Quantile = option(args, "cpu_share", p.CPUShare.Mode), 1
 	p.CPUShare.By = option(args, "cpu_share_by", cmp.Or(p.CPUShare.By, "users"))

@@ -90,7 +90,7 @@ func (f *Farm) beginMarking(j *model.Job, o *model.Order, marks []facts.Mark) {
 		switch {
 		case ended && j.LastAttempt(item) > 0:
 			o.Ended.Add(int(item), j.Entries.Len())
-		case ended || was == agenda.Pending || was == agenda.Blocked:
+		case ended || was == agenda.Pending || was == agenda.Paused || was == agenda.Blocked:
 			j.Put(item, state)
 			o.Done++
 		}
@@ -150,7 +150,7 @@ func (f *Farm) beginBlock(j *model.Job, o *model.Order) {
 	if j.State.Final() || (j.State == facts.Blocked && j.BlockedBy != "") {
 		return
 	}
-	o.Affected = max(1, j.Tally.Count(agenda.Pending)+j.Tally.Count(agenda.Running))
+	o.Affected = max(1, j.Tally.Count(agenda.Pending)+j.Paused()+j.Tally.Count(agenda.Running))
 	j.State, j.BlockedBy = facts.Blocked, o.By
 	f.putJob(j)
 	o.Stops = j.Running(o)

@@ -26,7 +26,7 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 		h := model.NewHost(hf)
 		h.LastSync = now
 		if h.LockedBy == model.LockedByFarm {
-			h.Lock = model.FarmLock{Ends: now.Add(farmLockWait), Wait: farmLockWait}
+			h.Lock = model.FarmLock{Ends: now.Add(farmLockWait), Wait: farmLockWait, Trial: true}
 		}
 		f.hosts.ByID[h.ID] = h
 		f.hosts.Seat(h)
@@ -123,6 +123,7 @@ func (f *Farm) admit(now time.Time, p *items.Prepared) (*model.Job, error) {
 	if j.State == facts.FailedJob {
 		j.FailedBy = j.Failure()
 	}
+	f.notePaused(now, j)
 	if j.State.Final() {
 		f.jobs.Final = append(f.jobs.Final, j.ID)
 	} else {

@@ -332,7 +332,7 @@ func spanText(m facts.Mark) string {
 // tellEvent puts the lines of history into words that no other write tells.
 func (r *rig) tellEvent(e facts.EventFacts) {
 	switch e.Type {
-	case "unblocked", "unkillable", "slow", "cpu-overuse":
+	case "unblocked", "unkillable", "slow", "cpu-overuse", "timeout", "host-avoided":
 		fmt.Fprintf(&r.out, "event %s job %d %s\n", e.Type, e.Job, e.Cause)
 	case "draining", "kept", "left":
 		fmt.Fprintf(&r.out, "event %s %d.%d on %s: %s\n", e.Type, e.Job, e.Instance, e.Host, e.Cause)
@@ -370,7 +370,9 @@ func (r *rig) submit(args []string) {
 	row.PGrp = facts.JobID(number(option(args, "pgrp", "0")))
 	row.CPUs = number(option(args, "cpus", "1"))
 	row.Priority = number(option(args, "priority", "0"))
-	row.RetryWork = number(option(args, "retrywork", "0"))
+	row.RetryWork, row.RetryDelay = number(option(args, "retrywork", "0")), number(option(args, "retrydelay", "0"))
+	row.RetryInstance, row.Timeout = number(option(args, "retrysubjob", "0")), number(option(args, "timeout", "0"))
+	row.AgendaTimeout = number(option(args, "agenda_timeout", "0"))
 	row.TimeEstimate = number(option(args, "timereq", "0"))
 	row.TimeLimit, row.AgendaTimeLimit = number(option(args, "timelimit", "0")), number(option(args, "agendatimelimit", "0"))
 	if flags := option(args, "flags", ""); flags != "" {
@@ -391,7 +393,7 @@ func (r *rig) submit(args []string) {
 
 func (r *rig) modify(args []string) {
 	e := message.JobModified{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), By: "u1", IfVersion: int64(number(option(args, "version", "0")))}
-	for _, name := range []string{"cpus", "max", "priority"} {
+	for _, name := range []string{"cpus", "max", "priority", "retrywork_delay"} {
 		if text := option(args, name, ""); text != "" {
 			e.Change.Set(strings.Replace(name, "max", "max_cpus", 1), number(text))
 		}

@@ -75,6 +75,7 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 	}
 	if e.Action.Reopens() || e.Action == facts.Unblock {
 		f.tryFolder(j)
+		f.tryHosts(j)
 	}
 	f.give(now, j, e, spans)
 }
@@ -89,6 +90,7 @@ func (f *Farm) shove(now time.Time, j *model.Job, e message.JobOrdered) {
 	reply := message.ActionReply{Job: j.ID, Remarks: []string{}}
 	if waiting := j.Pending(); j.State == facts.Active && waiting > 0 {
 		f.tryFolder(j)
+		f.tryHosts(j)
 		f.planStale = true
 		f.out.Record(now, facts.EventFacts{Type: "ordered-shove", Job: j.ID, Item: -1, Instance: -1, By: e.By,
 			Why: facts.Why{Cause: fmt.Sprintf("%d items", waiting)}})
@@ -120,7 +122,7 @@ func (f *Farm) unblock(j *model.Job, marks []facts.Mark) int {
 	}
 	j.State, j.BlockedBy, j.WaitFor = facts.Active, "", nil
 	f.putJob(j)
-	return max(1, j.Tally.Count(agenda.Pending))
+	return max(1, j.Tally.Count(agenda.Pending)+j.Paused())
 }
 
 // sendAway sends an instance away at its item's end. Its attempt's row says so, so that the next term knows.

@@ -12,10 +12,10 @@ import (
 // slowEvery is how often running items are held against their jobs' estimates.
 const slowEvery = time.Second
 
-// watchSlow tells of each item, once, that runs several times as long as the longest of its job did. It
-// is told, not killed.
-func (f *Farm) watchSlow(now time.Time) {
-	if f.policy.TimeFactor <= 0 || now.Before(f.nextSlowLook) {
+// watchLong reports each item, once, that runs several times as long as the longest of its job did, and items and
+// instances that run longer than the timeouts of their jobs. Nothing is ended for it.
+func (f *Farm) watchLong(now time.Time) {
+	if now.Before(f.nextSlowLook) {
 		return
 	}
 	for _, h := range f.hosts.Sorted() {
@@ -23,7 +23,8 @@ func (f *Farm) watchSlow(now time.Time) {
 			return // the next tick finds the others
 		}
 		for _, i := range h.SortedInstances() {
-			if i.SlowRecorded == i.Attempt.AttemptID || !i.Job.Timed() || i.Stopping() {
+			f.recordTimeouts(now, i)
+			if f.policy.TimeFactor <= 0 || i.SlowRecorded == i.Attempt.AttemptID || !i.Job.Timed() || i.Stopping() {
 				continue
 			}
 			usual := i.Job.Times.Seconds(0, f.policy.CPUShare.Quantile)
@@ -36,6 +37,24 @@ func (f *Farm) watchSlow(now time.Time) {
 		}
 	}
 	f.nextSlowLook = now.Add(slowEvery)
+}
+
+// recordTimeouts reports an instance, and an item, that has run for the timeout of its job, once.
+func (f *Farm) recordTimeouts(now time.Time, i *model.Instance) {
+	past := func(since time.Time, limit int, reason facts.Reason) bool {
+		age := now.Sub(since).Seconds()
+		if limit == 0 || age < float64(limit) {
+			return false
+		}
+		f.recordOf(now, i, facts.EventFacts{Type: "timeout", Why: facts.Because(reason, facts.Params{Seconds: age, Limit: int64(limit)}, "")})
+		return true
+	}
+	if !i.TimedOutRecorded {
+		i.TimedOutRecorded = past(i.Began, i.Job.Timeout, facts.ReasonInstanceTimeout)
+	}
+	if i.TimeoutRecorded != i.Attempt.AttemptID && past(i.Attempt.StartedAt, i.Job.AgendaTimeout, facts.ReasonItemTimeout) {
+		i.TimeoutRecorded = i.Attempt.AttemptID
+	}
 }
 
 // slowLeast is the least age, in seconds, of an item that is worth a word.

@@ -56,11 +56,11 @@ func (k Keys) Of(j *Job) string {
 	if k.lacked[j.Cwd] {
 		user = j.User + "\x00" + j.Cwd
 	}
-	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations)+len(j.Restrictions) == 0 {
+	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations)+len(j.Restrictions)+len(j.Avoids) == 0 {
 		return user + "\x00" + strconv.Itoa(step)
 	}
 	own := facts.JobID(0)
-	if j.LooksAtJob() {
+	if j.LooksAtJob() || len(j.Avoids) > 0 {
 		own = j.ID
 	}
 	return strings.Join([]string{user, fmt.Sprint(j.Hosts), fmt.Sprint(j.OmitHosts), fmt.Sprint(j.Groups), fmt.Sprint(j.OmitGroups),

@@ -16,7 +16,8 @@ import (
 type Job struct {
 	*facts.JobFacts
 	Needs
-	Learned int64 // bytes that its next instance needs, by what ended; 0: nothing is known
+	Learned int64                      // bytes that its next instance needs, by what ended; 0: nothing is known
+	Avoids  map[facts.HostID]time.Time // hosts on which its items failed, and until when it avoids them
 }
 
 // MostMemory is what was asked for or what is known to be needed, whichever is more.
@@ -68,6 +69,8 @@ func (j *Job) Refused(now time.Time, h *Host, load Load) Refusal {
 		return h.refusesUser(j.User)
 	case h.Folders.Any() && j.lacks(now, h).Kind != "":
 		return j.lacks(now, h)
+	case now.Before(j.Avoids[h.ID]):
+		return Refusal{Kind: facts.ReasonFailedThere}
 	case len(j.Hosts) > 0 && !slices.Contains(j.Hosts, string(h.ID)):
 		return Refusal{Kind: facts.ReasonNotInHosts}
 	case slices.Contains(j.OmitHosts, string(h.ID)):
@@ -143,6 +146,8 @@ func (r Refusal) String() string {
 		return fmt.Sprintf("the job's working folder %s is missing there", r.Name)
 	case facts.ReasonFolderDenied:
 		return fmt.Sprintf("the job's working folder %s is closed to %s there", r.Name, r.Want.Text)
+	case facts.ReasonFailedThere:
+		return "items of the job failed there one after the other, so it avoids it for a while"
 	case facts.ReasonNotInHosts:
 		return "it is not in the job's hosts"
 	case facts.ReasonInOmitHosts:

@@ -23,6 +23,8 @@ type Items struct {
 	Trouble    Trouble
 	FirstStart time.Time // of the first attempt
 	DoneCount  int       // attempts that completed an item
+	pauses     []pause   // of paused items, the longest paused first; one that does not count any more may stand among them
+	Strikes    Strikes   // against hosts
 	doneWall   float64   // seconds of those
 	attempts   []uint32  // latest attempt number of each item; nil until the first
 }
@@ -66,8 +68,9 @@ func (s *Items) Start(now time.Time, item facts.ItemNo, number int) {
 	}
 }
 
-// End puts an item where the end of its attempt leaves it. Under is its state instead of being tried again.
-func (s *Items) End(end facts.EndAttempt, under agenda.State) {
+// End puts an item where the end of its attempt leaves it. Under is its state instead of being tried again; with paused
+// it waits before that.
+func (s *Items) End(end facts.EndAttempt, under agenda.State, paused bool) {
 	item := end.ID.Item
 	s.countEnd(item, end.State, end.Reason, end.Wall)
 	if end.State == facts.Done {
@@ -78,6 +81,9 @@ func (s *Items) End(end facts.EndAttempt, under agenda.State) {
 	switch {
 	case end.Again != facts.Never:
 		s.Put(item, under)
+		if paused && under == agenda.Pending {
+			s.pause(item, end.ID.Number, end.EndedAt)
+		}
 	case end.State == facts.Killed:
 		s.Tally.Set(int(item), agenda.Killed)
 	default:
@@ -172,7 +178,7 @@ func (s *Items) Pending() int { return s.Tally.Count(agenda.Pending) }
 
 // Over says that no item waits or runs.
 func (s *Items) Over() bool {
-	return s.Tally.Count(agenda.Pending)+s.Tally.Count(agenda.Running)+s.Tally.Count(agenda.Blocked) == 0
+	return s.Tally.Count(agenda.Pending)+s.Paused()+s.Tally.Count(agenda.Running)+s.Tally.Count(agenda.Blocked) == 0
 }
 
 // EndState is what a job becomes whose items are over.

@@ -101,6 +101,7 @@ func (p *Prepared) Finish() {
 	if p.before.Number > 0 {
 		p.last()
 	}
+	p.Items.sortPauses()
 }
 
 // last takes the attempt that was added last for the last of its item.
@@ -108,7 +109,7 @@ func (p *Prepared) last() {
 	if p.before.State.Live() {
 		p.Live = append(p.Live, p.before)
 	} else {
-		p.Items.settle(p.before)
+		p.Items.settle(&p.Job, p.before)
 	}
 }
 
@@ -164,13 +165,26 @@ func (s *Items) takeUpAttempt(a facts.AttemptFacts) error {
 }
 
 // settle puts an item where its last attempt, which is not live, left it.
-func (s *Items) settle(a facts.AttemptFacts) {
+func (s *Items) settle(j *facts.JobFacts, a facts.AttemptFacts) {
 	switch {
+	case j.Pauses(a.State, a.Again, a.Reason) && s.Tally.State(int(a.Item)) == agenda.Pending:
+		s.strike(a)
+		s.pause(a.Item, a.Number, a.EndedAt)
+	case a.Again == facts.ByItself:
+		s.strike(a)
 	case a.State == facts.Done:
 		s.Tally.Set(int(a.Item), agenda.Complete)
 	case a.Again == facts.Never && a.State == facts.Killed:
 		s.Tally.Set(int(a.Item), agenda.Killed)
 	case a.Again == facts.Never && a.State != facts.Superseded:
+		s.strike(a)
 		s.fail(a.Item, facts.FailureOf(a.Reason, a.ExitCode, a.Signal))
+	}
+}
+
+// strike counts the last attempt of an item against its host, if it failed. What the host has done since is not known.
+func (s *Items) strike(a facts.AttemptFacts) {
+	if a.State == facts.Failed && !a.Reason.ForMemory() && !a.Reason.ForFolder() {
+		s.Strikes.Failed(a.Host, a.Item, a.EndedAt)
 	}
 }

@@ -36,7 +36,9 @@ type Policy struct {
 	CPUShare        slottime.Policy
 	Limits          quota.Policy
 	Instances       InstanceLimits
-	OrderRows       int     // rows that one commit changes for large orders; 0: 2,000
+	OrderRows       int // rows that one commit changes for large orders; 0: 2,000
+	AvoidAfter      int // attempts of a job that failed on a host one after the other, after which the job avoids it; 0: never
+	AvoidFor        time.Duration
 	TimeFactor      float64 // an item that runs so many times its estimate is told as slow; 0: none
 }
 

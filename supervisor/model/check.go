@@ -57,7 +57,7 @@ func (j *Job) Check() error {
 	}
 	if j.State.Final() != (j.Finished() && !j.FinishedAt.IsZero()) {
 		return fmt.Errorf("it is %s with %d pending, %d running, %d blocked items", j.State,
-			j.Tally.Count(agenda.Pending), j.Tally.Count(agenda.Running), j.Tally.Count(agenda.Blocked))
+			j.Tally.Count(agenda.Pending)+j.Paused(), j.Tally.Count(agenda.Running), j.Tally.Count(agenda.Blocked))
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 // Asks is what decides which hosts may run the job.
 func (j *Job) Asks() *fit.Job {
-	return &fit.Job{JobFacts: &j.JobFacts, Needs: j.Needs, Learned: j.MemoryNeed}
+	return &fit.Job{JobFacts: &j.JobFacts, Needs: j.Needs, Learned: j.MemoryNeed, Avoids: j.Avoids}
 }
 
 // Load is what runs on the host but for one instance, which asks for itself; nil: for all.

@@ -33,7 +33,8 @@ type Host struct {
 	Holds      map[facts.JobID]int64      // versions of job specifications on the worker
 	Reported   map[facts.AttemptID]string // state of each instance in the last sync
 
-	Lock FarmLock
+	Lock    FarmLock
+	OnTrial bool // its lock for failing items has ended: it gets one item at a time until one is done
 
 	Failing map[facts.JobID]*Failing // runs of failed items, since the last done one
 
@@ -80,8 +81,13 @@ func (h *Host) Usable(now time.Time, p message.Policy) bool {
 	return h.State(now, p) == "up" && h.Refusing == ""
 }
 
-// Offered are the slots that others leave to the farm.
-func (h *Host) Offered() int { return h.Slots - h.Away }
+// Offered are the slots that others leave to the farm; of a host on trial with an instance, no more than that has.
+func (h *Host) Offered() int {
+	if h.OnTrial && len(h.Instances) > 0 {
+		return min(h.Slots-h.Away, h.Used)
+	}
+	return h.Slots - h.Away
+}
 
 func (h *Host) Free() int { return h.Offered() - h.Used }
 
@@ -129,6 +135,8 @@ func (h *Host) remark(now time.Time, p message.Policy) (facts.Reason, string) {
 		return facts.ReasonImpossible, h.doubt
 	case h.Refusing != "":
 		return facts.ReasonTakesNoItems, "takes no new items: " + h.Refusing
+	case h.OnTrial:
+		return facts.ReasonOnTrial, "items failed on it before its lock ended; it gets one at a time until one is done"
 	case h.Away > 0:
 		return facts.ReasonForeignCPU, h.AwayText()
 	}
@@ -165,8 +173,9 @@ func (h *Host) LeaseLeft(now time.Time) (left time.Duration) {
 
 // FarmLock is the farm's own lock of a host. It ends by itself, unlike a person's. A term that finds one begins its wait anew.
 type FarmLock struct {
-	Ends time.Time
-	Wait time.Duration // that it began with; doubled by the next lock, until an item is done on the host
+	Ends  time.Time
+	Trial bool          // the host is tried with one item when it ends
+	Wait  time.Duration // that it began with; doubled by the next lock, until an item is done on the host
 }
 
 // LockText says why the farm keeps new items from the host, and what ends that.

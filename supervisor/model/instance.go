@@ -24,6 +24,8 @@ type Instance struct {
 	Devices                     []int           // GPUs of the host that are its own
 	Draining                    bool            // SmartShare wants the slot at the item's end; taken back if the target rises
 	SlowRecorded                facts.AttemptID // of which it was told that it is slow
+	TimeoutRecorded             facts.AttemptID // of which its agenda_timeout was reported
+	TimedOutRecorded            bool            // its own timeout was reported
 	DrainRecorded, StayRecorded facts.AttemptID // of which it was told that it drains, and that it stays after all
 	SentAway                    bool            // a person wants it to go at the item's end
 	ForGood                     bool            // it drains, and nothing of its job may start in its place
@@ -103,10 +105,13 @@ func (i *Instance) Believed(now time.Time, slack time.Duration, r message.Report
 	return within
 }
 
-// Again says whether a failed item has a retry left.
-func (i *Instance) Again() facts.Again {
-	failed := i.Job.Failures[i.Attempt.Item] + 1
-	if failed <= i.Job.RetryWork && i.Attempt.Number < MaxAttempts {
+// Again says whether a failed item has a retry left, perhaps of those that failed with their instance.
+func (i *Instance) Again(ofInstance bool) facts.Again {
+	failed, most := i.Job.Failures[i.Attempt.Item]+1, i.Job.RetryWork
+	if ofInstance || !i.Job.HasAgenda() {
+		most = max(most, i.Job.RetryInstance)
+	}
+	if failed <= most && i.Attempt.Number < MaxAttempts {
 		return facts.ByItself
 	}
 	return facts.Never

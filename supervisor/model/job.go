@@ -42,8 +42,9 @@ type Job struct {
 	FailedBy   facts.Failure // of the items, if the job has failed
 	FolderSeen bool          // an item has run in its working folder
 	Lacked     []LackedBy
-	Orders     []*Order           // the first is under way, the others wait
-	Carried    []facts.OrderFacts // the last orders that took more than one commit; nobody may change it
+	Avoids     map[facts.HostID]time.Time // hosts on which its items failed, and until when
+	Orders     []*Order                   // the first is under way, the others wait
+	Carried    []facts.OrderFacts         // the last orders that took more than one commit; nobody may change it
 }
 
 func NewJob(row facts.JobFacts, s *items.Items, n fit.Needs) *Job {
@@ -94,6 +95,9 @@ func (j *Job) WantsInstances() bool {
 }
 
 func (j *Job) hasFlag(name string) bool { return slices.Contains(j.Flags, name) }
+
+// Migrates says whether the job leaves a host at the first failure there that is retried.
+func (j *Job) Migrates() bool { return j.hasFlag(facts.FlagMigrate) }
 
 // HardLimit says whether the job's instances are killed at their need: nobody is on a guess, so a need must
 // have been stated.

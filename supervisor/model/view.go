@@ -14,7 +14,7 @@ func (j *Job) View(now time.Time, p *message.Policy) facts.JobView {
 	v.Primary, v.Secondary, v.Draining = j.Counts()
 	t := j.Tally
 	v.Items = facts.ItemCounts{
-		Total: t.Len(), Pending: t.Count(agenda.Pending), Running: t.Count(agenda.Running), Complete: t.Count(agenda.Complete),
+		Total: t.Len(), Pending: t.Count(agenda.Pending) + t.Count(agenda.Paused), Running: t.Count(agenda.Running), Complete: t.Count(agenda.Complete),
 		Failed: t.Count(agenda.Failed), Killed: t.Count(agenda.Killed), Blocked: t.Count(agenda.Blocked),
 	}
 	v.Status = j.Status()

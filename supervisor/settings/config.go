@@ -80,6 +80,8 @@ type Config struct {
 	CPUShareSeed     int64    `toml:"supervisor_cpu_share_seed" doc:"Seed of the lottery. The same seed on the same farm gives the same draws."`
 	CPUShareQuantile float64  `toml:"supervisor_cpu_share_quantile" doc:"Quantile of the run times of finished items that counts as the expected run time of the next item. 1: the longest."`
 	TimeFactor       float64  `toml:"supervisor_time_factor" doc:"Report an item as slow when it runs this many times longer than the job's longest finished item. 0: never."`
+	AvoidAfter       int      `toml:"supervisor_avoid_after" doc:"A job avoids a host after this many of its attempts failed there one after the other, unless the same item failed on another host or no other host serves the job. 0: never."`
+	AvoidFor         Duration `toml:"supervisor_migrate_timeout" doc:"Time for which a job avoids a host, because of supervisor_avoid_after or the flag migrate_on_frame_retry."`
 	ExecutionLease   Duration `toml:"supervisor_execution_lease" doc:"Time without contact after which a host is lost. Its items run elsewhere; its own copies are frozen."`
 	Liveness         Duration `toml:"supervisor_liveness" doc:"Time without contact after which a host is shown as unreachable and gets no new items."`
 	HistoryDays      int      `toml:"supervisor_history_days" doc:"Days after a job's end until its attempts are replaced by daily sums, which ranks and reports still count. Such a job cannot be retried. 0: never."`
@@ -155,6 +157,8 @@ func DefaultConfig() Config {
 		CPUShareSeed:     1,
 		CPUShareQuantile: 1,
 		TimeFactor:       3,
+		AvoidAfter:       2,
+		AvoidFor:         Duration(20 * time.Minute),
 		HistoryDays:      90,
 		LogMinFree:       1 << 30,
 		ExecutionLease:   Duration(15 * time.Minute),
@@ -319,6 +323,8 @@ func (c Config) Policy() message.Policy {
 		Memory:     c.MemoryPolicy(),
 		CPUShare:   c.cpuSharePolicy(),
 		TimeFactor: c.TimeFactor,
+		AvoidAfter: c.AvoidAfter,
+		AvoidFor:   c.AvoidFor.Std(),
 		Limits:     quota.Policy{OpenJobs: c.UserJobs, OpenBytes: int64(c.UserBytes), Choices: c.UserChoices},
 	}
 }

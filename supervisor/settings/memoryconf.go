@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"time"
+
 	"qb/api"
 	"qb/supervisor/items"
 	"qb/supervisor/slottime"
@@ -24,6 +26,8 @@ func (c Config) checkNeeds(check func(ok bool, key string, value any, wayOut str
 	check(c.MemoryMargin >= 1 && c.MemoryMargin <= 10, "supervisor_memory_margin", c.MemoryMargin, "use 1 to 10")
 	check(c.CPUShareSeed >= 0, "supervisor_cpu_share_seed", c.CPUShareSeed, "use 0 or more")
 	part("supervisor_cpu_share_quantile", c.CPUShareQuantile)
+	check(c.AvoidAfter >= 0 && c.AvoidAfter <= 1000, "supervisor_avoid_after", c.AvoidAfter, "use 1 to 1000, or 0 for never")
+	check(c.AvoidFor.Std() >= time.Second && c.AvoidFor.Std() <= 7*24*time.Hour, "supervisor_migrate_timeout", c.AvoidFor, "use 1s to 168h")
 	check(c.TimeFactor == 0 || (c.TimeFactor >= 1 && c.TimeFactor <= 1e6), "supervisor_time_factor", c.TimeFactor, "use 1 to 1000000, or 0 for none")
 }
 

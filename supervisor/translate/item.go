@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"time"
+
 	"qb/api"
 	"qb/supervisor/facts"
 )
@@ -20,7 +22,7 @@ func MarkedItems(marks []facts.Mark, first, last int) []*facts.Mark {
 
 // FillItem decides what an item is: a live attempt outweighs a done one, that a final failure, that a mark;
 // nothing of these is pending, or blocked while the job is.
-func FillItem(item *api.Item, state facts.JobState, a *facts.AttemptFacts, mark *facts.Mark) {
+func FillItem(now time.Time, item *api.Item, j *facts.JobFacts, a *facts.AttemptFacts, mark *facts.Mark) {
 	if a != nil {
 		item.Attempt = a.Number
 		item.Status = StatusOf(*a)
@@ -38,8 +40,11 @@ func FillItem(item *api.Item, state facts.JobState, a *facts.AttemptFacts, mark 
 		if mark.By != "" {
 			item.Code, item.Params, item.Reason = string(mark.Kind), &api.CodeParams{By: mark.By}, item.Status+" by "+mark.By
 		}
-	case state == facts.Blocked:
+	case j.State == facts.Blocked:
 		item.Status = "blocked"
+	case a != nil && j.Pauses(a.State, a.Again, a.Reason) && now.Before(j.PausesUntil(a.EndedAt)):
+		why := facts.Because(facts.ReasonRetryDelay, facts.Params{Until: facts.Moment(j.PausesUntil(a.EndedAt)), Limit: int64(j.RetryDelay)}, a.Cause)
+		item.Status, item.Code, item.Params, item.Reason = "pending", string(why.Reason), Params(why.Params), why.Cause
 	default:
 		item.Status = "pending"
 	}

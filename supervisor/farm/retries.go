@@ -1,0 +1,112 @@
+package farm
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/items"
+	"qb/supervisor/model"
+)
+
+// retries is what the farm looks after of items that failed and are to run again.
+type retries struct {
+	pausing  map[facts.JobID]*model.Job // have items that wait before they are tried again
+	avoiding map[facts.JobID]*model.Job // avoid hosts on which their items failed
+}
+
+func newRetries() retries {
+	return retries{map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}}
+}
+
+// notePaused remembers a job that has paused items.
+func (r *retries) notePaused(now time.Time, j *model.Job) {
+	if j.Paused() > 0 {
+		j.NotLater(now)
+		r.pausing[j.ID] = j
+	}
+}
+
+// unpause lets items be tried again that have waited long enough.
+func (f *Farm) unpause(now time.Time) {
+	for _, id := range slices.Sorted(maps.Keys(f.pausing)) {
+		j := f.pausing[id]
+		if f.jobs.ByID[id] == j && j.Unpause(now.Add(-time.Duration(j.RetryDelay)*time.Second)) > 0 {
+			j.Changes++
+			f.planStale = true
+		}
+		if f.jobs.ByID[id] != j || j.Paused() == 0 {
+			delete(f.pausing, id)
+		}
+	}
+}
+
+// maybeAvoid keeps a job off a host on which several attempts of its failed one after the other, as long as another host
+// serves it.
+func (f *Farm) maybeAvoid(now time.Time, i *model.Instance, end facts.EndAttempt) {
+	j, h, most := i.Job, i.Host, f.policy.AvoidAfter
+	j.Strikes.Failed(h.ID, end.ID.Item, now)
+	if j.Migrates() && end.Again == facts.ByItself {
+		most = 1
+	}
+	failed := j.Strikes.Against(h.ID, now.Add(-f.policy.AvoidFor))
+	if most == 0 || failed < most || now.Before(j.Avoids[h.ID]) || !f.servedElsewhere(now, j, h) {
+		return
+	}
+	j.Strikes.Clear(h.ID)
+	avoids := maps.Clone(j.Avoids) // explanations may hold the old one
+	if avoids == nil {
+		avoids = map[facts.HostID]time.Time{}
+	}
+	avoids[h.ID] = now.Add(f.policy.AvoidFor)
+	f.avoid(j, avoids)
+	f.recordOf(now, i, facts.EventFacts{Type: "host-avoided", By: model.LockedByFarm,
+		Why: facts.Because(facts.ReasonFailedThere, facts.Params{Failed: failed, Host: h.ID, Limit: int64(f.policy.AvoidFor.Seconds())}, "")})
+}
+
+func (f *Farm) avoid(j *model.Job, hosts map[facts.HostID]time.Time) {
+	if j.Avoids = hosts; len(hosts) > 0 {
+		f.avoiding[j.ID] = j
+	} else {
+		j.Avoids = nil
+		delete(f.avoiding, j.ID)
+	}
+	j.Changes++
+	f.hosts.Changes++
+	f.planStale = true
+}
+
+// servedElsewhere says whether a host other than that one takes work and serves the job.
+func (f *Farm) servedElsewhere(now time.Time, j *model.Job, than *model.Host) bool {
+	return slices.ContainsFunc(f.hosts.Sorted(), func(h *model.Host) bool {
+		return h != than && h.Usable(now, f.policy) && h.Serves(now, j)
+	})
+}
+
+// lookForAvoided lets jobs return to hosts that they avoided for long enough, or if nothing else is left to them.
+func (f *Farm) lookForAvoided(now time.Time) {
+	for _, id := range slices.Sorted(maps.Keys(f.avoiding)) {
+		j := f.avoiding[id]
+		if f.jobs.ByID[id] != j || j.State.Final() {
+			delete(f.avoiding, id)
+			continue
+		}
+		left := maps.Clone(j.Avoids)
+		maps.DeleteFunc(left, func(_ facts.HostID, until time.Time) bool { return !now.Before(until) })
+		if len(j.Instances) == 0 && j.WantsInstances() && !f.servedElsewhere(now, j, nil) {
+			left = nil
+		}
+		if len(left) < len(j.Avoids) {
+			f.avoid(j, left)
+		}
+	}
+}
+
+// tryHosts lets a job return at once to all hosts that it avoided, as a person has just asked for it to run.
+func (f *Farm) tryHosts(j *model.Job) {
+	j.Strikes = items.Strikes{}
+	if len(j.Avoids) > 0 {
+		f.avoid(j, nil)
+	}
+}
