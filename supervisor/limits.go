@@ -29,11 +29,12 @@ const (
 
 	maxLinks = 1000
 
-	streamReaders   = 256
-	streamsReserved = 32 // of them, for operators
+	streamReaders   = 640 // of events and of the page, whose readers share what is sent
+	streamsReserved = 32  // of them, for operators
 	logFollowers    = 2000
 	logsReserved    = 100
 	streamHeartbeat = 15 * time.Second
+	watchStill      = time.Second // so that the page knows within seconds that it is cut off
 	followPoll      = 250 * time.Millisecond
 	followQuiet     = 3 * time.Second // after an attempt's end, without its last chunk
 )

@@ -30,6 +30,7 @@ func mountPage(rt *routes) error {
 		return err
 	}
 	s := rt.server
+	s.pageHash = page.Hash
 	mountStream(rt, api.FarmPage, handled(http.HandlerFunc(page.Shell)), "text/html")
 	mountStream(rt, api.Asset, func(_ context.Context, in *assetIn) (answer, error) { return page.File(in.Hash, in.File) }, "text/javascript")
 	mount(rt, api.MakeCode, s.makeCode, created)
@@ -86,6 +87,7 @@ type watchIn struct {
 // hello is the first event of a watch.
 type hello struct {
 	Version string              `json:"version"`
+	Page    string              `json:"page"` // hash of the files that belong to this version
 	Epoch   int64               `json:"epoch"`
 	Now     time.Time           `json:"now"`
 	Columns map[string][]string `json:"columns"`
@@ -104,7 +106,7 @@ func (s *server) watch(ctx context.Context, in *watchIn) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := live.NewMessage("hello", hello{s.version, l.Epoch, s.now().UTC(), map[string][]string{"jobs": live.JobColumns, "hosts": live.HostColumns}})
+	first := live.NewMessage("hello", hello{s.version, s.pageHash, l.Epoch, s.now().UTC(), map[string][]string{"jobs": live.JobColumns, "hosts": live.HostColumns}})
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer leave()
 		h := w.Header()
@@ -146,13 +148,16 @@ func (s *server) sendStates(w http.ResponseWriter, r *http.Request, reader *live
 	if !send(first) {
 		return
 	}
-	heartbeat := time.NewTicker(streamHeartbeat)
+	heartbeat := time.NewTicker(watchStill)
 	defer heartbeat.Stop()
 	still, began := live.NewMessage("still", 0), s.loop.Load()
 	for holds := s.gate.Watch(r.Context(), streamHeartbeat, nil); holds() && s.loop.Load() == began; {
 		news, more := reader.Next()
-		if len(news) > 0 && !send(news...) {
-			return
+		if len(news) > 0 {
+			if !send(news...) {
+				return
+			}
+			heartbeat.Reset(watchStill)
 		}
 		select {
 		case <-more:

@@ -64,17 +64,18 @@ type server struct {
 
 	unverified, rivals, outdated rate.Sometimes // warned of
 
-	gate    *gate.Gate
-	trials  *whatif.Desk
-	sso     *sso.Provider
-	reads   *reads.Outage
-	agendas *agendas.Cache
-	users   osusers.Users
-	logs    *logstore.Store
-	stream  *eventstream.Stream
-	board   *live.Board
-	ends    endsaudit.Audit
-	metrics *metrics.Metrics
+	gate     *gate.Gate
+	trials   *whatif.Desk
+	sso      *sso.Provider
+	reads    *reads.Outage
+	agendas  *agendas.Cache
+	users    osusers.Users
+	logs     *logstore.Store
+	stream   *eventstream.Stream
+	board    *live.Board
+	pageHash string // of the files of the page
+	ends     endsaudit.Audit
+	metrics  *metrics.Metrics
 
 	audit              *audit.Writer
 	requests           atomic.Uint64 // counted for their ids

@@ -2,7 +2,7 @@
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call } from "./session.js";
-import { follow, jobs } from "./store.js";
+import { follow, jobs, now } from "./store.js";
 import { useAnswer } from "./answer.js";
 import { Grid, letters, ways } from "./grid.js";
 import { modify, order } from "./actions.js";
@@ -173,7 +173,7 @@ function Items({ id, job, state, picked }) {
   </section>`;
 }
 
-export const took = a => (a.started_at ? span(((a.finished_at ? Date.parse(a.finished_at) : Date.now()) - Date.parse(a.started_at)) / 1000) : "");
+export const took = a => (a.started_at ? span(((a.finished_at ? Date.parse(a.finished_at) : now() * 1000) - Date.parse(a.started_at)) / 1000) : "");
 
 function Attempts({ id, job }) {
   const { value, error } = useAnswer("list-attempts", { job: id, limit: 500 }, [id, job.complete + job.failed + job.running]);

@@ -2,6 +2,7 @@
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, end, me } from "./session.js";
+import { now } from "./store.js";
 import { confirm, say } from "./parts.js";
 import { moment, plain } from "./text.js";
 
@@ -10,7 +11,7 @@ export const keys = [
   ["x, Shift x", "select, select up to here"], ["Space", "pause the list of jobs"], ["n", "in a grid: the next failure"], ["arrows, Shift arrows", "in a grid: move, pick a range"], ["?", "this list"],
 ];
 
-const state = t => (t.revoked ? "revoked" : Date.parse(t.expires_at) < Date.now() ? "expired" : t.uses_left === 0 ? "used" : "good");
+const state = t => (t.revoked ? "revoked" : Date.parse(t.expires_at) < now() * 1000 ? "expired" : t.uses_left === 0 ? "used" : "good");
 
 export function Me() {
   const [tokens, setTokens] = useState(null);

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { call } from "./session.js";
 import { refine, route, to } from "./route.js";
+import { now } from "./store.js";
 import { Command, Empty, Name } from "./parts.js";
 import { count, plain, quoted } from "./text.js";
 import { theme } from "./theme.js";
@@ -82,7 +83,7 @@ export function Reports() {
   const [answer, setAnswer] = useState({ byDay: null, rows: [], error: null });
   const narrowed = of && by !== "class" ? { [by]: of } : {};
   useEffect(() => {
-    const stop = new AbortController(), range = { from: dayOf(Date.now() / 1000 - (Math.min(days, 3660) - 1) * day), ...narrowed };
+    const stop = new AbortController(), range = { from: dayOf(now() - (Math.min(days, 3660) - 1) * day), ...narrowed };
     Promise.all([call("get-stats", { by: "day,kind", limit: 9999, ...range }, { signal: stop.signal }), call("get-stats", { by, ...range }, { signal: stop.signal })])
       .then(([byDay, rows]) => setAnswer({ byDay, rows: rows.rows, by, error: null }), error => { if (!stop.signal.aborted) setAnswer({ byDay: null, rows: [], error }); });
     return () => stop.abort();

@@ -10,6 +10,8 @@ export const farm = signal(null);
 /** The connection: state is connecting, live or cut; at is when something was last heard, by this machine's clock. */
 export const link = signal({ state: "connecting", at: 0, reason: "" });
 export const hello = signal(null);
+/** Whether the supervisor has another version of the page than this tab; the address of this module has the hash of its own. */
+export const outdated = signal(false);
 /** The job whose items are followed, 0 for none, and who hears of them. */
 export const watched = signal(0);
 /** While true, lists stay as they are; the rows that come are held. */
@@ -81,6 +83,7 @@ function hear({ event, data }) {
     switch (event) {
       case "hello":
         hello.value = value;
+        outdated.value = !import.meta.url.includes(`/${value.page}/`);
         clockAhead = Date.parse(value.now) / 1000 - Date.now() / 1000;
         listener?.({ anew: true });
         break;
@@ -100,15 +103,25 @@ function hear({ event, data }) {
   });
 }
 
-/** read follows the stream until it ends or is ended. */
+const silence = 6; // seconds; the supervisor says something each second
+
+/** read follows the stream until it ends, is ended, or nothing is heard. */
 async function read(job, until) {
-  const answer = await open("watch", { job: job || undefined }, { signal: until });
-  const parser = createParser({ onEvent: hear, maxBufferSize: 64 << 20 });
-  const text = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  for (;;) {
-    const { done, value } = await text.read();
-    if (done) return;
-    parser.feed(value);
+  const deaf = new AbortController();
+  let quiet = 0;
+  const timer = setInterval(() => { if (++quiet > silence) deaf.abort(); }, 1000);
+  try {
+    const answer = await open("watch", { job: job || undefined }, { signal: AbortSignal.any([until, deaf.signal]) });
+    const parser = createParser({ onEvent: hear, maxBufferSize: 64 << 20 });
+    const text = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await text.read();
+      if (done) return;
+      quiet = 0;
+      parser.feed(value);
+    }
+  } finally {
+    clearInterval(timer);
   }
 }
 

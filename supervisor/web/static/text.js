@@ -30,7 +30,7 @@ const day = new Intl.DateTimeFormat("en-GB", { month: "short", day: "numeric", h
 export const moment = value => {
   if (!value) return "";
   const at = new Date(typeof value === "number" ? value * 1000 : value);
-  return Math.abs(at - Date.now()) < 20 * 3600e3 ? clock.format(at) : day.format(at);
+  return Math.abs(at / 1000 - now()) < 20 * 3600 ? clock.format(at) : day.format(at);
 };
 
 // Control characters, and those that turn the direction of text, are shown by their pictures or codes.
