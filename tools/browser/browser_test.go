@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -93,6 +94,8 @@ type farm struct {
 	t                *testing.T
 	qb, state, url   string
 	port, adminToken string
+	args, env        []string
+	process          *exec.Cmd
 }
 
 // built is the path of qb, which is built once for all tests and lies where every user may run it.
@@ -128,7 +131,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func startFarm(t *testing.T, slots string) *farm {
+func startFarm(t *testing.T, slots string, args ...string) *farm {
+	t.Helper()
+	f := newFarm(t, append([]string{"-slots", slots}, args...)...)
+	f.start("127.0.0.1:0")
+	f.adminToken = f.run("admin", "token", "create", "-user", "root", "-role", "admin")
+	f.run("sub", "-name", canary, "-status", "blocked", "true")
+	return f
+}
+
+// newFarm is a farm that is not started yet.
+func newFarm(t *testing.T, args ...string) *farm {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "qb-browser-")
 	if err != nil || os.Chmod(dir, 0o711) != nil {
@@ -136,28 +149,45 @@ func startFarm(t *testing.T, slots string) *farm {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	f := &farm{t: t, qb: built(t), state: filepath.Join(dir, "farm")}
-	cmd := exec.Command(f.qb, "farm", "-state", f.state, "-listen", "127.0.0.1:0", "-slots", slots)
-	cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_WORKER_NAME=h")
+	f.args, f.env = append([]string{"farm"}, args...), []string{"QB_WORKER_NAME=h"}
+	t.Cleanup(func() { f.end(syscall.SIGTERM) })
+	return f
+}
+
+// start starts it, and again after its end, and waits until it leads.
+func (f *farm) start(listen string) {
+	f.t.Helper()
+	line, err := bufio.NewReader(f.launch(listen)).ReadString('\n')
+	if f.url = strings.TrimSpace(strings.TrimPrefix(line, "ready ")); err != nil || !strings.HasPrefix(line, "ready ") {
+		f.t.Fatalf("the farm says %q, %v", line, err)
+	}
+	f.port = f.url[strings.LastIndex(f.url, ":")+1:]
+}
+
+// launch starts it and has what it prints.
+func (f *farm) launch(listen string) io.Reader {
+	f.t.Helper()
+	cmd := exec.Command(f.qb, append(f.args, "-state", f.state, "-listen", listen)...)
+	cmd.Env = append(append(os.Environ(), "QB_CONF="+os.DevNull), f.env...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
-		t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if f.url = strings.TrimSpace(strings.TrimPrefix(line, "ready ")); err != nil || !strings.HasPrefix(line, "ready ") {
-		t.Fatalf("the farm says %q, %v", line, err)
+	f.process = cmd
+	return out
+}
+
+// end ends it and waits for that.
+func (f *farm) end(how syscall.Signal) {
+	if f.process != nil {
+		_ = f.process.Process.Signal(how) // it may have ended
+		_ = f.process.Wait()
+		f.process = nil
 	}
-	f.port = f.url[strings.LastIndex(f.url, ":")+1:]
-	f.adminToken = f.run("admin", "token", "create", "-user", "root", "-role", "admin")
-	f.run("sub", "-name", canary, "-status", "blocked", "true")
-	return f
 }
 
 func (f *farm) run(args ...string) string {

@@ -2,7 +2,7 @@
 import { html, render } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { begin, me, signedOut, start } from "./session.js";
-import { farm, hello, jobs, link } from "./store.js";
+import { farm, hello, jobs, link, outdated } from "./store.js";
 import { go, route, to } from "./route.js";
 import { confirm, Empty, Later, Notices, Question } from "./parts.js";
 import { theme, turn } from "./theme.js";
@@ -38,10 +38,15 @@ function view(path) {
   return html`<${Empty} title="There is no such view"><a href=${to([])}>The farm</a><//>`;
 }
 
-/** Live says how old the picture is, in words. */
-function Live() {
+/** useSeconds draws anew each second, for what tells an age. */
+function useSeconds() {
   const [, tick] = useState(0);
   useEffect(() => { const timer = setInterval(() => tick(n => n + 1), 1000); return () => clearInterval(timer); }, []);
+}
+
+/** Live says how old the picture is, in words. */
+function Live() {
+  useSeconds();
   const { state, at, reason } = link.value;
   const old = at ? (Date.now() - at) / 1000 : 0;
   const text = state === "live" ? "live" : state === "connecting" ? "connecting" : `cut off${at ? `, ${span(old)} old` : ""}`;
@@ -63,8 +68,10 @@ function Search() {
 }
 
 function Trouble() {
+  useSeconds();
   const f = farm.value, cut = link.value.state === "cut";
   return html`${cut && html`<div class="banner">Cut off: ${plain(link.value.reason)}. What you see is ${span((Date.now() - link.value.at) / 1000)} old; the page tries again by itself.</div>`}
+    ${outdated.value && html`<div class="banner">The farm has another version of this page now. <button class="quiet" onClick=${() => location.reload()}>Load it</button> What is typed into a form is kept.</div>`}
     ${f?.trouble && html`<div class="banner">The farm is read-only: ${plain(f.trouble)}</div>`}
     ${f?.brake && html`<div class="banner">Items of silent hosts are not moved: ${plain(f.brake)} <code>qbadmin brake release</code> moves them.</div>`}`;
 }
