@@ -174,7 +174,7 @@ func TestPageUpgrade(t *testing.T) {
 	b.goTo(t, "#/submit")
 	b.fill(t, "name", "typed_before")
 	f.end(syscall.SIGTERM)
-	f.qb = upgraded(t)
+	f.qb = changed(t, "upgraded", "tokens.css", func(text string) string { return text + ":root { --of-the-next-version: 1; }\n" })
 	f.start("127.0.0.1:" + f.port)
 	b.see(t, "another version of this page")
 	b.goTo(t, "#/jobs")
@@ -183,39 +183,10 @@ func TestPageUpgrade(t *testing.T) {
 	b.see(t, "cannot be loaded")
 	b.picture(t, "upgraded")
 	b.press(t, "Load it")
-	b.until(t, "the new page", `document.body && !document.body.innerText.includes("another version") && `+liveText+` === "live" && getComputedStyle(document.documentElement).getPropertyValue("--of-the-next-version") !== ""`)
+	b.until(t, "the new page", `document.body?.innerText.includes("Submit") && !document.body.innerText.includes("another version") && `+liveText+` === "live" && getComputedStyle(document.documentElement).getPropertyValue("--of-the-next-version") !== ""`)
 	b.see(t, "Who is served first")
 	b.goTo(t, "#/submit")
 	b.until(t, "what was typed", `document.querySelector("main input[name=name]")?.value === "typed_before"`)
-}
-
-// upgraded is qb with another page.
-func upgraded(t *testing.T) string {
-	t.Helper()
-	style, err := os.ReadFile("../../supervisor/web/static/tokens.css")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	next := filepath.Join(dir, "tokens.css")
-	if err := os.WriteFile(next, append(style, ":root { --of-the-next-version: 1; }\n"...), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay, _ := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "supervisor/web/static/tokens.css"): next}}) // texts always encode
-	if err := os.WriteFile(filepath.Join(dir, "overlay"), overlay, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(buildDir, "qb-upgraded")
-	cmd := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay"), "-o", path, "./cmd/qb")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building the next version: %v %s", err, out)
-	}
-	return path
 }
 
 // TestPageStopped: a browser that was stopped for a minute, as a laptop that slept, has all rows again.

@@ -26,9 +26,22 @@ const hostile = `<img src=x onerror=alert(1)>"'${7*7}{{constructor}}` + "\u202eg
 // tab is a browser's tab with the page of a farm, and what went wrong in it.
 type tab struct {
 	*farm
-	ctx    context.Context
-	mu     sync.Mutex
-	wrongs []string
+	ctx      context.Context
+	mu       sync.Mutex
+	wrongs   []string
+	requests int
+}
+
+// requestsIn counts the requests that a view makes by itself in a time.
+func (b *tab) requestsIn(d time.Duration) int {
+	count := func() int {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.requests
+	}
+	before := count()
+	time.Sleep(d)
+	return count() - before
 }
 
 func (b *tab) wrong(format string, args ...any) {
@@ -63,6 +76,9 @@ func openTab(t *testing.T, f *farm) *tab {
 		case *cdpage.EventJavascriptDialogOpening:
 			b.wrong("a dialog opened: %s", e.Message)
 		case *network.EventRequestWillBeSent:
+			b.mu.Lock()
+			b.requests++
+			b.mu.Unlock()
 			if u := e.Request.URL; !strings.HasPrefix(u, f.url+"/") && !strings.HasPrefix(u, "blob:"+f.url) && !strings.HasPrefix(u, "data:") {
 				b.wrong("a request to %s", u)
 			}
@@ -107,7 +123,7 @@ func (b *tab) until(t *testing.T, what, expression string) {
 	for end := time.Now().Add(patience); !js[bool](t, b, expression); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.picture(t, "failed")
-			t.Fatalf("%s: not within %s; the page says:\n%s\nwrong so far: %q", what, patience, js[string](t, b, `document.body.innerText.slice(0, 2000)`), b.wrongs)
+			t.Fatalf("%s: not within %s; the page says:\n%s\nwrong so far: %q", what, patience, js[string](t, b, `document.body?.innerText.slice(0, 2000) ?? ""`), b.wrongs)
 		}
 	}
 }
@@ -116,7 +132,7 @@ func (b *tab) until(t *testing.T, what, expression string) {
 func (b *tab) see(t *testing.T, text string) {
 	t.Helper()
 	quoted, _ := json.Marshal(text) // a text always encodes
-	b.until(t, "seeing "+text, `document.body.innerText.includes(`+string(quoted)+`)`)
+	b.until(t, "seeing "+text, `document.body?.innerText.includes(`+string(quoted)+`) === true`)
 }
 
 func (b *tab) goTo(t *testing.T, address string) {
@@ -266,6 +282,14 @@ func (b *tab) story(t *testing.T, failing string) {
 // truth: each cell of the grid has the colour of the state that the rows have.
 func (b *tab) truth(t *testing.T, job string, items int) {
 	t.Helper()
+	for _, wrong := range b.untrue(t, job, items) {
+		t.Error(wrong)
+	}
+}
+
+// untrue are the cells of the grid that have another colour.
+func (b *tab) untrue(t *testing.T, job string, items int) (wrong []string) {
+	t.Helper()
 	b.goTo(t, "#/jobs/"+job)
 	b.see(t, "complete")
 	var rows []struct {
@@ -288,9 +312,10 @@ func (b *tab) truth(t *testing.T, job string, items int) {
 			state = "secondary"
 		}
 		if seen[row.Number] != colours[state] {
-			t.Errorf("item %d is %s, its cell has the colour %s, not %s", row.Number, state, seen[row.Number], colours[state])
+			wrong = append(wrong, fmt.Sprintf("item %d is %s, its cell has the colour %s, not %s", row.Number, state, seen[row.Number], colours[state]))
 		}
 	}
+	return wrong
 }
 
 // narrow looks at the views on a telephone.

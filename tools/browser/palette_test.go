@@ -105,6 +105,21 @@ func tooNear(t *testing.T, colours map[string]string) (bad []string, least float
 	return bad, least
 }
 
+// between is a colour on the way from one to another, an eighth of it away from the first.
+func between(t *testing.T, one, other string) string {
+	t.Helper()
+	text := "#"
+	for n := range 3 {
+		a, err := strconv.ParseInt(one[1+2*n:3+2*n], 16, 32)
+		b, err2 := strconv.ParseInt(other[1+2*n:3+2*n], 16, 32)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		text += fmt.Sprintf("%02x", a+(b-a)/8)
+	}
+	return text
+}
+
 // TestPagePalette: any two of eight states are told apart by their colour in four kinds of sight, in both themes; a colour that is
 // moved too close is found.
 func TestPagePalette(t *testing.T) {
@@ -129,9 +144,9 @@ func TestPagePalette(t *testing.T) {
 		for _, pair := range bad {
 			t.Errorf("%s: %s", theme, pair)
 		}
-		colours["failed"] = colours["running"]
-		if bad, _ := tooNear(t, colours); len(bad) == 0 {
-			t.Errorf("%s: the same colour twice is not found", theme)
+		colours["failed"] = between(t, colours["running"], colours["failed"])
+		if bad, least := tooNear(t, colours); len(bad) == 0 {
+			t.Errorf("%s: a colour that is moved too close, to %.1f, is not found", theme, least)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import { order } from "./actions.js";
 import { refine, route, to } from "./route.js";
 import { useAnswer } from "./answer.js";
 import { AttemptTable } from "./job.js";
-import { Command, Empty, Name, State } from "./parts.js";
+import { Change, Command, Empty, Name, State } from "./parts.js";
 import { bytes, count, plain, quoted } from "./text.js";
 
 const most = 400_000; // characters of a log that are held
@@ -101,7 +101,7 @@ export function Item({ id, item }) {
   };
   return html`<div class="page">
     <header class="bar-top"><h1><a class="muted" href=${to(["jobs", id])}>${id} ${row && html`<${Name} text=${row.name} />`}</a> / <${Name} text=${item} /></h1>${latest && html`<${State} of=${latest.state} />`}<span class="spring"></span>
-      <button class="quiet" onClick=${() => order("retry", [Number(id)], item)}>Retry…</button><button class="danger quiet" onClick=${() => order("kill", [Number(id)], item)}>Kill…</button></header>
+      <${Change} class="quiet" onClick=${() => order("retry", [Number(id)], item)}>Retry…<//><${Change} class="danger quiet" onClick=${() => order("kill", [Number(id)], item)}>Kill…<//></header>
     <section class="card flush"><h2 class="padded">Attempts</h2>${list.length ? html`<${AttemptTable} job=${id} list=${list} chosen=${attempt} />` : html`<${Empty} title=${found.value ? "This item has not started yet" : "…"} />`}</section>
     <section class="card flush"><div class="row padded"><h2>Output${attempt ? ` of attempt ${attempt}` : ""}</h2>
       <div class="chips">${["stdout", "stderr", "both"].map(s => html`<button class="chip" aria-pressed=${stream === s} onClick=${() => refine({ stream: s === "both" ? "" : s })}>${s}</button>`)}</div>

@@ -7,7 +7,7 @@ import { useAnswer } from "./answer.js";
 import { Grid, letters, ways } from "./grid.js";
 import { modify, order } from "./actions.js";
 import { refine, route, to } from "./route.js";
-import { Bar, Empty, Later, marks, Name, say, State } from "./parts.js";
+import { Bar, Change, Empty, Later, marks, Name, say, State } from "./parts.js";
 import { age, bytes, count, ends, moment, plain, span } from "./text.js";
 import { theme } from "./theme.js";
 
@@ -91,13 +91,13 @@ export function Job({ id }) {
 
   return html`<div class="page">
     <header class="bar-top"><h1><span class="muted">${id}</span> <${Name} text=${job.name} /></h1><${State} of=${job.status} /><span class="spring"></span>
-      ${!over && html`<button class="quiet" onClick=${() => modify("priority", [number])}>Priority…</button>
-        <button class="quiet" onClick=${() => modify("max_cpus", [number])}>max_cpus…</button>
+      ${!over && html`<${Change} class="quiet" onClick=${() => modify("priority", [number])}>Priority…<//>
+        <${Change} class="quiet" onClick=${() => modify("max_cpus", [number])}>max_cpus…<//>
         <a class="button quiet" href=${to(["what-if"], { job: id })}>What if</a>
-        <button class="quiet" onClick=${() => order(full.status === "blocked" ? "unblock" : "block", [number])}>${full.status === "blocked" ? "Unblock…" : "Block…"}</button>`}
-      ${job.failed > 0 && html`<button class="quiet" onClick=${() => order("retry", [number])}>Retry ${count(job.failed)} failed…</button>`}
+        <${Change} class="quiet" onClick=${() => order(full.status === "blocked" ? "unblock" : "block", [number])}>${full.status === "blocked" ? "Unblock…" : "Block…"}<//>`}
+      ${job.failed > 0 && html`<${Change} class="quiet" onClick=${() => order("retry", [number])}>Retry ${count(job.failed)} failed…<//>`}
       <a class="button quiet" href=${to(["submit"], { from: id })}>Submit again</a>
-      ${!over && html`<button class="danger" onClick=${() => order("kill", [number])}>Kill…</button>`}</header>
+      ${!over && html`<${Change} class="danger" onClick=${() => order("kill", [number])}>Kill…<//>`}</header>
     <p class="facts-line">${plain(job.user)}${job.cluster && ` · ${plain(job.cluster)}`}${job.account && ` · ${plain(job.account)}`} · priority ${job.priority} · submitted ${age(job.submitted)} ago</p>
     <div class="numbers">
       <${Figure} label="Instances" value=${over ? "–" : `${job.primary} + ${job.secondary + job.draining}`} note=${over ? "the job has ended" : `primary + secondary, at most ${count(job.max_cpus)}`} />
@@ -161,7 +161,7 @@ function Items({ id, job, state, picked }) {
   };
   return html`<section class="card flush">
     ${many > 0 && html`<div class="row padded"><strong>${count(many)} picked</strong>
-      <button class="quiet" onClick=${() => act("retry")}>Retry…</button><button class="quiet" onClick=${() => act("block")}>Block…</button><button class="danger quiet" onClick=${() => act("kill")}>Kill…</button>
+      <${Change} class="quiet" onClick=${() => act("retry")}>Retry…<//><${Change} class="quiet" onClick=${() => act("block")}>Block…<//><${Change} class="danger quiet" onClick=${() => act("kill")}>Kill…<//>
       <span class="spring"></span><button class="quiet" onClick=${() => refine({ items: "" })}>Clear</button></div>`}
     ${list.error && html`<p class="bad-text padded">${list.error}</p>`}
     ${list.rows && (list.rows.length ? html`<div class="scroll"><table><thead><tr><th>Item</th><th>State</th><th class="right">Attempt</th><th>Host</th><th class="right">Started</th><th class="right">Took</th><th class="right">Peak</th><th class="grow">Why</th></tr></thead>

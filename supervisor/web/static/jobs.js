@@ -7,7 +7,7 @@ import { modify, order } from "./actions.js";
 import { me } from "./session.js";
 import { go, refine, route, to } from "./route.js";
 import { sorted, Table } from "./table.js";
-import { Bar, Empty, Name, State } from "./parts.js";
+import { Bar, Change, Empty, Name, State } from "./parts.js";
 import { age, count, ends, plain } from "./text.js";
 
 const running = j => j.primary + j.secondary + j.draining;
@@ -65,7 +65,7 @@ export function Jobs() {
   const mine = `user:${me.value.user}`;
   const views = [["All", ""], ["Mine", mine], ...given, ...saved().map(q => [q, q])];
   const ids = [...chosen].filter(id => all.has(id));
-  const act = (label, run, bad) => html`<button class=${bad ? "danger quiet" : "quiet"} onClick=${run}>${label}</button>`;
+  const act = (label, run, bad) => html`<${Change} class=${bad ? "danger quiet" : "quiet"} onClick=${run}>${label}<//>`;
 
   return html`<section class="full">
     <header class="bar-top"><h1>Jobs</h1>
@@ -82,6 +82,6 @@ export function Jobs() {
     ${ids.length > 0 && html`<footer class="actions" role="toolbar" aria-label="Selected jobs"><strong>${ids.length} selected</strong>
       ${act("Kill…", () => order("kill", ids), true)}${act("Retry failed…", () => order("retry", ids))}${act("Block…", () => order("block", ids))}${act("Unblock…", () => order("unblock", ids))}
       ${act("Priority…", () => modify("priority", ids))}${act("max_cpus…", () => modify("max_cpus", ids))}
-      <span class="spring"></span>${act("Clear", () => choose(new Set()))}</footer>`}
+      <span class="spring"></span><button class="quiet" onClick=${() => choose(new Set())}>Clear</button></footer>`}
   </section>`;
 }

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { farm } from "./store.js";
 import { count, plain } from "./text.js";
 
 /** States of jobs, items and hosts: a glyph and a word beside the colour, which never stands alone. */
@@ -25,6 +26,12 @@ export function Bar({ job }) {
 }
 
 export const Name = ({ text }) => html`<bdi class="name" title=${plain(text)}>${plain(text)}</bdi>`;
+
+/** Change is a button of what changes the farm: it is off, with the reason, while the farm can change nothing. */
+export function Change({ disabled, title, ...props }) {
+  const why = farm.value?.trouble && `the farm is read-only: ${plain(farm.value.trouble)}`;
+  return html`<button ...${props} disabled=${Boolean(disabled || why)} title=${why || title} />`;
+}
 
 /** Notices at the lower edge; each goes by itself. */
 const notices = signal([]);

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import attributes from "./attributes.js";
 import { call } from "./session.js";
 import { go, route } from "./route.js";
-import { Command, say } from "./parts.js";
+import { Change, Command, say } from "./parts.js";
 import { Items, placed, useCheck } from "./check.js";
 import { plain, quoted } from "./text.js";
 
@@ -156,6 +156,6 @@ export function Submit() {
       <section class="card"><h2>Account and tags</h2><div class="fields">${others.map(a => field(a.name))}</div></section>`}
     ${wrongs[""] && html`<p class="field-error" role="alert">${plain(wrongs[""])}</p>`}
     ${checked.remarks.map(remark => html`<p class="note" key=${remark}>${plain(remark)}</p>`)}
-    <div class="row sticky"><${Command} text=${command(body)} /><span class="spring"></span><button class="primary" disabled=${sending}>${sending ? "Submitting…" : "Submit"}</button></div>
+    <div class="row sticky"><${Command} text=${command(body)} /><span class="spring"></span><${Change} class="primary" disabled=${sending}>${sending ? "Submitting…" : "Submit"}<//></div>
   </form>`;
 }

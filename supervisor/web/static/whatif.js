@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { call, may } from "./session.js";
 import { hosts, jobs } from "./store.js";
 import { refine, route, to } from "./route.js";
-import { Command, confirm, Empty, Name, say } from "./parts.js";
+import { Change, Command, confirm, Empty, Name, say } from "./parts.js";
 import { count, plain, quoted, span } from "./text.js";
 
 const fields = [
@@ -135,7 +135,7 @@ export function WhatIf() {
       <label class="field"><span class="label">lock hosts</span><input name="lock" list="hosts-known" autocomplete="off" spellcheck="false" value=${query.get("lock") ?? ""} placeholder="h1,h2" onInput=${e => set("lock", e.currentTarget.value)} /><span class="note">what runs there goes on</span></label>
       <datalist id="hosts-known">${names.map(name => html`<option value=${name} />`)}</datalist></div>
       ${error && html`<p class="field-error" role="alert">${plain(error.message)}</p>`}
-      ${q && html`<div class="row"><${Command} text=${command(q)} /><span class="spring"></span><button class="primary" disabled=${!reply || busy || !allowed} title=${allowed ? "Refused if the job was changed meanwhile" : "your role may not make this change"} onClick=${run}>Do it…</button></div>`}</section>
+      ${q && html`<div class="row"><${Command} text=${command(q)} /><span class="spring"></span><${Change} class="primary" disabled=${!reply || busy || !allowed} title=${allowed ? "Refused if the job was changed meanwhile" : "your role may not make this change"} onClick=${run}>Do it…<//></div>`}</section>
     ${reply ? html`<${Result} reply=${reply} /><p class="note">One plan, made now on a copy of the farm. It says nothing of jobs that arrive and items that end later.</p>`
       : !q && html`<${Empty} title="Try a change before making it">Name a job and what it would have, or hosts to lock: the farm's own planner says who gains, who loses and what stops. Nothing is changed.<//>`}
     ${q && !reply && !error && html`<div class="skeleton"></div>`}</div>`;
