@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -244,9 +245,9 @@ func TestPageHugeLog(t *testing.T) {
 	b := openTab(t, f)
 	b.logIn(t)
 	b.goTo(t, "#/jobs/"+job)
-	for end := time.Now().Add(4 * time.Minute); f.run("jobs", "-no-headers", "-fields", "status", job) != "complete"; time.Sleep(time.Second) {
+	for end := time.Now().Add(4 * time.Minute); !strings.Contains(f.ask(http.MethodGet, "/v1/jobs/"+job+"/items/1/log?tail=100", ""), "the last line"); time.Sleep(time.Second) {
 		if time.Now().After(end) {
-			t.Fatal("the item has not ended")
+			t.Fatal("the output has not arrived")
 		}
 	}
 	b.goTo(t, "#/jobs/"+job+"/items/1")

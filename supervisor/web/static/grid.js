@@ -54,7 +54,7 @@ export function Grid({ states, version, changed, from, to, pick, theme, tint }) 
   const shown = Math.min(rows, Math.floor(mostHigh / size));
 
   useEffect(() => {
-    const k = kept.current;
+    const k = kept.current, began = performance.now();
     if (!k || k.states !== states || k.columns !== columns || k.theme !== theme || k.tint !== tint || !changed) {
       const image = new ImageData(columns, shown);
       const pixels = new Uint32Array(image.data.buffer), colours = palette();
@@ -66,6 +66,7 @@ export function Grid({ states, version, changed, from, to, pick, theme, tint }) 
       for (const n of changed) if (n < k.pixels.length) k.pixels[n] = k.colours[states[n]];
     }
     draw();
+    canvas.current.dataset.took = (performance.now() - began).toFixed(2); // milliseconds, for measurements
   }, [states, version, columns, shown, size, theme, tint, from, to]);
 
   function draw() {
