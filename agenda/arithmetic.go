@@ -30,6 +30,7 @@ type computation struct {
 	sign        string
 	left, right operand
 	kind        PropertyKind // KindNumber or KindSize
+	megabytes   bool         // a size that was computed of numbers alone
 }
 
 func (c *computation) value(lookup Lookup) (Value, bool) {
@@ -44,6 +45,9 @@ func (c *computation) value(lookup Lookup) (Value, bool) {
 		return Value{}, false
 	}
 	result, ok := compute(c.sign, x, y)
+	if c.megabytes {
+		result *= float64(units.MiB)
+	}
 	return Value{Kind: c.kind, Number: result}, ok
 }
 

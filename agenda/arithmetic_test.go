@@ -38,6 +38,8 @@ func TestArithmetic(t *testing.T) {
 		{"host.memory div host.processors.total = 1GiB", "host.memory div host.processors.total = 1GiB", true},
 		{"host.memory div 4GB = 4", "host.memory div 4GiB = 4", true},
 		{"host.memory >= host.processors.total mul 1GB", "host.memory >= host.processors.total mul 1GiB", true},
+		{"host.memory >= 1000 mul host.processors.total", "host.memory >= 1000 mul host.processors.total", true}, // in MB, as in Qube
+		{"1100 mul host.processors.total < host.memory", "1100 mul host.processors.total < host.memory", false},
 		{"host.maya_version add 1 > 0", "host.maya_version add 1 > 0", false}, // not set
 		{"host.maya_version add 1 != 0", "host.maya_version add 1 != 0", false},
 		{"host.os add 1 != 0", "host.os add 1 != 0", false}, // no number
@@ -87,7 +89,6 @@ func TestArithmeticRefused(t *testing.T) {
 		{"job.id div 1GB > 1", 8, "div cannot join a number and a size"},
 		{"host.memory & 1 > 1", 13, "& joins whole numbers, not sizes"},
 		{"host.memory>>3", 12, ">> joins whole numbers, not sizes"},
-		{"host.memory > job.id mul 2", 13, `host.memory is a size and "job.id mul 2" is a number; they cannot be compared`},
 		{"host.groups add 1 = 2", 1, "host.groups is a list; add needs numbers or sizes"},
 		{"host.flag.gpu xor host.flag.remote", 1, "host.flag.gpu is true or false; xor needs numbers or sizes"},
 		{"host.groups has host.memory add 1", 17, "cannot be looked for in a list"},

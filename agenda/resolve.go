@@ -34,6 +34,7 @@ func (p *parser) resolve(l side, sign token, r side) (expression, *SyntaxError) 
 		}
 		return nil, p.fail(l.token, "neither %s nor %s is a property%s; %s", p.named(l), p.named(r), hint, there)
 	}
+	l, r = l.besides(r), r.besides(l)
 	var err *SyntaxError
 	switch sign.text {
 	case "in":
@@ -54,6 +55,17 @@ func (p *parser) resolve(l side, sign token, r side) (expression, *SyntaxError) 
 		return nil, err
 	}
 	return c, nil
+}
+
+// besides is a side next to another one: a computed number is in MB next to a size, as a literal is.
+func (s side) besides(other side) side {
+	if s.computed == nil || s.kind != KindNumber || !other.property || other.kind != KindSize {
+		return s
+	}
+	size := *s.computed
+	size.kind, size.megabytes = KindSize, true
+	s.computed, s.kind = &size, KindSize
+	return s
 }
 
 func (p *parser) checkMembership(entry side, sign token, list side) *SyntaxError {

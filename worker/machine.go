@@ -2,9 +2,12 @@ package worker
 
 import (
 	"maps"
+	"math"
 	"os"
 	"regexp"
 	"runtime"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,8 +21,39 @@ func (c Config) properties() map[string]string {
 		all["architecture"] = unix.ByteSliceToString(name.Machine[:])
 		all["kernel_version"] = unix.ByteSliceToString(name.Release[:])
 	}
+	if speed := processorSpeed("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "/proc/cpuinfo"); speed != "" {
+		all["processor_speed"] = speed
+	}
 	maps.Copy(all, c.Properties)
+	if c.JobTypes != "" && c.JobTypes != "auto" {
+		all["jobtypes"] = c.JobTypes
+	}
+	if c.Flags != "" {
+		all["flags"] = c.Flags
+	}
 	return all
+}
+
+// processorSpeed is the speed of the first processor in MHz: its highest, else that of now in hundreds, as it changes all the
+// time; "" if the kernel does not tell.
+func processorSpeed(highest, cpuinfo string) string {
+	if text, err := os.ReadFile(highest); err == nil {
+		if khz, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && khz > 0 {
+			return strconv.Itoa(khz / 1000)
+		}
+	}
+	text, err := os.ReadFile(cpuinfo)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "cpu MHz" {
+			if mhz, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil && mhz > 0 {
+				return strconv.Itoa(int(math.Round(mhz/100)) * 100)
+			}
+		}
+	}
+	return ""
 }
 
 // resources are what qb.conf gives jobs to reserve, the GPUs found where it does not speak of them, and the swap space.

@@ -92,6 +92,7 @@ const (
 	ReasonNotInGroups     Reason = "not_in_groups"
 	ReasonInOmitGroups    Reason = "in_omitgroups"
 	ReasonRestricted      Reason = "restricted" // its cluster is not within the job's restrictions
+	ReasonJobType         Reason = "job_type"   // it runs no jobs of this type
 	ReasonTooFewSlots     Reason = "too_few_slots"
 	ReasonTooLittleMemory Reason = "too_little_memory"
 	ReasonTooLittle       Reason = "too_little_of_resource"

@@ -17,6 +17,7 @@ import (
 
 // workerDouble is a worker that does what it is told.
 type workerDouble struct {
+	props     string // NAME:VALUE,…; + is a comma
 	host      string
 	folder    string // what it was first called
 	machine   string
@@ -71,7 +72,7 @@ func (w *workerDouble) sync(ticket outbox.Ticket) message.WorkerSynced {
 	e := message.WorkerSynced{
 		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.folder, w.starts), Sequence: w.sequence, Heard: w.said(), RunAs: w.runAs, AgentUser: w.user,
 		Host: facts.HostFacts{ID: facts.HostID(w.host), MachineID: w.machine, Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("%s-state%d", w.folder, w.states), Key: w.key, Slots: w.slots,
-			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Spec: w.spec, Properties: map[string]string{"os": "linux"}},
+			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Spec: w.spec, Properties: w.properties()},
 		Swap: w.swap, Away: w.away, Refusing: w.refusing, Hold: 10e9, Finished: slices.Clone(w.finished),
 	}
 	if !w.slow {
@@ -364,4 +365,15 @@ func (r *rows) show(out io.Writer) {
 		a := r.attempts[id]
 		fmt.Fprintf(out, "%d/%d#%d %s %s on %s\n", id.Job, id.Item, id.Number, a.Kind, a.State, a.Host)
 	}
+}
+
+// properties are those that its qb.conf says, and os.
+func (w *workerDouble) properties() map[string]string {
+	all := map[string]string{"os": "linux"}
+	for _, part := range strings.Split(w.props, ",") {
+		if name, value, ok := strings.Cut(part, ":"); ok {
+			all[name] = strings.ReplaceAll(value, "+", ",")
+		}
+	}
+	return all
 }

@@ -77,6 +77,7 @@ func (r *rig) do(verb string, args []string) {
 		if groups := option(args, "groups", ""); groups != "" {
 			w.groups = strings.Split(groups, ",")
 		}
+		w.props = option(args, "props", "")
 		r.workers[facts.HostID(args[0])] = w
 	case "submit":
 		r.submit(args)

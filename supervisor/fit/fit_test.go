@@ -167,3 +167,19 @@ func TestFoldersAreBounded(t *testing.T) {
 		t.Error("it is reported for ever")
 	}
 }
+
+// The speed of a processor is a number, where the worker has told one.
+func TestProcessorSpeed(t *testing.T) {
+	row := facts.JobFacts{Requirements: "host.processor_speed > 3000"}
+	for speed, fits := range map[string]bool{"3600": true, "2400": false, "": false, "fast": false} {
+		needs, err := fit.Read(row, fit.Site{Known: fit.Properties})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &fit.Host{HostFacts: facts.HostFacts{Slots: 1, Properties: map[string]string{"processor_speed": speed}}}
+		j := &fit.Job{JobFacts: &row, Needs: needs}
+		if got := len(j.Failing(h, nil)) == 0; got != fits {
+			t.Errorf("%q MHz: fits %v", speed, got)
+		}
+	}
+}

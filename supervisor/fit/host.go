@@ -2,6 +2,8 @@ package fit
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,6 +57,14 @@ func (h *Host) Stock(name string) int64 {
 	return int64(h.Resources[name])
 }
 
+// JobTypes are the types of jobs that the host runs; all where its worker names none.
+func (h *Host) JobTypes() []string {
+	if types := facts.SplitList(h.Properties["jobtypes"]); len(types) > 0 {
+		return types
+	}
+	return facts.JobTypes
+}
+
 // property looks a property of the host up for a requirement.
 func (h *Host) property(name string, load Load) (agenda.Value, bool) {
 	switch name {
@@ -80,8 +90,24 @@ func (h *Host) property(name string, load Load) (agenda.Value, bool) {
 		return agenda.SizeValue(h.Stock("host.swap")), true
 	case "host.scratch":
 		return agenda.SizeValue(h.Stock("host.scratch")), true
-	case "host.duty.id", "host.duty.user", "host.duty.name", "host.duty.kind":
-		return agenda.ListValue(load.Duty(strings.TrimPrefix(name, "host.duty."))), true
+	case "host.state":
+		if h.LockedBy != "" {
+			return agenda.TextValue("locked"), true
+		}
+		return agenda.TextValue("active"), true
+	case "host.processor_speed":
+		speed, err := strconv.ParseFloat(h.Properties["processor_speed"], 64)
+		return agenda.NumberValue(speed), err == nil
+	case "host.jobtypes":
+		return agenda.ListValue(h.JobTypes()), true
+	case "host.flags":
+		return agenda.ListValue(facts.SplitList(h.Properties["flags"])), true
+	}
+	if flag, ok := strings.CutPrefix(name, "host.flag."); ok {
+		return agenda.FlagValue(slices.Contains(facts.SplitList(h.Properties["flags"]), flag)), true
+	}
+	if duty, ok := strings.CutPrefix(name, "host.duty."); ok {
+		return agenda.ListValue(load.Duty(duty)), true
 	}
 	short := strings.TrimPrefix(name, "host.")
 	if text, ok := h.Properties[short]; ok {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"qb/supervisor/facts"
 )
 
 // Keys tells jobs apart by the hosts that serve them, for as long as no host changes.
@@ -15,6 +13,7 @@ type Keys struct {
 	steps  []int64         // how much memory hosts have, each amount once, ascending
 	Choosy bool            // some host runs items of some users only
 	lacked map[string]bool // working folders that some host lacks
+	typed  bool            // some host runs jobs of some types only
 }
 
 // KeysOf are the keys among these hosts.
@@ -24,6 +23,7 @@ func KeysOf(hosts iter.Seq[*Host]) (k Keys) {
 			k.steps = append(k.steps, h.Memory)
 		}
 		k.Choosy = k.Choosy || h.Choosy()
+		k.typed = k.typed || h.Properties["jobtypes"] != ""
 		for f := range h.Folders.lacks {
 			if k.lacked == nil {
 				k.lacked = map[string]bool{}
@@ -56,12 +56,15 @@ func (k Keys) Of(j *Job) string {
 	if k.lacked[j.Cwd] {
 		user = j.User + "\x00" + j.Cwd
 	}
+	if k.typed {
+		user += "\x00" + j.Type()
+	}
 	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations)+len(j.Restrictions)+len(j.Avoids) == 0 {
 		return user + "\x00" + strconv.Itoa(step)
 	}
-	own := facts.JobID(0)
-	if j.LooksAtJob() || len(j.Avoids) > 0 {
-		own = j.ID
+	own := ""
+	if j.LooksAtJob() || len(j.Avoids) > 0 { // with what of it can change
+		own = fmt.Sprint(j.ID, " ", j.Priority, " ", j.PGrp, " ", j.CPUs, " ", j.status(), "\x00", j.Name, "\x00", j.Cluster, "\x00", j.Account, "\x00", j.Flags)
 	}
 	return strings.Join([]string{user, fmt.Sprint(j.Hosts), fmt.Sprint(j.OmitHosts), fmt.Sprint(j.Groups), fmt.Sprint(j.OmitGroups),
 		j.Requirements, j.Reservations, j.Restrictions, fmt.Sprint(own, " ", step)}, "\x00")

@@ -35,8 +35,15 @@ var Properties = []agenda.Property{
 	{Name: "host.memory.avail", Kind: agenda.KindSize}, {Name: "host.gpus", Kind: agenda.KindNumber},
 	{Name: "host.scratch", Kind: agenda.KindSize}, {Name: "host.swap", Kind: agenda.KindSize}, {Name: "host.duty.id", Kind: agenda.KindList},
 	{Name: "host.duty.user", Kind: agenda.KindList}, {Name: "host.duty.name", Kind: agenda.KindList}, {Name: "host.duty.kind", Kind: agenda.KindList},
+	{Name: "host.duty.label", Kind: agenda.KindList}, {Name: "host.duty.pgrp", Kind: agenda.KindList}, {Name: "host.duty.pid", Kind: agenda.KindList},
+	{Name: "host.duty.type", Kind: agenda.KindList}, {Name: "host.duty.cluster", Kind: agenda.KindList}, {Name: "host.duty.account", Kind: agenda.KindList},
+	{Name: "host.state", Kind: agenda.KindText}, {Name: "host.processor_speed", Kind: agenda.KindNumber},
+	{Name: "host.jobtypes", Kind: agenda.KindList}, {Name: "host.flags", Kind: agenda.KindList}, {Name: "host.flag.*", Kind: agenda.KindFlag},
 	{Name: "job.id", Kind: agenda.KindNumber}, {Name: "job.name", Kind: agenda.KindText}, {Name: "job.user", Kind: agenda.KindText},
 	{Name: "job.priority", Kind: agenda.KindNumber}, {Name: "job.cluster", Kind: agenda.KindText}, {Name: "job.kind", Kind: agenda.KindText},
+	{Name: "job.label", Kind: agenda.KindText}, {Name: "job.pgrp", Kind: agenda.KindNumber}, {Name: "job.pid", Kind: agenda.KindNumber},
+	{Name: "job.status", Kind: agenda.KindText}, {Name: "job.type", Kind: agenda.KindText}, {Name: "job.account", Kind: agenda.KindText},
+	{Name: "job.cpus", Kind: agenda.KindNumber}, {Name: "job.flags", Kind: agenda.KindList}, {Name: "job.flag.*", Kind: agenda.KindFlag},
 }
 
 // Known are all properties that a requirement may use on a farm of these hosts.
@@ -158,12 +165,23 @@ func (n *Needs) LooksAtJob() bool {
 // LooksAtLoad says whether the requirements have properties that change with what a host runs.
 func (n *Needs) LooksAtLoad() bool {
 	return slices.ContainsFunc(n.Required.Properties(), func(name string) bool {
-		return slices.Contains(passing, name) || strings.HasPrefix(name, "host.duty.")
+		return slices.Contains(passing, name) || name == "job.status" || strings.HasPrefix(name, "host.duty.")
 	})
 }
 
 // passing are properties that change with what runs.
 var passing = []string{"host.processors.used", "host.processors.avail", "host.memory.avail"}
+
+// status is pending until the job's first item starts, then running, in the words of listings.
+func (j *Job) status() string {
+	switch {
+	case j.State != facts.Active:
+		return string(j.State)
+	case !j.Started:
+		return "pending"
+	}
+	return "running"
+}
 
 // property looks a property of the job up for a requirement.
 func (j *Job) property(name string) (agenda.Value, bool) {
@@ -180,6 +198,25 @@ func (j *Job) property(name string) (agenda.Value, bool) {
 		return agenda.TextValue(j.Cluster), true
 	case "job.kind":
 		return agenda.TextValue(j.Kind), true
+	case "job.label":
+		return agenda.TextValue(j.Label), true
+	case "job.pgrp":
+		return agenda.NumberValue(float64(j.PGrp)), true
+	case "job.pid":
+		return agenda.NumberValue(float64(j.PID)), true
+	case "job.status":
+		return agenda.TextValue(j.status()), true
+	case "job.type":
+		return agenda.TextValue(j.Type()), true
+	case "job.account":
+		return agenda.TextValue(j.Account), true
+	case "job.cpus":
+		return agenda.NumberValue(float64(j.CPUs)), true
+	case "job.flags":
+		return agenda.ListValue(j.Flags), true
+	}
+	if flag, ok := strings.CutPrefix(name, "job.flag."); ok {
+		return agenda.FlagValue(slices.Contains(j.Flags, flag)), true
 	}
 	return agenda.Value{}, false
 }

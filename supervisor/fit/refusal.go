@@ -18,6 +18,7 @@ type Job struct {
 	Needs
 	Learned int64                      // bytes that its next instance needs, by what ended; 0: nothing is known
 	Avoids  map[facts.HostID]time.Time // hosts on which its items failed, and until when it avoids them
+	Started bool                       // some item has
 }
 
 // MostMemory is what was asked for or what is known to be needed, whichever is more.
@@ -81,6 +82,8 @@ func (j *Job) Refused(now time.Time, h *Host, load Load) Refusal {
 		return Refusal{Kind: facts.ReasonInOmitGroups}
 	case !within(j.Within, h.Cluster):
 		return Refusal{Kind: facts.ReasonRestricted, Have: Value{Text: h.Cluster}, Want: Value{Text: j.Restrictions}}
+	case !slices.Contains(h.JobTypes(), j.Type()):
+		return Refusal{Kind: facts.ReasonJobType, Have: Value{Text: strings.Join(h.JobTypes(), ",")}, Want: Value{Text: j.Type()}}
 	case h.Slots < j.Slots:
 		return short(facts.ReasonTooFewSlots, int64(h.Slots), int64(j.Slots))
 	case h.Memory > 0 && h.Memory < j.MostMemory():
@@ -158,6 +161,8 @@ func (r Refusal) String() string {
 		return "it is in one of the job's omitgroups"
 	case facts.ReasonRestricted:
 		return fmt.Sprintf("its cluster%s is not within the job's restrictions %s", r.had(" "+r.Have.Text), r.Want.Text)
+	case facts.ReasonJobType:
+		return fmt.Sprintf("it runs no jobs of type %s%s", r.Want.Text, r.had(", only "+r.Have.Text))
 	case facts.ReasonTooFewSlots:
 		return fmt.Sprintf("%s, an instance takes %d", r.short(fmt.Sprintf("%d slots", r.Have.Amount), "too few slots"), r.Want.Amount)
 	case facts.ReasonTooLittleMemory:

@@ -32,12 +32,7 @@ var fields = slices.Concat([]field{
 	text("user", func(v *facts.JobView) string { return v.User }),
 	text("status", func(v *facts.JobView) string { return v.Status }),
 	text("code", func(v *facts.JobView) string { return string(v.Code) }),
-	text("type", func(v *facts.JobView) string {
-		if v.Agenda.Range != "" {
-			return "cmdrange"
-		}
-		return "cmdline"
-	}),
+	text("type", func(v *facts.JobView) string { return v.Type() }),
 	number("priority", func(v *facts.JobView) int { return v.Priority }),
 	text("cluster", func(v *facts.JobView) string { return v.Cluster }),
 	number("cpus", func(v *facts.JobView) int { return v.CPUs }),

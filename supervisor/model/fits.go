@@ -12,7 +12,7 @@ import (
 
 // Asks is what decides which hosts may run the job.
 func (j *Job) Asks() *fit.Job {
-	return &fit.Job{JobFacts: &j.JobFacts, Needs: j.Needs, Learned: j.MemoryNeed, Avoids: j.Avoids}
+	return &fit.Job{JobFacts: &j.JobFacts, Needs: j.Needs, Learned: j.MemoryNeed, Avoids: j.Avoids, Started: !j.FirstStart.IsZero()}
 }
 
 // Load is what runs on the host but for one instance, which asks for itself; nil: for all.
@@ -46,9 +46,22 @@ func (l Load) Duty(what string) []string {
 		case "name":
 			value = i.Job.Name
 		case "kind":
-			if value = i.Job.Kind; value == "" {
-				continue
-			}
+			value = i.Job.Kind
+		case "label":
+			value = i.Job.Label
+		case "pgrp":
+			value = fmt.Sprint(i.Job.PGrp)
+		case "pid":
+			value = fmt.Sprint(i.Job.PID)
+		case "type":
+			value = i.Job.Type()
+		case "cluster":
+			value = i.Job.Cluster
+		case "account":
+			value = i.Job.Account
+		}
+		if value == "" {
+			continue
 		}
 		if !slices.Contains(list, value) {
 			list = append(list, value)
