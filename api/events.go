@@ -23,6 +23,8 @@ var EventKinds = []EventKind{
 	{"ordered-interrupt", "job", "job", "both", "A person interrupted items"},
 	{"ordered-preempt", "job", "job", "both", "A person preempted instances"},
 	{"ordered-shove", "job", "job", "both", "A person had a place looked for again"},
+	{"ordered-top", "job", "job", "both", "A person put the job before others of its cluster and priority"},
+	{"ordered-bottom", "job", "job", "both", "A person put the job behind others of its cluster and priority"},
 	{"ordered-complete", "job", "job", "both", "A person marked items complete"},
 	{"ordered-fail", "job", "job", "both", "A person marked items failed"},
 	{"order-refused", "job", "job", "both", "An order that had waited for another one is not possible any more"},

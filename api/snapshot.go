@@ -58,6 +58,8 @@ type SnapshotJob struct {
 	Fairshare float64  `json:"fairshare"`
 	VTime     float64  `json:"vtime"`
 	Points    float64  `json:"points,omitempty" read:"signed" doc:"Points of the order multifactor; most points go first."`
+	Global    int64    `json:"global_order,omitempty" read:"signed" doc:"Order by hand among jobs of the cluster and priority, the least first."`
+	Moved     bool     `json:"moved,omitempty" doc:"It has exchanged submit with another job of the user by hand."`
 	// Resources are what one instance takes, of its host where the name begins with host., else of the farm.
 	Resources map[string]int64 `json:"resources,omitempty" doc:"Reserved per instance, by name: host.NAME of its host, other names of the farm, or of limits."`
 }

@@ -165,9 +165,11 @@ func (r *snapshotReader) readNumber(v reflect.Value, n *treeNode, place, rule st
 		v.SetFloat(f)
 	case f != math.Trunc(f):
 		r.refuse(place, "must be a whole number, is %s", n)
-	case f > float64(most):
+	case f > float64(most) || rule == "signed" && f < -float64(most):
 		r.refuse(place, "must be at most %d, is %s", most, n)
+	case rule == "width":
+		v.SetInt(int64(max(f, -1))) // below 0 there is none
 	default:
-		v.SetInt(int64(max(f, -1))) // a width below 0 is none
+		v.SetInt(int64(f))
 	}
 }

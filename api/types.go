@@ -48,6 +48,8 @@ type Job struct {
 	Kind             string            `json:"kind" doc:"What jobs of one sort share; empty: none."`
 	PID              int64             `json:"pid" doc:"The job that it belongs to; 0: none."`
 	Notes            string            `json:"notes"`
+	GlobalOrder      int64             `json:"globalorder" doc:"Order by hand among unfinished jobs of the cluster and priority, the least first; 0: none was given."`
+	LocalOrder       int64             `json:"localorder" doc:"The job of the same user whose turn it has been given, as if it had been submitted then; 0: it has its own."`
 
 	Hosts        []string `json:"hosts" doc:"Allowed hosts; empty: all."`
 	OmitHosts    []string `json:"omithosts"`

@@ -1500,12 +1500,12 @@ def shove(*ids: Any) -> List[Any]:
 
 
 def top(*ids: Any) -> List[Any]:
-    """Puts jobs before all others of their priority."""
+    """Puts jobs before the others of their cluster and priority: before own ones, or as an operator before all."""
     return _ordered("top", ids)
 
 
 def bottom(*ids: Any) -> List[Any]:
-    """Puts jobs behind all others of their priority."""
+    """Puts jobs behind the others of their cluster and priority: behind own ones, or as an operator behind all."""
     return _ordered("bottom", ids)
 
 

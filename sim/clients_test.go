@@ -161,7 +161,7 @@ func (c *simClients) checkSubmitted(token string, r outbox.Reply, err error) {
 	}
 }
 
-var simActions = []facts.Action{facts.Kill, facts.Kill, facts.Retry, facts.Retry, facts.Requeue, facts.Redo, facts.Block, facts.Unblock, facts.Interrupt, facts.Preempt, facts.Shove, facts.ToComplete, facts.ToFailed}
+var simActions = []facts.Action{facts.Kill, facts.Kill, facts.Retry, facts.Retry, facts.Requeue, facts.Redo, facts.Block, facts.Unblock, facts.Interrupt, facts.Preempt, facts.Shove, facts.Top, facts.Bottom, facts.ToComplete, facts.ToFailed}
 
 // someOrder is one of the things that people do to their jobs, and admins to hosts.
 func (c *simClients) someOrder() {
@@ -210,7 +210,7 @@ func (c *simClients) modify(id facts.JobID) {
 func (c *simClients) orderItems(id facts.JobID, action facts.Action) {
 	w := c.world
 	total := w.rows.jobs[id].items
-	e := message.JobOrdered{Job: id, Action: action, By: "op"}
+	e := message.JobOrdered{Job: id, Action: action, By: "op", Everybody: w.chance(500)}
 	if w.chance(500) {
 		var items []int
 		for n := range total {

@@ -132,7 +132,7 @@ func readIfMatch(header string) (int64, error) {
 
 type orderIn struct {
 	Job    int64              `path:"job" minimum:"1" doc:"The job's id."`
-	Action string             `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,shove,complete,fail"`
+	Action string             `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,shove,top,bottom,complete,fail"`
 	Key    string             `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
 	Body   *api.ActionRequest `doc:"Absent: the whole job."`
 }
@@ -151,7 +151,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	if err := s.limits.Change(p.User, itemsBytes(in.Body)); err != nil {
 		return nil, err
 	}
-	e := message.JobOrdered{Job: id, Action: facts.Action(in.Action), By: p.User}
+	e := message.JobOrdered{Job: id, Action: facts.Action(in.Action), By: p.User, Everybody: p.SeesAll()}
 	if in.Body != nil && in.Body.Items != "" {
 		if e.Items, err = s.selected(ctx, v, in.Body.Items); err != nil {
 			return nil, err

@@ -207,6 +207,8 @@ var actions = []action{
 	{"interrupt", "Stop items at once; they become pending again", jobselect.Unfinished},
 	{"preempt", "End instances after their current item", jobselect.Unfinished},
 	{"shove", "Look again at once for a place for pending items; a missing working folder is tried again", []string{"running", "pending"}},
+	{"top", "Put jobs before the others of their cluster and priority: before your own, or as an operator before everybody's", []string{"pending", "running", "blocked"}},
+	{"bottom", "Put jobs behind the others of their cluster and priority: behind your own, or as an operator behind everybody's", []string{"pending", "running", "blocked"}},
 	{"complete", "Mark items complete without running them; running ones are stopped", []string{"running", "pending", "blocked", "failed", "killed"}},
 	{"fail", "Mark unfinished items failed without running them; running ones are stopped", jobselect.Unfinished},
 	{"remove", "Remove ended jobs with their history and output", jobselect.Finished},
@@ -216,7 +218,7 @@ func newActionCommands() []*cobra.Command {
 	var all []*cobra.Command
 	for _, a := range actions {
 		use, items, example := " JOB…|JOB:ITEMS…|0", "\nITEMS are item names as qbitems shows them, or ranges: 12:25-29,40.", "12:25-29 13"
-		if slices.Contains([]string{"block", "unblock", "shove", "remove"}, a.name) {
+		if slices.Contains([]string{"block", "unblock", "shove", "top", "bottom", "remove"}, a.name) {
 			use, items, example = " JOB…|0", "\nThis command acts on whole jobs.", "12 13"
 		}
 		var choice jobselect.Options
@@ -229,6 +231,9 @@ func newActionCommands() []*cobra.Command {
 			RunE: func(cmd *cobra.Command, words []string) error {
 				if err := cmp.Or(wantJobs(words, &choice), results.Check()); err != nil {
 					return err
+				}
+				if a.name == "top" {
+					slices.Reverse(words) // so that the first named comes first
 				}
 				return results.Flush(cmd.OutOrStdout(), eachJob(cmd, words, a.states, &choice, func(c *client, t target) (int, error) {
 					return order(cmd, c, &results, a.name, t, t.word)

@@ -23,6 +23,8 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	attributeColumn("pgrp"), attributeColumn("label"), attributeColumn("kind"), attributeColumn("pid"), attributeColumn("notes"),
 	{Name: "type", Extra: true},
 	always(attributeColumn("priority")),
+	{Name: "globalorder", Extra: true, Right: true},
+	{Name: "localorder", Extra: true, Right: true},
 	attributeColumn("cluster"),
 	always(attributeColumn("cpus")),
 	always(attributeColumn("max_cpus")),

@@ -32,7 +32,9 @@ func newModifyCommand() *cobra.Command {
   qbmodify -mpriority 3 -mname hero 12 13
   qbmodify -mcpus 2 -name 'comp*' -priority 9999
   qbmodify -mreservations host.memory=8GiB -qinterrupt 12`,
-		RunE: func(cmd *cobra.Command, words []string) error { return results.Flush(cmd.OutOrStdout(), modify(cmd, words, &choice, &results)) },
+		RunE: func(cmd *cobra.Command, words []string) error {
+			return results.Flush(cmd.OutOrStdout(), modify(cmd, words, &choice, &results))
+		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false

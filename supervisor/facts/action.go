@@ -21,12 +21,15 @@ const (
 	Preempt   Action = "preempt"   // leave at the item's end
 	Shove     Action = "shove"     // plan anew, and try the working folder again
 
+	Top    Action = "top" // before the others of its cluster and priority
+	Bottom Action = "bottom"
+
 	ToComplete Action = "complete" // items count as complete without being run
 	ToFailed   Action = "fail"     // unfinished items count as failed
 )
 
 // Actions lists all actions.
-var Actions = []Action{Kill, Retry, Requeue, Redo, Block, Unblock, Interrupt, Preempt, Shove, ToComplete, ToFailed}
+var Actions = []Action{Kill, Retry, Requeue, Redo, Block, Unblock, Interrupt, Preempt, Shove, Top, Bottom, ToComplete, ToFailed}
 
 // Reopens says whether the order lets ended items run again.
 func (a Action) Reopens() bool { return a == Retry || a == Requeue || a == Redo }
@@ -52,6 +55,9 @@ var needs = map[Action]string{
 	Interrupt: "running items",
 	Preempt:   "running items",
 	Shove:     "pending items in a job that is not blocked",
+
+	Top:    "an unfinished job",
+	Bottom: "an unfinished job",
 
 	ToComplete: "items that are pending, blocked, running, failed or killed",
 	ToFailed:   "items that are pending, blocked or running",

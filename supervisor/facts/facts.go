@@ -128,6 +128,11 @@ type JobFacts struct {
 	Kind       string            `db:"kind,fixed" json:"kind"`   // what jobs of one sort share
 	Notes      string            `db:"notes" json:"notes"`
 
+	// The order by hand: among all unfinished jobs of the cluster and priority, the least first; and the job of the same owner
+	// whose turn it has, as by its age, 0: its own.
+	GlobalOrder int64 `db:"global_order" json:"global_order"`
+	LocalOrder  int64 `db:"local_order" json:"local_order"`
+
 	RetryDelay    int `db:"retrywork_delay" json:"retrywork_delay"` // seconds from a failure to the next attempt
 	RetryInstance int `db:"retrysubjob" json:"retrysubjob"`         // retries of an item that failed through its instance
 	Timeout       int `db:"timeout" json:"timeout"`                 // seconds of an instance after which it is reported; 0: never

@@ -64,7 +64,7 @@ func TestOrdersInPieces(t *testing.T) {
 		}
 		say("lock a")
 		for range rapid.IntRange(1, 3).Draw(rt, "orders") {
-			action := rapid.SampledFrom([]facts.Action{facts.Kill, facts.Retry, facts.Redo, facts.Interrupt, facts.Preempt, facts.Block, facts.Unblock, facts.Shove, facts.ToComplete, facts.ToFailed}).Draw(rt, "action")
+			action := rapid.SampledFrom([]facts.Action{facts.Kill, facts.Retry, facts.Redo, facts.Interrupt, facts.Preempt, facts.Block, facts.Unblock, facts.Shove, facts.Top, facts.Bottom, facts.ToComplete, facts.ToFailed}).Draw(rt, "action")
 			var spans []agenda.Span
 			if action != facts.Block && action != facts.Unblock && rapid.Bool().Draw(rt, "some") {
 				step := rapid.IntRange(1, 3).Draw(rt, "step")

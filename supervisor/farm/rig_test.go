@@ -83,7 +83,7 @@ func (r *rig) do(verb string, args []string) {
 		r.submit(args)
 	case "modify":
 		r.modify(args)
-	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt", "shove", "complete", "fail":
+	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt", "shove", "top", "bottom", "complete", "fail":
 		r.order(facts.Action(verb), args)
 	case "lock", "unlock":
 		r.step(message.HostLocked{Ticket: r.newTicket(), Host: facts.HostID(args[0]), Lock: verb == "lock", By: "op", Reason: "test"})
@@ -416,7 +416,7 @@ func (r *rig) modify(args []string) {
 }
 
 func (r *rig) order(action facts.Action, args []string) {
-	e := message.JobOrdered{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), Action: action, By: option(args, "by", "u1")}
+	e := message.JobOrdered{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), Action: action, By: option(args, "by", "u1"), Everybody: option(args, "by", "u1") == "op"}
 	if items := option(args, "items", ""); items != "" {
 		a, err := agenda.Parse(r.rows.jobs[e.Job].Agenda, 1<<30)
 		if err != nil {

@@ -53,8 +53,12 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 		f.out.Refuse(e.Ticket, "invalid", "there is no order %q", e.Action)
 		return
 	}
-	if e.Action == facts.Shove {
+	switch e.Action {
+	case facts.Shove:
 		f.shove(now, j, e)
+		return
+	case facts.Top, facts.Bottom:
+		f.move(now, j, e)
 		return
 	}
 	spans := e.Items

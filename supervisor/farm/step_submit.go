@@ -113,6 +113,9 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 		return
 	}
 	changed := given.On(j.JobFacts)
+	if changed.Priority != j.Priority || changed.Cluster != j.Cluster {
+		changed.GlobalOrder = 0 // it was among jobs of the former ones
+	}
 	if changed.Account != j.Account {
 		account, refused := f.usage.accounts.Choose(j.User, e.Groups, changed.Account)
 		if refused != nil {

@@ -151,6 +151,9 @@ func (u *usage) rankJob(now time.Time, p *snapshot, s *planner.SnapJob, j *model
 
 // orderText tells what decides, beside the priority, when the job's turn comes; "" where nothing does.
 func (u *usage) orderText(now time.Time, j *model.Job) string {
+	if text := byHandText(j); text != "" {
+		return text
+	}
 	points := u.policy.Share.ByPoints()
 	if j.State.Final() || (!points && !u.policy.Fairshare.Order) {
 		return ""

@@ -56,6 +56,8 @@ type JobOrdered struct {
 	Items  []agenda.Span // by first item, no item twice; nil: all
 	By     string
 	Record *items.Prepared
+	// Everybody lets top and bottom order the job among those of all users, not its owner's alone.
+	Everybody bool
 	// Links are the states of the jobs that an ended job still waits for, as in JobSubmitted; an order that
 	// lets it run again needs them.
 	Links map[facts.JobID]facts.JobState

@@ -194,7 +194,7 @@ func (b *balance) rankJobs() {
 		k.Priority, k.Distance, k.Fairshare = jobs[j].Priority, d, jobs[j].Fairshare
 		k.VTime, k.Submit, k.Points = jobs[j].VTime, jobs[j].Submit, jobs[j].Points
 	}
-	b.order = smartshare.Order(b.scratch, keys, by)
+	b.order = b.s.byHand(smartshare.Order(b.scratch, keys, by))
 	b.findTiers(keys, by)
 	b.rank = smartshare.Ranks(b.order)
 	b.findOwners()

@@ -71,6 +71,8 @@ type SnapJob struct {
 	Fairshare float64
 	VTime     float64
 	Points    float64 // of the multifactor order; the most first
+	Global    int64   // order by hand among jobs of one cluster and priority, the least first
+	Moved     bool    // its Submit is another job's of the user: they were exchanged by hand
 }
 
 // SnapInstance is a running instance. Instances that are being stopped are not in the snapshot, yet

@@ -46,7 +46,7 @@ func (b *balance) findTiers(keys []smartshare.Key, by []smartshare.Term) {
 	}
 	slices.Sort(clusters)
 	b.clusters, b.known = clusters, make(map[tierKey][]packing.BinTier)
-	b.serve = smartshare.Order(b.scratch, keys, by[1:])
+	b.serve = b.s.byHand(smartshare.Order(b.scratch, keys, by[1:]))
 }
 
 // tiersOf are the tiers of a job that lacks primaries, best rank first; list tells apart which hosts jobs

@@ -28,6 +28,7 @@ func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 		Type: "cmdline", Agenda: v.Agenda.Range != "", Version: v.Version, Orders: ordersOf(v),
 		Memory: api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak, Returned: v.Memory.Returned, RanOut: v.Memory.RanOut},
 	}
+	j.GlobalOrder, j.LocalOrder = v.GlobalOrder, v.LocalOrder
 	showAttributes(j, &v.JobFacts)
 	if v.Memory.Requested > 0 {
 		j.Memory.Requested = new(v.Memory.Requested)

@@ -44,7 +44,7 @@ func snapshotJob(s planner.Snapshot, j planner.SnapJob) api.SnapshotJob {
 	out := api.SnapshotJob{
 		ID: j.ID, User: j.User, Priority: j.Priority, Submit: j.Submit, Cluster: j.Cluster, CPUs: j.CPUs,
 		MaxCPUs: j.MaxCPUs, Agenda: j.Agenda, Slots: j.Slots, Memory: j.Memory,
-		Tags: []string{}, Weight: j.Weight, Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points, Resources: j.Takes,
+		Tags: []string{}, Weight: j.Weight, Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points, Resources: j.Takes, Global: j.Global, Moved: j.Moved,
 	}
 	if j.Remaining >= 0 {
 		out.Remaining = new(j.Remaining)

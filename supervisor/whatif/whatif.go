@@ -45,6 +45,9 @@ func (c Change) applyJob(s planner.Snapshot) error {
 	if s.Policy.ByPoints() && (row.Priority != c.Job.Priority || row.CPUs != c.Job.CPUs) {
 		return api.Errorf(api.KindConflict, "jobs are ordered by points (supervisor_dispatch_order), which priority and cpus are a part of: only max_cpus and cluster can be tried")
 	}
+	if row.Priority != c.Job.Priority || row.Cluster != c.Job.Cluster {
+		row.Global = 0
+	}
 	row.Priority, row.Cluster = c.Job.Priority, c.Job.Cluster
 	if row.CPUs == 0 { // over a budget: it has what others leave
 		row.MaxCPUs = new(s.Policy.Width(c.Job.CPUs, c.Job.MaxCPUs, row.Agenda))
