@@ -114,6 +114,9 @@ func Read(row facts.JobFacts, site Site) (Needs, error) {
 	for _, r := range list {
 		if name := r.Class + "." + r.Name; name != "host.processors" && name != "host.memory" {
 			n.Takes[name] = r.Least
+			if r.Class == "scoped" { // of the farm, and of its host
+				n.Takes["host."+name] = r.Least
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Takes)) {

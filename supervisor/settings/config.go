@@ -62,7 +62,7 @@ type Config struct {
 	MaxPriority      int      `toml:"supervisor_max_priority" doc:"Worst priority. Larger numbers are reduced to it, with a warning."`
 	DefaultCluster   string   `toml:"supervisor_default_cluster" doc:"Default cluster of jobs."`
 	DefaultHostOrder string   `toml:"supervisor_default_hostorder" doc:"Default -hostorder. +PROPERTY prefers hosts with more of it, -PROPERTY with less, as +host.memory.avail,-host.processors.used. Empty: supervisor_placement."`
-	Resources        string   `toml:"supervisor_global_resources" doc:"Resources of the whole farm that jobs may reserve, with their counts, such as license.nuke=20,global.tape=2. Their surplus is shared like slots."`
+	Resources        string   `toml:"supervisor_global_resources" doc:"Resources of the whole farm that jobs may reserve, with their counts, such as license.nuke=20,global.tape=2. Their surplus is shared like slots. Of scoped.NAME an instance also takes as much of its host, which offers it in worker_resources, as {\"scoped.NAME\" = 2}."`
 	UserLimit        Width    `toml:"supervisor_default_user_subjob_limit" doc:"Maximum number of running instances of one user, primary and secondary ones of all jobs together. Jobs beyond it wait. \"*\" or -1: no limit."`
 	UserLimits       string   `toml:"supervisor_user_subjob_limits" doc:"Limits of single users instead of supervisor_default_user_subjob_limit, as NAME=NUMBER pairs separated by commas, such as ada=20,bob=-1. -1: no limit."`
 	PGrpLimit        Width    `toml:"supervisor_default_pgrp_subjob_limit" doc:"Maximum number of running instances of one process group. It holds beside the limit of its user. \"*\" or -1: no limit."`
@@ -278,7 +278,7 @@ func (c Config) LogFolder() string {
 	return filepath.Join(c.State, "logs")
 }
 
-// readResources reads NAME=COUNT pairs; the names are license.… and global.….
+// readResources reads NAME=COUNT pairs; the names are license.…, global.… and scoped.….
 func readResources(text string) (map[string]int64, error) {
 	all := map[string]int64{}
 	for _, pair := range facts.SplitList(text) {
@@ -286,8 +286,8 @@ func readResources(text string) (map[string]int64, error) {
 		name = strings.TrimSpace(name)
 		n, err := strconv.ParseInt(strings.TrimSpace(amount), 10, 64)
 		class, short, _ := strings.Cut(name, ".")
-		if err != nil || n < 0 || short == "" || (class != "license" && class != "global") {
-			return nil, api.BadSetting("supervisor_global_resources", ": %q is no count; write license.NAME=NUMBER or global.NAME=NUMBER", pair)
+		if err != nil || n < 0 || short == "" || (class != "license" && class != "global" && class != "scoped") {
+			return nil, api.BadSetting("supervisor_global_resources", ": %q is no count; write license.NAME=NUMBER, global.NAME=NUMBER or scoped.NAME=NUMBER", pair)
 		}
 		all[name] = n
 	}

@@ -103,6 +103,8 @@ func hostPairs(value string, write func(string) string) (written, note string, o
 			members = append(members, strconv.Quote(name)+" = "+write(amount))
 		case class == "host":
 			members = append(members, strconv.Quote(short)+" = "+write(amount))
+		case class == "scoped":
+			members = append(members, strconv.Quote(name)+" = "+write(amount))
 		default:
 			note = "qb counts no " + class + " resources by host: " + name + " is left out"
 		}
