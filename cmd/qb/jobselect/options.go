@@ -35,6 +35,7 @@ var fields = []struct{ name, doc string }{
 	{"pgrp", "only jobs of the process group `N`"},
 	{"label", "only jobs with the label `NAME`, a comma list or pattern"},
 	{"kind", "only jobs of the kind `NAME`, a comma list or pattern"},
+	{"flags", "only jobs with the flags `A,B`"},
 	{"pid", "only jobs that belong to the job `N`"},
 }
 
@@ -123,6 +124,13 @@ func (o *Options) Expression() string {
 
 // condition compares a field with a value, or with one of a comma list.
 func condition(field, value string) string {
+	if field == "flags" {
+		var all []string
+		for _, flag := range strings.Split(value, ",") {
+			all = append(all, "flags has "+quoted(strings.TrimSpace(flag)))
+		}
+		return strings.Join(all, " and ")
+	}
 	if isPattern(value) || !strings.Contains(value, ",") {
 		return field + " = " + quoted(value)
 	}
