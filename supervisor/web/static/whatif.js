@@ -48,7 +48,7 @@ function useTrial(q, again) {
 const total = c => c.primary + c.secondary;
 const Counts = ({ of }) => html`<span class="nowrap">${of.primary}${of.secondary > 0 && html`<span class="muted"> + ${of.secondary}</span>`}</span>`;
 
-function Change({ row }) {
+function Moved({ row }) {
   const more = total(row.after) - total(row.before);
   if (more === 0) return html`<span class="muted">${row.after.primary > row.before.primary ? "promoted" : "demoted"}</span>`;
   return more > 0 ? html`<strong class="good-text">gains ${more}</strong>` : html`<strong class="bad-text">loses ${-more}</strong>`;
@@ -59,7 +59,7 @@ function Moves({ reply }) {
   return html`<section class="card flush"><h2 class="padded">Who gains, who loses <span class="muted">${count(reply.moved)} job${reply.moved > 1 ? "s" : ""}, primary + secondary</span></h2>
     <div class="scroll" tabindex="0" role="region" aria-label="Who gains, who loses"><table><thead><tr><th>Job</th><th class="grow">Name</th><th class="hide-small">User</th><th class="right">Runs now</th><th class="right hide-small">Without</th><th class="right">With</th><th class="right">Change</th></tr></thead>
     <tbody>${reply.jobs.slice(0, 200).map(row => { const j = jobs.value.get(row.job); return html`<tr key=${row.job}><td><a href=${to(["jobs", String(row.job)])}>${row.job}</a></td><td><${Name} text=${j?.name ?? ""} /></td><td class="hide-small"><${Name} text=${j?.user ?? ""} /></td>
-      <td class="right"><${Counts} of=${row.running} /></td><td class="right hide-small"><${Counts} of=${row.before} /></td><td class="right"><${Counts} of=${row.after} /></td><td class="right"><${Change} row=${row} /></td></tr>`; })}</tbody></table></div>
+      <td class="right"><${Counts} of=${row.running} /></td><td class="right hide-small"><${Counts} of=${row.before} /></td><td class="right"><${Counts} of=${row.after} /></td><td class="right"><${Moved} row=${row} /></td></tr>`; })}</tbody></table></div>
     ${reply.moved > 200 && html`<p class="muted padded">and ${count(reply.moved - 200)} more</p>`}</section>`;
 }
 
