@@ -129,7 +129,7 @@ export const flat = j => ({
 
 const Figure = ({ label, value, note }) => html`<div class="figure"><div class="label">${label}</div><div class="value">${value}</div><div class="note">${note}</div></div>`;
 
-const page = 200;
+const page = 60;
 
 /** Items is the table of the items that are picked, in the states asked for. */
 function Items({ id, job, state, picked }) {
@@ -180,7 +180,7 @@ function Attempts({ id, job }) {
   if (error) return html`<p class="bad-text">${error.message}</p>`;
   if (!value) return html`<div class="skeleton"></div>`;
   if (!value.length) return html`<section class="card"><${Empty} title="No item has started yet" /></section>`;
-  return html`<section class="card flush"><${AttemptTable} job=${id} list=${value} items />${value.length === 500 && html`<p class="muted padded">The first 500 attempts; qb items and the API have all.</p>`}</section>`;
+  return html`<section class="card flush"><${AttemptTable} job=${id} list=${value} items />${value.length === 100 && html`<p class="muted padded">The first 100 attempts; qb items and the API have all.</p>`}</section>`;
 }
 
 export const AttemptTable = ({ job, list, items, chosen }) => html`<div class="scroll"><table><thead><tr>${items && html`<th>Item</th>`}<th class="right">Attempt</th><th>State</th><th>Kind</th><th>Host</th><th class="right">Started</th><th class="right">Took</th><th class="right">CPU</th><th class="right">Peak</th><th class="grow">Why</th></tr></thead>
