@@ -181,6 +181,12 @@ type JobSpec struct {
 	Padding int               `json:"padding,omitempty"`
 	Agenda  bool              `json:"agenda"`
 	PGrp    int64             `json:"pgrp"`
+
+	Preflights        []string `json:"preflights,omitempty" doc:"Commands for /bin/sh before the first item of an instance. Each command runs for 10 minutes at most, as the user; one that fails ends the attempt with the outcome launch and the code preflight_failed."`
+	Postflights       []string `json:"postflights,omitempty" doc:"The same after the command, if there is no agenda; code postflight_failed."`
+	AgendaPreflights  []string `json:"agenda_preflights,omitempty" doc:"The same before each item; code agenda_preflight_failed."`
+	AgendaPostflights []string `json:"agenda_postflights,omitempty" doc:"The same after each item; code postflight_failed."`
+	Validate          []string `json:"validate,omitempty" doc:"Output files of each item, as PATH or PATH:SIZE; code output_missing."`
 }
 
 // Enrolment asks for a token that is bound to a worker's key.

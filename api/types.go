@@ -51,15 +51,20 @@ type Job struct {
 	GlobalOrder      int64             `json:"globalorder" doc:"Order by hand among unfinished jobs of the cluster and priority, the least first; 0: none was given."`
 	LocalOrder       int64             `json:"localorder" doc:"The job of the same user whose turn it has been given, as if it had been submitted then; 0: it has its own."`
 
-	Hosts        []string `json:"hosts" doc:"Allowed hosts; empty: all."`
-	OmitHosts    []string `json:"omithosts"`
-	Groups       []string `json:"groups" doc:"Allowed host groups; empty: all."`
-	OmitGroups   []string `json:"omitgroups"`
-	Requirements string   `json:"requirements"`
-	Reservations string   `json:"reservations" doc:"Reservations of an instance, as given; empty: one slot."`
-	Restrictions string   `json:"restrictions" doc:"Clusters of allowed hosts; empty: all."`
-	HostOrder    string   `json:"hostorder" doc:"Preferred order of hosts; empty: supervisor_default_hostorder."`
-	Flags        []string `json:"flags"`
+	Hosts             []string `json:"hosts" doc:"Allowed hosts; empty: all."`
+	OmitHosts         []string `json:"omithosts"`
+	Groups            []string `json:"groups" doc:"Allowed host groups; empty: all."`
+	OmitGroups        []string `json:"omitgroups"`
+	Requirements      string   `json:"requirements"`
+	Reservations      string   `json:"reservations" doc:"Reservations of an instance, as given; empty: one slot."`
+	Restrictions      string   `json:"restrictions" doc:"Clusters of allowed hosts; empty: all."`
+	Preflights        []string `json:"preflights" doc:"Commands that run before the first item of an instance; if one fails, its item does."`
+	Postflights       []string `json:"postflights" doc:"Commands that run after the command of a job without range; if one fails, the item does."`
+	AgendaPreflights  []string `json:"agenda_preflights" doc:"Commands that run before each item; if one fails, the item does."`
+	AgendaPostflights []string `json:"agenda_postflights" doc:"Commands that run after each item, with QB_FRAME_STATUS and QB_SYSTEM_EXIT_CODE; if one fails, the item does."`
+	Validate          []string `json:"validate" doc:"Output files of each item, as PATH or PATH:SIZE. If one is missing or smaller, the item fails. Tokens such as QB_FRAME_NUMBER are replaced."`
+	HostOrder         string   `json:"hostorder" doc:"Preferred order of hosts; empty: supervisor_default_hostorder."`
+	Flags             []string `json:"flags"`
 
 	Orders []JobOrder `json:"orders" doc:"Orders that are being carried out or wait."`
 }
@@ -241,17 +246,22 @@ type SubmitRequest struct {
 	AgendaTimeout   int               `json:"agenda_timeout,omitempty" doc:"Seconds of an item after which an event timeout reports it; nothing is ended. 0: never."`
 	Status          string            `json:"status,omitempty" enum:"pending,blocked"`
 
-	Hosts        []string          `json:"hosts,omitempty" doc:"Allowed hosts; empty: all."`
-	OmitHosts    []string          `json:"omithosts,omitempty"`
-	Groups       []string          `json:"groups,omitempty"`
-	OmitGroups   []string          `json:"omitgroups,omitempty"`
-	Requirements string            `json:"requirements,omitempty"`
-	Reservations string            `json:"reservations,omitempty"`
-	Restrictions string            `json:"restrictions,omitempty" doc:"Clusters of allowed hosts, joined by ||: /show, /show/* (one level below), /show/+ (all below)."`
-	HostOrder    string            `json:"hostorder,omitempty" doc:"Preferred order of hosts: +host.memory.avail prefers hosts with more of it, -NAME with less; several separated by commas."`
-	Flags        []string          `json:"flags,omitempty"`
-	Account      string            `json:"account,omitempty" doc:"Account to charge, a path in the share tree such as show/shot."`
-	Tags         map[string]string `json:"tags,omitempty" doc:"Tags for reports: prod_show, prod_seq, prod_shot, prod_dept, prod_client, prod_custom1 to prod_custom5."`
+	Hosts             []string          `json:"hosts,omitempty" doc:"Allowed hosts; empty: all."`
+	OmitHosts         []string          `json:"omithosts,omitempty"`
+	Groups            []string          `json:"groups,omitempty"`
+	OmitGroups        []string          `json:"omitgroups,omitempty"`
+	Requirements      string            `json:"requirements,omitempty"`
+	Reservations      string            `json:"reservations,omitempty"`
+	Restrictions      string            `json:"restrictions,omitempty" doc:"Clusters of allowed hosts, joined by ||: /show, /show/* (one level below), /show/+ (all below)."`
+	Preflights        []string          `json:"preflights,omitempty" doc:"Commands that run before the first item of an instance; if one fails, its item does."`
+	Postflights       []string          `json:"postflights,omitempty" doc:"Commands that run after the command of a job without range; if one fails, the item does."`
+	AgendaPreflights  []string          `json:"agenda_preflights,omitempty" doc:"Commands that run before each item; if one fails, the item does."`
+	AgendaPostflights []string          `json:"agenda_postflights,omitempty" doc:"Commands that run after each item, with QB_FRAME_STATUS and QB_SYSTEM_EXIT_CODE; if one fails, the item does."`
+	Validate          []string          `json:"validate,omitempty" doc:"Output files of each item, as PATH or PATH:SIZE. If one is missing or smaller, the item fails. Tokens such as QB_FRAME_NUMBER are replaced."`
+	HostOrder         string            `json:"hostorder,omitempty" doc:"Preferred order of hosts: +host.memory.avail prefers hosts with more of it, -NAME with less; several separated by commas."`
+	Flags             []string          `json:"flags,omitempty"`
+	Account           string            `json:"account,omitempty" doc:"Account to charge, a path in the share tree such as show/shot."`
+	Tags              map[string]string `json:"tags,omitempty" doc:"Tags for reports: prod_show, prod_seq, prod_shot, prod_dept, prod_client, prod_custom1 to prod_custom5."`
 }
 
 // SubmitReply names the job and says what was changed on the way, such as a capped max_cpus.
@@ -263,28 +273,33 @@ type SubmitReply struct {
 
 // ModifyRequest changes a job; members not given stay as they are.
 type ModifyRequest struct {
-	Name          *string   `json:"name,omitempty"`
-	Priority      *int      `json:"priority,omitempty"`
-	CPUs          *int      `json:"cpus,omitempty"`
-	MaxCPUs       *int      `json:"max_cpus,omitempty" doc:"As in a submission."`
-	Cluster       *string   `json:"cluster,omitempty"`
-	Requirements  *string   `json:"requirements,omitempty"`
-	Reservations  *string   `json:"reservations,omitempty"`
-	Restrictions  *string   `json:"restrictions,omitempty"`
-	HostOrder     *string   `json:"hostorder,omitempty"`
-	Hosts         *[]string `json:"hosts,omitempty"`
-	OmitHosts     *[]string `json:"omithosts,omitempty"`
-	Groups        *[]string `json:"groups,omitempty"`
-	OmitGroups    *[]string `json:"omitgroups,omitempty"`
-	Account       *string   `json:"account,omitempty" doc:"Account to charge, empty: none; only before the job's first item has started."`
-	RetryWork     *int      `json:"retrywork,omitempty"`
-	RetryDelay    *int      `json:"retrywork_delay,omitempty" doc:"As in a submission; it counts for items that wait, too."`
-	RetryInstance *int      `json:"retrysubjob,omitempty" doc:"As in a submission."`
-	Timeout       *int      `json:"timeout,omitempty" doc:"As in a submission."`
-	AgendaTimeout *int      `json:"agenda_timeout,omitempty" doc:"As in a submission."`
-	PGrp          *int      `json:"pgrp,omitempty" doc:"As in a submission."`
-	Notes         *string   `json:"notes,omitempty" doc:"As in a submission; empty: none."`
-	TimeEstimate  *int      `json:"time_estimate,omitempty" doc:"As in a submission."`
+	Name              *string   `json:"name,omitempty"`
+	Priority          *int      `json:"priority,omitempty"`
+	CPUs              *int      `json:"cpus,omitempty"`
+	MaxCPUs           *int      `json:"max_cpus,omitempty" doc:"As in a submission."`
+	Cluster           *string   `json:"cluster,omitempty"`
+	Requirements      *string   `json:"requirements,omitempty"`
+	Reservations      *string   `json:"reservations,omitempty"`
+	Restrictions      *string   `json:"restrictions,omitempty"`
+	HostOrder         *string   `json:"hostorder,omitempty"`
+	Hosts             *[]string `json:"hosts,omitempty"`
+	OmitHosts         *[]string `json:"omithosts,omitempty"`
+	Groups            *[]string `json:"groups,omitempty"`
+	OmitGroups        *[]string `json:"omitgroups,omitempty"`
+	Account           *string   `json:"account,omitempty" doc:"Account to charge, empty: none; only before the job's first item has started."`
+	RetryWork         *int      `json:"retrywork,omitempty"`
+	Preflights        *[]string `json:"preflights,omitempty" doc:"As in a submission; items that run keep theirs."`
+	Postflights       *[]string `json:"postflights,omitempty" doc:"As in a submission; items that run keep theirs."`
+	AgendaPreflights  *[]string `json:"agenda_preflights,omitempty" doc:"As in a submission; items that run keep theirs."`
+	AgendaPostflights *[]string `json:"agenda_postflights,omitempty" doc:"As in a submission; items that run keep theirs."`
+	Validate          *[]string `json:"validate,omitempty" doc:"As in a submission; items that run keep theirs."`
+	RetryDelay        *int      `json:"retrywork_delay,omitempty" doc:"As in a submission; it counts for items that wait, too."`
+	RetryInstance     *int      `json:"retrysubjob,omitempty" doc:"As in a submission."`
+	Timeout           *int      `json:"timeout,omitempty" doc:"As in a submission."`
+	AgendaTimeout     *int      `json:"agenda_timeout,omitempty" doc:"As in a submission."`
+	PGrp              *int      `json:"pgrp,omitempty" doc:"As in a submission."`
+	Notes             *string   `json:"notes,omitempty" doc:"As in a submission; empty: none."`
+	TimeEstimate      *int      `json:"time_estimate,omitempty" doc:"As in a submission."`
 
 	Tags map[string]string `json:"tags,omitempty" doc:"Tags to change, by name; an empty value removes the tag."`
 }

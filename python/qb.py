@@ -1042,14 +1042,15 @@ _SAME = ("name", "priority", "cpus", "max_cpus", "cluster", "requirements", "res
          "timelimit", "status", "dependency", "time_estimate", "profile",
          "pgrp", "label", "kind", "pid", "notes")
 _RENAMED = {"agenda_timelimit": "agendatimelimit"}
-_LISTS = ("hosts", "omithosts", "groups", "omitgroups", "flags")
+_LISTS = ("hosts", "omithosts", "groups", "omitgroups", "flags", "preflights", "postflights", "agenda_preflights", "agenda_postflights",
+          "validate")
 _TAGS = ("prod_show", "prod_seq", "prod_shot", "prod_dept", "prod_client") + tuple("prod_custom%d" % n for n in range(1, 6))
 _NUMBERS = ("priority", "cpus", "retrywork", "retrywork_delay", "retrysubjob", "timeout", "agenda_timeout", "timelimit",
             "agenda_timelimit", "time_estimate", "umask", "pgrp", "pid")
 _READ_ONLY = ("id", "agenda", "package", "prototype", "subjobs", "waitfor", "todo", "todotally", "agendastatus", "subjobstatus", "timesubmit",
               "timestart", "timecomplete", "lastupdate", "reason", "code", "cpustally", "path", "queue", "serverid", "globalorder", "localorder",
               "flagsstring")
-_WITHOUT_EFFECT = ("kind", "domain", "mounts", "drivemap", "pathmap", "mailaddress", "preflights", "postflights", "agenda_preflights", "agenda_postflights", "p_agenda", "p_agenda_priority",
+_WITHOUT_EFFECT = ("kind", "domain", "mounts", "drivemap", "pathmap", "mailaddress", "p_agenda", "p_agenda_priority",
                    "p_agenda_cpus", "data", "hostname", "callbacks")
 _UNSET: Tuple[Any, ...] = ("", None, [], {}, 0, -1, (), ".")  # what Qube's dictionaries have where nothing was given
 
@@ -1058,6 +1059,11 @@ def _split(value: Any) -> List[str]:
     if isinstance(value, str):
         return [one.strip() for one in re.split(r"[,\s]+", value) if one.strip()]
     return [str(one) for one in value]
+
+
+def _commands(value: Any) -> List[str]:
+    """Entries separated by commas, which may have blanks within."""
+    return [one.strip() for one in value.split(",") if one.strip()] if isinstance(value, str) else [str(one) for one in value]
 
 
 def _flags(value: Any) -> List[str]:
@@ -1079,7 +1085,7 @@ def _attributes(job: Mapping[str, Any], known: Iterable[str]) -> Dict[str, Any]:
         if key in _TAGS:
             body.setdefault("tags", {})[key] = str(value)
         elif key in _LISTS:
-            body[key] = _flags(value) if key == "flags" else _split(value)
+            body[key] = _flags(value) if key == "flags" else _commands(value) if "flights" in key or key == "validate" else _split(value)
         elif key in _SAME or key in _RENAMED:
             if key in _NUMBERS and isinstance(value, str):
                 value = int(value, 8 if key == "umask" else 10)

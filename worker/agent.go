@@ -179,7 +179,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	a.farm.file, a.farm.private, a.farm.own = file, private, own
 	a.launcher = &launcher{
 		runAs: config.RunAs, agentUser: agentUser(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
-		supervisor: strings.Join(config.Supervisor, ","), host: config.Name, logLimit: int64(config.LogLimit), environ: os.Environ, owners: map[string]ownerFacts{},
+		supervisor: strings.Join(config.Supervisor, ","), host: config.Name, logLimit: int64(config.LogLimit), environ: os.Environ, programs: programFolder(), owners: map[string]ownerFacts{},
 		lowest: config.LowestUID, lowUsers: config.LowUsersFile,
 	}
 	if os.Geteuid() == 0 {

@@ -31,6 +31,7 @@ type launcher struct {
 	private    shim.Private
 	temps      string // folder of items' own folders; empty: they have none
 	environ    func() []string
+	programs   string // folder of qb's programs
 
 	mu     sync.Mutex
 	owners map[string]ownerFacts
@@ -80,6 +81,7 @@ func (l *launcher) prepare(item core.Item) (shim.RunOrder, error) {
 	if order.Env, err = l.environment(item, owner); err != nil {
 		return shim.RunOrder{}, err
 	}
+	flights(item, &order)
 	if order.Dir == "" {
 		order.Dir, order.DirOptional = owner.home, true
 	}
@@ -171,6 +173,7 @@ func (l *launcher) itemVariables(item core.Item) map[string]string {
 		"QB_JOBSLOTS": slots, "QB_ALLOCATIONS": "host.processors=" + slots,
 		"QB_FRAME_PADDING": strconv.Itoa(spec.Padding), "QB_SUPERVISOR": l.supervisor,
 		"QB_ATTEMPT": strconv.Itoa(d.Attempt.Number), "QB_ITEM": strconv.Itoa(d.Attempt.Item), "QB_HOST": l.host,
+		"QBDIR": l.programs, "QB_DOMAIN": ".",
 	}
 	for _, token := range itemTokens(item) {
 		env[token.name] = token.value

@@ -23,6 +23,7 @@ type subOptions struct {
 	req     api.SubmitRequest
 	waitFor string
 	env     []string
+	umask   string
 	reverse bool
 	binary  bool
 	waitOn  bool
@@ -71,7 +72,8 @@ func (o *subOptions) bindBeside(f *pflag.FlagSet, attribute string) {
 		f.BoolVar(&o.waitOn, "waiton", false, "wait until the job ends; exit with 0 if complete, 1 if failed or killed")
 	case "cwd":
 		f.StringVar(&o.req.User, "user", "", "submit for user `NAME`; operators and admins only")
-		f.StringArrayVar(&o.env, "env", nil, "set environment variable `NAME=VALUE`; may be repeated")
+		f.StringArrayVar(&o.env, "env", nil, "set environment variable `NAME=VALUE`, or NAME to the value that it has here; may be repeated")
+		f.StringVar(&o.umask, "umask", "", "`MODE` of bits that new files of the job do not get, in octal, such as 022 (default: the current one)")
 	}
 }
 
@@ -159,6 +161,13 @@ func (o *subOptions) addSurroundings() error {
 		return api.Errorf(api.KindUsage, "-cwd %q is not an absolute path", output.Escape(req.Cwd))
 	}
 	mask := currentUmask()
+	if o.umask != "" {
+		n, err := strconv.ParseUint(o.umask, 8, 9)
+		if err != nil {
+			return api.Errorf(api.KindUsage, "-umask %q is no mode; write one in octal, such as 022", output.Escape(o.umask))
+		}
+		mask = int(n)
+	}
 	req.Umask = &mask
 	env := map[string]string{}
 	if slices.Contains(req.Flags, "export_environment") {
@@ -170,7 +179,12 @@ func (o *subOptions) addSurroundings() error {
 	}
 	for _, pair := range o.env {
 		name, value, ok := strings.Cut(pair, "=")
-		if !ok || name == "" {
+		if !ok && name != "" {
+			if value, ok = os.LookupEnv(name); !ok {
+				return api.Errorf(api.KindUsage, "-env %s: there is no such variable here; write -env %s=VALUE", output.Escape(name), output.Escape(name))
+			}
+		}
+		if name == "" {
 			return api.Errorf(api.KindUsage, "-env %q is not NAME=VALUE", output.Escape(pair))
 		}
 		env[name] = value

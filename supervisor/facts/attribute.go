@@ -55,6 +55,7 @@ const (
 	MaxCPUs       = 100_000
 	MaxRetryWork  = 1000
 	MaxTimeLimit  = 1 << 31       // seconds
+	MaxFlights    = 8             // commands in one list
 	MaxRetryDelay = 7 * 24 * 3600 // seconds
 	MaxJobID      = 1<<53 - 1     // what JSON keeps exactly
 	MaxNamed      = 1000          // hosts or groups in one list: each plan asks each host for them

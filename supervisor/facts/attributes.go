@@ -166,11 +166,29 @@ var Attributes = slices.Concat([]Attribute{
 		Option: "account `PATH` to charge (fairshare), such as show/shot",
 		Change: "new account `PATH` to charge; only before the first item has started",
 	},
+	flights("preflights", "before the first item of an instance", func(j *JobFacts) any { return &j.Preflights }),
+	flights("postflights", "after the command of a job without -range", func(j *JobFacts) any { return &j.Postflights }),
+	flights("agenda_preflights", "before each item", func(j *JobFacts) any { return &j.AgendaPreflights }),
+	flights("agenda_postflights", "after each item, with QB_FRAME_STATUS and QB_SYSTEM_EXIT_CODE,", func(j *JobFacts) any { return &j.AgendaPostflights }),
+	{
+		Name: "validate", Value: func(j *JobFacts) any { return &j.Validate }, Entries: Entries{",", MaxFlights, "check the others in -agenda_postflights"},
+		Option: "output `FILES` of each item, as out.QB_PADDED_FRAME_NUMBER.exr:10K (at least that large); the item fails if one is missing or smaller",
+		Change: "new output `FILES` to check; empty: none",
+	},
 }, tagAttributes(), []Attribute{
 	{Name: "cwd", Value: func(j *JobFacts) any { return &j.Cwd }, Bytes: MaxPath, Option: "working directory `DIR` (default: the current one)"},
 	{Name: "env", Hidden: true, Value: func(j *JobFacts) any { return &j.Env }},
 	{Name: "umask", Hidden: true, Value: func(j *JobFacts) any { return &j.Umask }, Most: 0o777},
 })
+
+// flights is an attribute of commands that the worker runs beside an item's own.
+func flights(name, when string, value func(j *JobFacts) any) Attribute {
+	return Attribute{
+		Name: name, Value: value, Entries: Entries{",", MaxFlights, "call the others from one of them"},
+		Option: "run `COMMANDS`, separated by commas, on the worker as the job's owner " + when + "; if one fails or takes 10 minutes, the item fails",
+		Change: "new `COMMANDS` to run " + when + "; empty: none",
+	}
+}
 
 // tagAttributes are the tags for reports.
 func tagAttributes() (list []Attribute) {

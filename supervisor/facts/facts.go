@@ -138,6 +138,12 @@ type JobFacts struct {
 	Timeout       int `db:"timeout" json:"timeout"`                 // seconds of an instance after which it is reported; 0: never
 	AgendaTimeout int `db:"agenda_timeout" json:"agenda_timeout"`   // the same, of an item
 
+	Preflights        []string `db:"preflights" json:"preflights"`
+	Postflights       []string `db:"postflights" json:"postflights"`
+	AgendaPreflights  []string `db:"agenda_preflights" json:"agenda_preflights"`
+	AgendaPostflights []string `db:"agenda_postflights" json:"agenda_postflights"`
+	Validate          []string `db:"validate" json:"validate"` // PATH or PATH:SIZE
+
 	Hosts           []string `db:"hosts" json:"hosts"`
 	OmitHosts       []string `db:"omit_hosts" json:"omit_hosts"`
 	Groups          []string `db:"groups" json:"groups"`

@@ -38,6 +38,10 @@ const (
 	ReasonFolderMissing     Reason = "folder_missing" // on its host: the working folder; also why the host does not serve the job
 	ReasonFolderDenied      Reason = "folder_denied"  // the same, it is closed to the job's owner there
 	ReasonTimeLimit         Reason = "time_limit"
+	ReasonPreflight         Reason = "preflight_failed" // of the instance
+	ReasonAgendaPreflight   Reason = "agenda_preflight_failed"
+	ReasonPostflight        Reason = "postflight_failed"
+	ReasonOutputMissing     Reason = "output_missing"     // or too small
 	ReasonMemoryLimit       Reason = "memory_limit"       // its own
 	ReasonOutOfMemory       Reason = "out_of_memory"      // its host's
 	ReasonMemoryUnavailable Reason = "memory_unavailable" // it was not started
@@ -374,6 +378,12 @@ func failedSentence(p Params, _ string) string {
 		text += ", out of memory"
 	case ReasonTimeLimit:
 		text += ", time limit reached"
+	case ReasonPreflight, ReasonAgendaPreflight:
+		text += ", a preflight check failed"
+	case ReasonPostflight:
+		text += ", a postflight check failed"
+	case ReasonOutputMissing:
+		text += ", an output file is missing or too small"
 	case ReasonLaunchFailed:
 		text += ", the command could not be started"
 	case ReasonFolderMissing:

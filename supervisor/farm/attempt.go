@@ -173,7 +173,10 @@ func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 // endUnstopped says how an attempt that nobody stopped has ended, and whether its instance closes.
 func (f *Farm) endUnstopped(now time.Time, i *model.Instance, r message.ReportedEnd, end *facts.EndAttempt) (closes bool) {
 	switch end.Reason {
-	case facts.ReasonExit, facts.ReasonSignal, facts.ReasonLaunchFailed: // the item's own doing, and charged as such
+	case facts.ReasonPreflight: // an instance on another host may pass it
+		end.State, end.Again = facts.Failed, i.Again(true)
+		return true
+	case facts.ReasonExit, facts.ReasonSignal, facts.ReasonLaunchFailed, facts.ReasonAgendaPreflight, facts.ReasonPostflight, facts.ReasonOutputMissing: // the item's own doing, and charged as such
 		end.State, end.Again = facts.Failed, i.Again(false)
 		return false
 	case facts.ReasonTimeLimit:

@@ -107,6 +107,9 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 	case given.Has("cpus") && (to.CPUs < 1 || to.CPUs > maxCPUs):
 		f.out.Refuse(e.Ticket, "invalid", "cpus %d: give 1 to %d", to.CPUs, maxCPUs)
 		return
+	case given.Has("postflights") && len(to.Postflights) > 0 && j.HasAgenda():
+		f.out.Refuse(e.Ticket, "invalid", "postflights: job %d has a range; give agenda_postflights, which run after each item", e.Job)
+		return
 	case given.Has("account") && to.Account != j.Account && !j.FirstStart.IsZero():
 		f.out.Refuse(e.Ticket, "conflict", "account: cannot change, as job %d has started and its usage is charged to account %q; submit the remaining items as a new job with -account %q",
 			j.ID, j.Account, to.Account)

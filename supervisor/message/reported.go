@@ -22,7 +22,7 @@ func (r ReportedEnd) Cause() facts.Reason {
 var reportedAs = map[string][]facts.Reason{
 	"exit":    {facts.ReasonExit},
 	"signal":  {facts.ReasonSignal},
-	"launch":  {facts.ReasonLaunchFailed},
+	"launch":  {facts.ReasonLaunchFailed, facts.ReasonPreflight, facts.ReasonAgendaPreflight, facts.ReasonPostflight, facts.ReasonOutputMissing},
 	"timeout": {facts.ReasonTimeLimit},
 	"memory":  {facts.ReasonOutOfMemory},
 	"full":    {facts.ReasonMemoryUnavailable},

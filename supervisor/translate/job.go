@@ -47,7 +47,8 @@ func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 		j.Learned = &l
 	}
 	if !withCommand {
-		j.Command = []string{}
+		j.Command, j.Preflights, j.Postflights = []string{}, []string{}, []string{}
+		j.AgendaPreflights, j.AgendaPostflights, j.Validate = []string{}, []string{}, []string{}
 	}
 }
 

@@ -90,6 +90,7 @@ func jobSpec(j facts.JobFacts) api.JobSpec {
 	return api.JobSpec{
 		Job: int64(j.ID), Version: j.Version, Name: j.Name, User: j.User, UID: j.UID, Command: OrEmpty(j.Command), Shell: j.Shell,
 		Cwd: j.Cwd, Env: j.Env, Umask: j.Umask, Padding: j.Agenda.Padding, Agenda: j.Agenda.Range != "", PGrp: int64(j.PGrp),
+		Preflights: j.Preflights, Postflights: j.Postflights, AgendaPreflights: j.AgendaPreflights, AgendaPostflights: j.AgendaPostflights, Validate: j.Validate,
 	}
 }
 

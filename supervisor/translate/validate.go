@@ -66,6 +66,9 @@ func Submission(r *api.SubmitRequest, user, submission string) (facts.JobFacts, 
 	if err != nil {
 		return facts.JobFacts{}, err
 	}
+	if r.Range != "" && len(r.Postflights) > 0 {
+		return facts.JobFacts{}, problem.Invalid("postflights", "the job has a range, and no item of it is known to be the last of its instance; give agenda_postflights, which run after each item")
+	}
 	row := attributes.Values
 	row.Submission, row.User, row.Agenda = submission, user, spec(attributes.Values)
 	if row.Name == "" {

@@ -48,6 +48,7 @@ type shimItem struct {
 	meter *meter
 	pump  *pump
 	over  bool
+	stages
 }
 
 // run takes an attempt once: the same order again changes nothing.
@@ -55,6 +56,7 @@ func (s *shim) run(o *RunOrder) {
 	if s.item != nil || o.Attempt == s.last || s.closing {
 		return
 	}
+	s.begin(o)
 	it := &shimItem{order: o, pidfd: -1}
 	s.item, s.frozen = it, false
 	s.writeNow(it)
@@ -68,7 +70,11 @@ func (s *shim) maybeLaunch(it *shimItem) {
 	if it.over || it.pid != 0 || it.launching || it.stopped || BootNow() >= s.lease {
 		return
 	}
-	log, err := os.OpenFile(LogPath(s.root, it.order.Attempt), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	how := os.O_CREATE | os.O_TRUNC | os.O_WRONLY
+	if it.first {
+		how = os.O_CREATE | os.O_WRONLY // behind the output of the stages before
+	}
+	log, err := os.OpenFile(LogPath(s.root, it.order.Attempt), how, 0o600)
 	if err != nil {
 		s.finish(it, api.Finished{Outcome: "log", Reason: "its log cannot be written: " + err.Error()})
 		return
@@ -93,11 +99,13 @@ func (s *shim) maybeLaunch(it *shimItem) {
 		unix.Close(errs[1])
 		var failed *api.Finished
 		if err != nil {
-			failed = s.failedStart(it.order, err)
+			failed = s.failedStart(it.present(), err)
 		}
 		s.post(func() {
 			collect()
-			it.started, it.pidfd = began, pidfd
+			if it.pidfd = pidfd; !it.first {
+				it.started = began
+			}
 			s.forked(it, pid, failed, [2]int{out[0], errs[0]}, own)
 		})
 	}
@@ -147,7 +155,7 @@ func (s *shim) forked(it *shimItem, pid int, failed *api.Finished, pipes [2]int,
 }
 
 func (s *shim) fork(it *shimItem, out, errs int, pidfd *int) (int, error) {
-	o := it.order
+	o := it.present()
 	attr := &syscall.ProcAttr{
 		Dir: o.Dir, Env: append(o.Env, proc.MarkVariable+"="+s.intent.Mark),
 		Files: []uintptr{s.null.Fd(), uintptr(out), uintptr(errs)},
@@ -157,8 +165,10 @@ func (s *shim) fork(it *shimItem, out, errs int, pidfd *int) (int, error) {
 	if l := o.Login; l != nil {
 		attr.Sys.Credential = &syscall.Credential{Uid: l.UID, Gid: l.GID, Groups: l.Groups}
 	}
-	if err := s.seclude(o); err != nil {
-		return 0, Refused(err)
+	if !it.first {
+		if err := s.seclude(o); err != nil {
+			return 0, Refused(err)
+		}
 	}
 	leave, err := s.intent.Group.Enter(attr.Sys)
 	if err != nil {
@@ -195,14 +205,16 @@ func (s *shim) failedStart(o *RunOrder, err error) *api.Finished {
 func (s *shim) giveUpLaunch(it *shimItem) {
 	if it.launching && !it.stopped {
 		it.stopped, it.outcome = true, "launch"
-		it.reason = fmt.Sprintf("its working directory %s or its program %s did not answer within %s", it.order.Dir, it.order.Argv[0], launchWait)
+		it.reason = fmt.Sprintf("its working directory %s or its program %s did not answer within %s", it.order.Dir, it.present().Argv[0], launchWait)
 		s.kill(it, killRepeat)
 	}
 }
 
 func (s *shim) follow(it *shimItem, out, errs int, own int64) {
-	id := it.order.Attempt
-	s.say(Report{Started: &id})
+	if id := it.order.Attempt; !it.first {
+		s.say(Report{Started: &id})
+	}
+	s.watchStage(it)
 	it.meter = newMeter(s.self.PID, s.intent.Counted.Memory, it.order.Memory > 0, func() { s.tryPost(func() { s.sayMeasured(it) }) })
 	go it.meter.run()
 	go func() {
@@ -255,7 +267,7 @@ func (s *shim) advance(it *shimItem) {
 	switch {
 	case it.over || !it.exited:
 	case it.treeGone && it.pumped:
-		s.finish(it, s.verdict(it))
+		s.ended(it)
 	case it.treeGone:
 		s.after(drainWait, func() {
 			if !it.pumped {

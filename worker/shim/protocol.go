@@ -43,6 +43,8 @@ type RunOrder struct {
 	LogLimit    int64         `json:"log_limit"`
 	Memory      int64         `json:"memory,omitempty"` // a limit; 0: none
 	Private     Private       `json:"private,omitzero"`
+	Before      []Stage       `json:"before,omitempty"`
+	After       []Stage       `json:"after,omitempty"`
 }
 
 // Login is whom the process runs as; nil is the agent's own user.

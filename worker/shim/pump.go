@@ -48,8 +48,11 @@ func newPump(file *os.File, limit int64) (*pump, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making an eventfd: %w", err)
 	}
-	most := min(tailKept, limit/2)
-	return &pump{file: file, limit: limit, head: limit - most - noteRoom, tail: tail{most: int(most)}, wake: wake}, nil
+	most, size := min(tailKept, limit/2), int64(0)
+	if info, err := file.Stat(); err == nil {
+		size = info.Size() // of the stages before
+	}
+	return &pump{file: file, size: size, limit: limit, head: limit - most - noteRoom, tail: tail{most: int(most)}, wake: wake}, nil
 }
 
 // run reads until the end and closes the pipes and the file.

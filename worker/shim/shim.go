@@ -69,6 +69,7 @@ type shim struct {
 	apart   bool     // the forker has mounts and System V memory of its own
 	mounted []string // there, for the item
 	last    api.AttemptID
+	readied bool // the preflights of the instance have succeeded
 	closing bool
 	wiped   bool // the state folder is gone, and with it all who could ask for a result
 }

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,7 +27,9 @@ func (s *shim) stop(o StopOrder) {
 		s.finish(it, api.Finished{Outcome: core.OutcomeStopped, Code: o.Code, Reason: o.Reason})
 		return
 	}
-	if !it.exited {
+	if it.exited {
+		it.cancel = &api.Finished{Outcome: cmp.Or(o.Outcome, core.OutcomeStopped), Code: o.Code, Reason: o.Reason, Limit: o.Limit}
+	} else {
 		it.stopped, it.reason, it.code, it.outcome, it.limit = true, o.Reason, o.Code, o.Outcome, o.Limit
 	}
 	if s.frozen || it.exited || o.Grace <= 0 || it.launching {

@@ -12,7 +12,7 @@ const draftKey = "qb-draft";
 const basic = ["command", "name", "range", "cwd", "priority", "cpus", "reservations"];
 const groups = [
   ["Width", ["max_cpus"]],
-  ["Items", ["chunk", "partitions", "order", "padding", "retrywork", "retrywork_delay", "retrysubjob", "timeout", "agenda_timeout", "timelimit", "agendatimelimit"]],
+  ["Items", ["chunk", "partitions", "order", "padding", "retrywork", "retrywork_delay", "preflights", "postflights", "agenda_preflights", "agenda_postflights", "validate", "retrysubjob", "timeout", "agenda_timeout", "timelimit", "agendatimelimit"]],
   ["Where it runs", ["cluster", "hosts", "omithosts", "groups", "omitgroups", "requirements", "restrictions", "hostorder"]],
   ["When and how", ["dependency", "flags", "umask"]],
   ["Together with others", ["pgrp", "label", "kind", "pid", "notes"]],

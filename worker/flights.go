@@ -1,0 +1,65 @@
+package worker
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"qb/units"
+	"qb/worker/core"
+	"qb/worker/shim"
+)
+
+// Codes of ends, as facts.Reason names them.
+const (
+	codePreflight       = "preflight_failed"
+	codeAgendaPreflight = "agenda_preflight_failed"
+	codePostflight      = "postflight_failed"
+	codeOutput          = "output_missing"
+)
+
+// flights are the stages before and after an item's command: its job's checks, and the look for its files.
+func flights(item core.Item, order *shim.RunOrder) {
+	spec, values := item.Spec, itemTokens(item)
+	stage := func(text, code string, first bool) shim.Stage {
+		return shim.Stage{Argv: []string{"/bin/sh", "-c", values.inShell(text)}, Text: text, Code: code, First: first}
+	}
+	for _, text := range spec.Preflights {
+		order.Before = append(order.Before, stage(text, codePreflight, spec.Agenda))
+	}
+	for _, text := range spec.AgendaPreflights {
+		order.Before = append(order.Before, stage(text, codeAgendaPreflight, false))
+	}
+	for _, text := range spec.Validate {
+		order.After = append(order.After, outputCheck(values.inArgument(text)))
+	}
+	for _, text := range append(append([]string{}, spec.AgendaPostflights...), spec.Postflights...) {
+		order.After = append(order.After, stage(text, codePostflight, false))
+	}
+}
+
+// outputScript looks as the item's owner: the shim, which may be root, opens no path that an owner names.
+const outputScript = `[ "$QB_FRAME_STATUS" = complete ] || exit 0
+size=$(wc -c <"$1") || exit 1
+[ "$size" -ge "$2" ] || { echo "qb: $1 has $size bytes, at least $2 are wanted" >&2; exit 1; }`
+
+// outputCheck is the stage that fails if a file is missing or too small; text is PATH or PATH:SIZE.
+func outputCheck(text string) shim.Stage {
+	path, least := text, int64(1)
+	if n := strings.LastIndexByte(text, ':'); n > 0 {
+		if bytes, err := units.ParseSize(text[n+1:], 1); err == nil {
+			path, least = text[:n], bytes
+		}
+	}
+	return shim.Stage{Argv: []string{"/bin/sh", "-c", outputScript, "qb", path, strconv.FormatInt(least, 10)}, Text: "output file " + text, Code: codeOutput}
+}
+
+// programFolder is where qb's programs lie, for QBDIR.
+func programFolder() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "" // it is not known then
+	}
+	return filepath.Dir(path)
+}

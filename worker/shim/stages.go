@@ -1,0 +1,150 @@
+package shim
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"qb/api"
+)
+
+// Stage is a command that runs before or after the item's own, in its folder and with its environment and rights.
+type Stage struct {
+	Argv  []string `json:"argv"`
+	Text  string   `json:"text"`            // for people
+	Code  string   `json:"code"`            // of the end, if it fails
+	First bool     `json:"first,omitempty"` // only until it has succeeded once in the instance
+}
+
+// stageLimit is how long a stage may run.
+const stageLimit = 10 * time.Minute
+
+// stages is how far an item has come through its stages: those before, its command, those after.
+type stages struct {
+	at     int
+	result *api.Finished // of the item's own command
+	cpu    float64       // of the stages that have ended
+	peak   int64
+	first  bool          // they have ended: what is reported at a start was reported
+	late   bool          // the present one ran for stageLimit
+	cancel *api.Finished // a stop came between two of them
+}
+
+// begin leaves out what the instance has behind it.
+func (s *shim) begin(o *RunOrder) {
+	if !s.readied {
+		return
+	}
+	var left []Stage
+	for _, stage := range o.Before {
+		if !stage.First {
+			left = append(left, stage)
+		}
+	}
+	o.Before = left
+}
+
+// stage is the present one; nil: the item's own command.
+func (it *shimItem) stage() *Stage {
+	before := len(it.order.Before)
+	switch {
+	case it.at < before:
+		return &it.order.Before[it.at]
+	case it.at == before:
+		return nil
+	}
+	return &it.order.After[it.at-before-1]
+}
+
+// present is the order for what runs now.
+func (it *shimItem) present() *RunOrder {
+	stage := it.stage()
+	if stage == nil {
+		return it.order
+	}
+	o := *it.order
+	o.Argv = stage.Argv
+	if r := it.result; r != nil {
+		status, code := "failed", 0
+		if done(*r) {
+			status = "complete"
+		}
+		if r.ExitCode != nil {
+			code = *r.ExitCode
+		} else if r.Signal != nil {
+			code = 128 + *r.Signal
+		}
+		o.Env = append(append([]string{}, o.Env...), "QB_FRAME_STATUS="+status, "QB_INSTANCE_STATUS="+status, "QB_SYSTEM_EXIT_CODE="+strconv.Itoa(code))
+	}
+	return &o
+}
+
+func done(f api.Finished) bool { return f.Outcome == "exit" && f.ExitCode != nil && *f.ExitCode == 0 }
+
+// watchStage ends a stage that takes too long.
+func (s *shim) watchStage(it *shimItem) {
+	if at := it.at; it.stage() != nil {
+		s.after(stageLimit, func() {
+			if it.at == at && !it.over && !it.exited {
+				it.late = true
+				s.kill(it, killRepeat)
+			}
+		})
+	}
+}
+
+// ended goes on with the next stage, or ends the attempt.
+func (s *shim) ended(it *shimItem) {
+	stage, f := it.stage(), s.verdict(it)
+	it.cpu, it.peak = it.cpu+f.CPU, max(it.peak, f.PeakMemory)
+	f.CPU, f.PeakMemory = it.cpu, it.peak
+	more := it.at < len(it.order.Before)+len(it.order.After)
+	switch {
+	case it.stopped:
+		more = false
+	case stage == nil:
+		it.result = &f
+	case it.result == nil && !done(f):
+		f, more = stage.failure(f, it.late), false
+	case it.result == nil:
+		s.readied = s.readied || stage.First
+	case done(*it.result) && !done(f):
+		*it.result = stage.failure(f, it.late)
+	}
+	if it.result != nil && !it.stopped {
+		r := *it.result
+		r.Wall, r.CPU, r.PeakMemory = f.Wall, f.CPU, f.PeakMemory
+		f = r
+	}
+	if it.cancel != nil && more {
+		if it.result == nil {
+			wall, cpu, peak := f.Wall, f.CPU, f.PeakMemory
+			f = *it.cancel
+			f.Wall, f.CPU, f.PeakMemory = wall, cpu, peak
+		}
+		more = false
+	}
+	if !more {
+		s.finish(it, f)
+		return
+	}
+	it.kills.release()
+	it.closePidfd()
+	it.at, it.first, it.late, it.pid, it.frozen = it.at+1, true, false, 0, 0
+	it.exited, it.treeGone, it.pumped, it.drained, it.signalled, it.killing = false, false, false, false, false, false
+	s.maybeLaunch(it)
+}
+
+// failure is the end of an attempt whose stage failed. To an older supervisor its command could not be started.
+func (stage *Stage) failure(f api.Finished, late bool) api.Finished {
+	how := f.Reason
+	switch {
+	case late:
+		how = fmt.Sprintf("it ran for %s, the most", stageLimit)
+	case f.ExitCode != nil:
+		how = fmt.Sprintf("exit status %d", *f.ExitCode)
+	case f.Signal != nil:
+		how = fmt.Sprintf("signal %d", *f.Signal)
+	}
+	return api.Finished{Outcome: "launch", Code: stage.Code, Reason: stage.Text + ": " + how}
+}
