@@ -101,14 +101,17 @@ func TestAttributesSurvive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := start()
 			w := attributeWalk{t, r.client("u1", api.Admin), r.store}
-			alone := func(a *facts.Attribute) bool { return slices.Contains(submittedAlone, a.Name) }
+			rangeless := func(a *facts.Attribute) bool { return a.Name == "postflights" } // a job with a range has none
+			alone := func(a *facts.Attribute) bool { return slices.Contains(submittedAlone, a.Name) || rangeless(a) }
 			w.submit(attributes(func(a *facts.Attribute) bool { return a.Name == "command" })) // job 1, for others to depend on
-			for _, a := range attributes(alone) {
+			one := attributes(rangeless)
+			w.change(w.submit(append(attributes(func(a *facts.Attribute) bool { return a.Name == "command" }), one...)), one)
+			for _, a := range attributes(func(a *facts.Attribute) bool { return alone(a) && !rangeless(a) }) {
 				w.submit([]*facts.Attribute{facts.AttributeNamed("command"), facts.AttributeNamed("range"), a})
 			}
 			together := attributes(func(a *facts.Attribute) bool { return !alone(a) })
 			id := w.submit(together)
-			w.change(id, attributes(func(a *facts.Attribute) bool { return a.Change != "" }))
+			w.change(id, attributes(func(a *facts.Attribute) bool { return a.Change != "" && !rangeless(a) }))
 			for _, a := range attributes(func(a *facts.Attribute) bool { return a.Change == "" }) {
 				refused(t, api.KindInvalid, w.client, api.Modify, params("job", id), map[string]any{a.Name: sample(t, a, 0)})
 			}
