@@ -27,7 +27,7 @@ RAPID_SEED ?= 1
 # Under the race detector a process waits a second before it ends, unless told otherwise, and tests start thousands. Many
 # tests wait rather than work, so more run at once than there are processors.
 test: ## run all tests, with the race detector
-	@tools/deps go gcc postgres pgbouncer python3 wheel mypy
+	@tools/deps go gcc postgres pgbouncer python3 wheel mypy dbus
 	CGO_ENABLED=1 RAPID_SEED=$(RAPID_SEED) GORACE="atexit_sleep_ms=10 $$GORACE" $(GO) test -race -p 2 -parallel 4 -timeout 40m ./...
 
 build: ## build bin/qb and its links qbsub, qbjobs …
@@ -37,7 +37,7 @@ build: ## build bin/qb and its links qbsub, qbjobs …
 	@for link in $$(bin/qb links); do ln -sf qb bin/$$link; done
 
 check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, generated files
-	@tools/deps go gcc postgres pgbouncer python3 wheel mypy chromium npm
+	@tools/deps go gcc postgres pgbouncer python3 wheel mypy dbus chromium npm
 	@unformatted=$$(gofmt -l .); \
 	  if [ -n "$$unformatted" ]; then echo "gofmt -w would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...

@@ -85,7 +85,7 @@ var floors = map[string]int{
 	"smartshare/packing": 1, "api": 1, "worker/cgroup": 1,
 	"units":       -1, // below all others
 	"pause":       -1,
-	"worker/proc": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0,
+	"worker/proc": 0, "worker/people": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0,
 	"supervisor/history": 4,
 	"supervisor/osusers": 3,
 	"supervisor/sso":     6,
@@ -94,7 +94,7 @@ var floors = map[string]int{
 // onlyFrom narrows the floors: who is listed here may import nothing else of ours.
 var onlyFrom = map[string][]string{
 	"supervisor/history":         {"agenda", "pause", "supervisor/facts", "supervisor/logstore", "supervisor/store", "units"},
-	"worker":                     {"api", "api/pin", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/proc", "worker/shim"},
+	"worker":                     {"api", "api/pin", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/people", "worker/proc", "worker/shim"},
 	"worker/core":                {"api", "units"},
 	"examples/demo":              {"api"},
 	"api":                        {"api/pin"},
@@ -172,7 +172,8 @@ var homes = map[string][]string{
 	"charm.land/bubbletea/v2":             {"cmd/qb/watch"},
 	"charm.land/lipgloss/v2":              {"cmd/qb", "cmd/qb/output", "cmd/qb/watch"},
 	"github.com/shirou/gopsutil/v4":       {"worker"},
-	"golang.org/x/sys":                    {"worker", "worker/cgroup", "worker/proc", "worker/shim", "supervisor/term", "supervisor/credentials", "supervisor/logstore", "supervisor/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
+	"github.com/godbus/dbus/v5":           {"worker/people"},
+	"golang.org/x/sys":                    {"worker", "worker/people", "worker/cgroup", "worker/proc", "worker/shim", "supervisor/term", "supervisor/credentials", "supervisor/logstore", "supervisor/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
 	"golang.org/x/time":                   {"supervisor/limits", "supervisor/credentials", "supervisor/sso", "supervisor/audit", "supervisor/enrol.go", "supervisor/server.go", "supervisor/session.go"},
 	"golang.org/x/oauth2":                 {"supervisor/sso"},
 	"github.com/coreos/go-oidc/v3":        {"supervisor/sso"},

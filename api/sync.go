@@ -41,7 +41,8 @@ type Sync struct {
 	Memory SyncMemory `json:"memory"`
 	Swap   SyncSwap   `json:"swap,omitzero"`
 
-	ForeignSlots int `json:"foreign_slots,omitempty" doc:"Slots that processes outside the farm take (worker_foreign_cpu): the host gets so many fewer items. Nothing is stopped for them."`
+	ForeignSlots int    `json:"foreign_slots,omitempty" doc:"Slots that are not offered: processes outside the farm take them (worker_foreign_cpu), or people do (kept_for). The host gets so many fewer items."`
+	KeptFor      string `json:"kept_for,omitempty" doc:"Why foreign_slots are not offered: calendar (worker_calendar) or people (worker_nimby). Empty, or any other word: for processes outside the farm."`
 
 	Cluster    string            `json:"cluster,omitempty"`
 	Groups     []string          `json:"groups,omitempty"`
@@ -59,6 +60,9 @@ type Sync struct {
 
 	HoldSeconds float64 `json:"hold_seconds,omitempty" doc:"Time for which the answer may be held until something changes."`
 }
+
+// MaxHostSlots is how many slots a host may have.
+const MaxHostSlots = 4096
 
 // JobVersion names a specification the agent holds.
 type JobVersion struct {
@@ -120,7 +124,7 @@ type Finished struct {
 	Outcome    string    `json:"outcome" doc:"exit: ended with exit_code; signal: died of a signal not ours; memory: killed for want of memory, by the worker or the kernel; full: not started, as its memory is no longer there; timeout: ended at its time limit; launch: could not start, see reason; refused: this host cannot run for this owner, another may; stopped: ended by our order or the worker's shutdown; lost: gone without a record; log: its log could not be kept. Any other word counts as lost: no retry is charged, and the third such end of an item holds it."`
 	ExitCode   *int      `json:"exit_code,omitempty"`
 	Signal     *int      `json:"signal,omitempty"`
-	Code       string    `json:"code,omitempty" doc:"Of outcome stopped: worker_stopped, host_memory_low, host_swapping or not_wanted. None, or one that the supervisor does not know, stands for worker_stopped. Of outcome refused: folder_missing or folder_denied, if the job's working folder is missing on the host or closed to the job's owner there; another item of the owner may run. Also uid_differs: the owner's name is another user's there."`
+	Code       string    `json:"code,omitempty" doc:"Of outcome stopped: worker_stopped, host_memory_low, host_swapping, host_in_use or not_wanted. None, or one that the supervisor does not know, stands for worker_stopped. Of outcome refused: folder_missing or folder_denied, if the job's working folder is missing on the host or closed to the job's owner there; another item of the owner may run. Also uid_differs: the owner's name is another user's there."`
 	Reason     string    `json:"reason,omitempty" doc:"For people; programs must not depend on it."`
 	Limit      bool      `json:"limit,omitempty" doc:"With the outcome memory: it reached its own limit."`
 	Wall       float64   `json:"wall" doc:"Seconds."`

@@ -175,7 +175,8 @@ type HostClaim struct {
 type SlotCounts struct {
 	Total   int `json:"total"`
 	Used    int `json:"used"`
-	Foreign int `json:"foreign" doc:"Slots that are not offered, as programs outside the farm use the host's processors (worker_foreign_cpu)."`
+	Foreign int `json:"foreign" doc:"Slots that are not offered: programs outside the farm use the host's processors (worker_foreign_cpu), they are kept for people (worker_calendar, worker_nimby) or locked."`
+	Locked  int `json:"locked,omitempty" doc:"Slots that are locked, of a host that is not locked whole."`
 }
 
 // HostSwap is in bytes, as the worker reported it last.
@@ -368,6 +369,7 @@ type HostReply struct {
 	Host     string `json:"host"`
 	Affected int    `json:"affected"`
 
+	Stopped     int `json:"stopped,omitempty" doc:"Of a lock with purge: items that were stopped, to run elsewhere."`
 	Pending     int `json:"pending,omitempty" doc:"Of a removal: items that may still run on the host. Its credentials are revoked; it is forgotten when the items have been given up."`
 	WaitSeconds int `json:"wait_seconds,omitempty" doc:"Of a removal with pending items: when the last of them is given up at the latest."`
 }

@@ -28,6 +28,7 @@ type simClients struct {
 	items     int                    // of all submissions
 	accounts  simAccounts
 	profiles  simProfiles
+	locks     int // and unlocks, ordered so far
 }
 
 // simCall is one call, over all its repetitions.
@@ -258,6 +259,9 @@ func (c *simClients) order(e message.JobOrdered, total int) *simCall {
 
 func (c *simClients) lock(h *simHost, lock bool) {
 	e := message.HostLocked{Host: facts.HostID(h.worker), Lock: lock, By: "admin", Reason: "test"}
+	if c.locks++; lock { // no draw, so that it changes no other
+		e.Slots, e.Purge = c.locks%(h.slots+1), c.locks%3 == 0
+	}
 	c.call(&simCall{name: fmt.Sprintf("lock %s %v", h.name, lock), run: func(s *simSupervisor, answer func(outbox.Reply, error)) {
 		s.host(func(t outbox.Ticket) message.Event { e.Ticket = t; return e }, answer)
 	}})

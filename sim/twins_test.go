@@ -185,7 +185,7 @@ func (r *simRows) applyHost(w facts.Write) {
 		r.forgetHost(w.Host)
 	case facts.PutHost:
 		r.world.tookOver(w.Host)
-		r.locks[w.Host.ID], r.slots[w.Host.ID] = w.Host.LockedBy != "", w.Host.Slots
+		r.locks[w.Host.ID], r.slots[w.Host.ID] = w.Host.LockedBy != "" || w.Host.Locked > 0, w.Host.Slots
 		if r.held[w.Host.ID] > w.Host.Slots {
 			r.world.some("a host left with fewer slots than are taken")
 		}
@@ -210,7 +210,7 @@ func (r *simRows) renameHost(w facts.RenameHost) {
 	}
 	r.world.machineOf[w.To.ID] = r.world.machineOf[w.From]
 	r.forgetHost(w.From)
-	r.locks[w.To.ID], r.slots[w.To.ID] = w.To.LockedBy != "", w.To.Slots
+	r.locks[w.To.ID], r.slots[w.To.ID] = w.To.LockedBy != "" || w.To.Locked > 0, w.To.Slots
 }
 
 func (r *simRows) forgetHost(id facts.HostID) {

@@ -113,7 +113,7 @@ func TestAttackLists(t *testing.T) {
 		env[fmt.Sprint("V", n)] = ""
 	}
 	refused(t, api.KindInvalid, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Env: env})
-	a := r.agent("large", translate.MaxHostSlots+1)
+	a := r.agent("large", api.MaxHostSlots+1)
 	a.sync.Sequence = 1
 	refused(t, api.KindInvalid, a.client, api.SyncWorker, nil, a.sync)
 }

@@ -434,10 +434,10 @@ func scatteredItems() string { return list(9_000, "1", ",") }
 
 func heavySyncs(h *heavyRig) []request {
 	a := h.agent("large", translate.MaxSyncList)
-	a.sync.Slots = translate.MaxHostSlots
+	a.sync.Slots = api.MaxHostSlots
 	a.beat(0)
-	h.submit(api.SubmitRequest{Command: []string{"true"}, Range: "1-1000000", CPUs: ptr(translate.MaxHostSlots), Hosts: []string{"large"}, Priority: ptr(1)})
-	a.until("a large host is full", func() bool { return len(a.running) == translate.MaxHostSlots })
+	h.submit(api.SubmitRequest{Command: []string{"true"}, Range: "1-1000000", CPUs: ptr(api.MaxHostSlots), Hosts: []string{"large"}, Priority: ptr(1)})
+	a.until("a large host is full", func() bool { return len(a.running) == api.MaxHostSlots })
 	a.finish(0)
 	a.sync.Instances, a.sync.Finished = nil, a.finished
 	for n := len(a.finished); n < translate.MaxSyncList; n++ {

@@ -88,10 +88,17 @@ type hostIn struct {
 
 type hostOut struct{ Body api.HostReply }
 
-func (s *server) lockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
-	audit.Of(ctx).Changes("", s.hostMembers(in.Host), map[string]bool{"locked": true})
+type lockIn struct {
+	Host  string `path:"host" maxLength:"255" doc:"The host's name."`
+	Key   string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+	Slots int    `query:"slots" minimum:"0" maximum:"4096" doc:"Lock so many of its slots, whatever was locked before; the others take items. 0: lock the whole host."`
+	Purge bool   `query:"purge" doc:"Stop the items that run on what is locked, secondary instances first; they run elsewhere and no retry is used."`
+}
+
+func (s *server) lockHost(ctx context.Context, in *lockIn) (*hostOut, error) {
+	audit.Of(ctx).Changes("", s.hostMembers(in.Host), map[string]any{"locked": in.Slots == 0, "locked_slots": in.Slots, "purge": in.Purge})
 	return askHost(ctx, s, api.LockHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
-		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), Lock: true, By: by}
+		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), Lock: true, Slots: in.Slots, Purge: in.Purge, By: by}
 	})
 }
 
@@ -167,13 +174,13 @@ func (s *server) hostMembers(name string) any {
 	if h == nil {
 		return nil
 	}
-	return map[string]any{"state": h.State, "locked": h.LockedBy != "", "slots": h.Slots, "instances": len(h.Instances), "machine": facts.Short(h.MachineID), "key": facts.Short(h.Key)}
+	return map[string]any{"state": h.State, "locked": h.LockedBy != "", "locked_slots": h.Locked, "slots": h.Slots, "instances": len(h.Instances), "machine": facts.Short(h.MachineID), "key": facts.Short(h.Key)}
 }
 
 func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string, in *In, event func(outbox.Ticket, string) message.Event) (*hostOut, error) {
 	shape := func(body any) *hostOut {
 		reply := body.(message.HostReply)
-		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected, Pending: reply.Pending, WaitSeconds: int(math.Ceil(reply.Wait.Seconds()))}}
+		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected, Stopped: reply.Stopped, Pending: reply.Pending, WaitSeconds: int(math.Ceil(reply.Wait.Seconds()))}}
 	}
 	return once(ctx, s, e, key, in, shape, func(c term.Call) (any, error) {
 		return c.Ask(ctx, func(t outbox.Ticket) message.Event { return event(t, gate.PrincipalOf(ctx).User) })

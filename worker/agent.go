@@ -70,6 +70,7 @@ type agent struct {
 	othersCPU float64 // seconds that those had, at the last look
 	swap      swapSeen
 	busy      busySeen
+	keeper    keeper
 	used      int64     // of the machine's memory, by anybody, at the last look
 	lookedAt  time.Time // beside the regular looks
 
@@ -186,6 +187,9 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 		a.launcher.private, a.launcher.temps = a.ownThings()
 	}
 	a.ships = newShipper(ctx, a.log, state.logPath, a.farm.appendLog)
+	if a.keeper, err = newKeeper(ctx, a.log, config); err != nil {
+		return nil, err
+	}
 	limits := core.DefaultLimits()
 	limits.Report = config.ReportInterval.Std()
 	limits.Stress = core.Stress{SwapLimit: int64(config.SwapLimit), ForeignCPU: config.ForeignCPU == ForeignSlots}
@@ -283,7 +287,7 @@ func (a *agent) look() {
 	for _, l := range a.conns {
 		l.wake() // only its shim can hold its item to the lease
 	}
-	a.post(core.HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: a.left(nil), Refusing: why, Swap: a.swap.since(), Busy: busy, OthersBusy: othersBusy})
+	a.post(core.HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: a.left(nil), Refusing: why, Kept: a.keeper.now(time.Now()), Swap: a.swap.since(), Busy: busy, OthersBusy: othersBusy})
 }
 
 // left adds the instances whose item has left its memory, though the core does not know yet: its log is still

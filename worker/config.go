@@ -12,6 +12,7 @@ import (
 
 	"qb/api"
 	"qb/units"
+	"qb/worker/people"
 )
 
 // Ways of choosing a process's user.
@@ -24,6 +25,12 @@ const (
 const (
 	ForeignIgnore = "ignore"
 	ForeignSlots  = "slots"
+)
+
+// What happens to items on slots that are kept for people from now on.
+const (
+	KeptFinish = "finish"
+	KeptReturn = "return"
 )
 
 // Config is what qb.conf says of a worker. The doc tags explain each key.
@@ -41,6 +48,10 @@ type Config struct {
 	MemoryReserve  units.Bytes       `toml:"worker_memory_reserve" doc:"Memory left free for people at the machine. It is not offered to jobs. If less is free, the item furthest above its need is ended. 0: none."`
 	SwapLimit      units.Bytes       `toml:"worker_swap_limit" doc:"Bytes per second that the machine may swap in and out, such as 10MiB. Above it the worker takes no new items; if it goes on, the newest secondary instance is preempted. 0: no limit."`
 	ForeignCPU     string            `toml:"worker_foreign_cpu" values:"ignore, slots" doc:"What follows from processors used by programs outside the farm. slots: the worker offers fewer slots while they are in use; what runs is not stopped. ignore: nothing."`
+	Calendar       []string          `toml:"worker_calendar" doc:"Times of the week, in the host's local time, at which slots are kept for people, such as [\"mon-fri 09:00-18:00\", \"sat 22:00-06:00\"]. Days are mon to sun, a list such as sat,sun, or daily. Entries must not overlap."`
+	Nimby          units.Span        `toml:"worker_nimby" doc:"Keep slots for people while somebody uses the host, and for this long after, such as 15m: by logind's idle hint and by when terminals were last typed into. 0: off."`
+	KeptSlots      int               `toml:"worker_kept_slots" doc:"How many slots are kept at the times of worker_calendar and worker_nimby. 0: all."`
+	KeptAction     string            `toml:"worker_kept_action" values:"finish, return" doc:"What happens to items on these slots. finish: they run to their end. return: they are stopped and run elsewhere, secondary instances first; no retry is used."`
 	ReportInterval units.Span        `toml:"worker_report_interval" doc:"Changes of free memory by more than 2 % or 256MiB, and of whether the host takes items, are reported within this time, smaller ones within 10s."`
 	Spec           float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Run time on a slower host is charged less."`
 	State          string            `toml:"worker_state" doc:"Folder for the worker's records and output, an absolute path. Empty: worker in the default state folder."`
@@ -65,18 +76,18 @@ func DefaultConfig() Config {
 	return Config{
 		Cluster: "/", Groups: []string{}, Properties: map[string]string{}, Resources: map[string]int{}, Spec: 1,
 		LowestUID: 1000, LowUsersFile: "/etc/qb/low-users", NoNewPrivs: true, Processes: 4096, OpenFiles: 65536,
-		MemoryReserve: 256 << 20, ForeignCPU: ForeignIgnore, ReportInterval: units.Span(time.Second), PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
+		MemoryReserve: 256 << 20, ForeignCPU: ForeignIgnore, Calendar: []string{}, KeptAction: KeptFinish, ReportInterval: units.Span(time.Second), PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
 	}
 }
 
 // Bounds of single settings.
 const (
-	maxSlots    = 4096
 	minLogLimit = 64 << 10
 	leastMemory = 1 << 20 // less is a number without its unit
 	maxUID      = 1<<31 - 1
 	leastReport = 100 * time.Millisecond
 	mostReport  = 10 * time.Second
+	mostIdle    = 24 * time.Hour
 
 	leastProcesses = 16
 	leastFiles     = 256
@@ -87,6 +98,7 @@ const (
 func (c Config) Validate() error {
 	_, scratchTwice := c.Resources["scratch"]
 	_, swapNamed := c.Resources["swap"]
+	_, calendarErr := people.ParseCalendar(c.Calendar)
 	some := func(n, least int64) bool { return n == 0 || n >= least } // 0 stands for none, or no limit
 	rules := []struct {
 		good bool
@@ -94,8 +106,8 @@ func (c Config) Validate() error {
 	}{
 		{!strings.ContainsAny(c.Name, "/\x00\n\t ") && len(c.Name) <= 255,
 			api.BadSetting("worker_name", " = %q holds a blank or a slash or is too long; give a plain host name", c.Name)},
-		{c.CPUs >= 0 && c.CPUs <= maxSlots,
-			api.BadSetting("worker_cpus", " = %d is not within 0 (as many as cores) and %d", c.CPUs, maxSlots)},
+		{c.CPUs >= 0 && c.CPUs <= api.MaxHostSlots,
+			api.BadSetting("worker_cpus", " = %d is not within 0 (as many as cores) and %d", c.CPUs, api.MaxHostSlots)},
 		{c.Cluster == "" || strings.HasPrefix(c.Cluster, "/"),
 			api.BadSetting("worker_cluster", " = %q does not start with /; write /%s", c.Cluster, c.Cluster)},
 		{c.Spec > 0 && c.Spec <= 1e6,
@@ -112,6 +124,13 @@ func (c Config) Validate() error {
 			api.BadSetting("worker_swap_limit", " = %s: use %s or more per second, or 0 for no limit; a number alone is in bytes", c.SwapLimit, units.Bytes(leastMemory))},
 		{slices.Contains([]string{ForeignIgnore, ForeignSlots}, c.ForeignCPU),
 			api.BadSetting("worker_foreign_cpu", " = %q is neither %q nor %q", c.ForeignCPU, ForeignIgnore, ForeignSlots)},
+		{calendarErr == nil, api.BadSetting("worker_calendar", ": %v", calendarErr)},
+		{c.Nimby >= 0 && c.Nimby.Std() <= mostIdle,
+			api.BadSetting("worker_nimby", " = %s is not within 0 (off) and %s", c.Nimby, units.Span(mostIdle))},
+		{c.KeptSlots >= 0 && c.KeptSlots <= api.MaxHostSlots,
+			api.BadSetting("worker_kept_slots", " = %d is not within 0 (all) and %d", c.KeptSlots, api.MaxHostSlots)},
+		{slices.Contains([]string{KeptFinish, KeptReturn}, c.KeptAction),
+			api.BadSetting("worker_kept_action", " = %q is neither %q nor %q", c.KeptAction, KeptFinish, KeptReturn)},
 		{!swapNamed, api.BadSetting("worker_resources", " has swap, which the worker finds out itself; remove it")},
 		{c.ReportInterval.Std() >= leastReport && c.ReportInterval.Std() <= mostReport,
 			api.BadSetting("worker_report_interval", " = %s is not within %s and %s", c.ReportInterval, leastReport, mostReport)},
@@ -162,7 +181,7 @@ func (c Config) settled() (Config, error) {
 		}
 		c.Name, _, _ = strings.Cut(name, ".")
 	}
-	c.CPUs, c.Cluster = cmp.Or(c.CPUs, min(cores(), maxSlots)), cmp.Or(c.Cluster, "/")
+	c.CPUs, c.Cluster = cmp.Or(c.CPUs, min(cores(), api.MaxHostSlots)), cmp.Or(c.Cluster, "/")
 	if c.RunAs == "" {
 		c.RunAs = RunAsAgent
 		if os.Geteuid() == 0 {

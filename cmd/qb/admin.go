@@ -166,13 +166,13 @@ func newAdminWorker() *cobra.Command {
 			case !remove && !dead && len(hosts) == 1 && hosts[0] == "token":
 				return joinLine(cmd, ttl, uses)
 			case approve:
-				return eachHost(cmd, new(output.Results), api.ApproveHost, hosts, "approve", "approved")
+				return hostOrder{api.ApproveHost, "approve", "approved", nil, new(output.Results)}.give(cmd, hosts)
 			case remove:
 				return removeHosts(cmd, hosts, dead)
 			case !dead:
 				return api.Errorf(api.KindUsage, "give -approve, -remove, or -confirm-dead when you have seen that nothing runs there any more")
 			}
-			return eachHost(cmd, new(output.Results), api.ConfirmDead, hosts, "confirm-dead", "confirmed dead")
+			return hostOrder{api.ConfirmDead, "confirm-dead", "confirmed dead", nil, new(output.Results)}.give(cmd, hosts)
 		},
 	}
 	bindRepeat(cmd)

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
-	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/hostselect"
 	"qb/cmd/qb/output"
 	"qb/units"
@@ -84,81 +83,4 @@ func pairs[V any](m map[string]V) string {
 	}
 	slices.Sort(words)
 	return strings.Join(words, " ")
-}
-
-// newLockCommand makes `qb lock` or `qb unlock`.
-func newLockCommand(lock bool) *cobra.Command {
-	name, short, endpoint := "unlock", "Unlock hosts: they get new items again", api.UnlockHost
-	if lock {
-		name, short, endpoint = "lock", "Lock hosts: they get no new items; running items continue", api.LockHost
-	}
-	var choice hostselect.Options
-	var results output.Results
-	var all bool
-	each := func(cmd *cobra.Command, hosts []string) error {
-		return results.Flush(cmd.OutOrStdout(), eachHost(cmd, &results, endpoint, hosts, name, name+"ed"))
-	}
-	cmd := &cobra.Command{
-		Use: name + " [HOST…]", Short: short, Long: short + ".\nOptions choose among the hosts named, or among all.",
-		Example: "  qb" + name + " rn01 rn02\n  qb" + name + " -cluster '/show*' -active",
-		RunE: func(cmd *cobra.Command, hosts []string) error {
-			if err := results.Check(); err != nil {
-				return err
-			}
-			switch {
-			case all && len(hosts) > 0:
-				return api.Errorf(api.KindUsage, "-all stands for every host; do not name others beside it")
-			case !all && !choice.Given():
-				if err := commandline.WantArgs(1, -1, "host")(cmd, hosts); err != nil {
-					return err
-				}
-				return each(cmd, hosts)
-			}
-			c, err := connect(cmd)
-			if err != nil {
-				return err
-			}
-			chosen, err := chosenHosts(cmd, c, hosts, &choice)
-			if err != nil {
-				return err
-			}
-			if len(chosen) == 0 {
-				return api.Errorf(api.KindConflict, "nothing affected: no host passes the options; qbhosts with the same shows which do")
-			}
-			hosts = nil
-			for _, h := range chosen {
-				hosts = append(hosts, h.Name)
-			}
-			return each(cmd, hosts)
-		},
-	}
-	choice.Bind(cmd.Flags())
-	results.Bind(cmd.Flags())
-	cmd.Flags().BoolVar(&all, "all", false, name+" every host")
-	bindRepeat(cmd)
-	return cmd
-}
-
-func eachHost(cmd *cobra.Command, results *output.Results, endpoint api.Endpoint, hosts []string, name, done string) error {
-	c, err := connect(cmd)
-	if err != nil {
-		return err
-	}
-	affected := 0
-	for _, host := range hosts {
-		var reply api.HostReply
-		if err := c.Change(cmd.Context(), host, endpoint, api.Params{"host": host}, nil, &reply); err != nil {
-			return err
-		}
-		if reply.Affected > 0 {
-			if err := results.Add(cmd.OutOrStdout(), output.Result{Host: host, Action: name, Affected: 1}, output.Escape(host)+": "+done); err != nil {
-				return err
-			}
-		}
-		affected += reply.Affected
-	}
-	if affected == 0 {
-		return api.Errorf(api.KindConflict, "nothing affected: %s already %s", output.Escape(strings.Join(hosts, ", ")), done)
-	}
-	return nil
 }

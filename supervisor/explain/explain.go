@@ -285,7 +285,7 @@ type hostSummary struct {
 	fit      int     // of the usable, hosts that serve the job
 	fitting  []*Host // these, by name
 	slots    int     // of these
-	foreign  int     // slots of these that programs outside the farm take, and nothing of the farm has
+	foreign  int     // slots of these that programs or people outside the farm take, and nothing of the farm has
 	free     int     // of the slots
 	open     []*Host // of those that fit, hosts with a free slot
 	room     bool    // one of them has slots for an instance
@@ -326,7 +326,7 @@ func (s *hostSummary) foreignText() string {
 	if s.foreign == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d in use by programs outside the farm", s.foreign)
+	return fmt.Sprintf(", %d not offered", s.foreign)
 }
 
 // serve counts a host that serves the job.

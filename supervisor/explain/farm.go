@@ -41,7 +41,7 @@ type Host struct {
 	Refusing  string // why its worker takes no work
 	Free      int    // slots
 	Used      int    // slots
-	Away      int    // slots that programs outside the farm take
+	Away      int    // slots that are not offered
 	Limited   bool   // its memory is known, and promised piece by piece
 	Full      bool   // its agent has just refused a start for want of memory
 	Ledger    int64  // bytes that may still be promised

@@ -278,6 +278,7 @@ type HostFacts struct {
 	Resources  map[string]int    `json:"resources"`
 	LockedBy   string            `json:"locked_by"` // "" if not locked
 	LockReason string            `json:"lock_reason"`
+	Locked     int               `db:"locked_slots" json:"locked_slots"` // slots that a person has locked, of a host that is not locked whole
 	SeenAt     time.Time         `json:"seen_at"`
 	Spec       float64           `json:"spec"` // speed for the charge; 1 is the reference, as is 0
 	Key        string            `json:"key"`  // public key of its state folder, in hex; "" if its worker has not enrolled

@@ -21,6 +21,7 @@ const (
 	ReasonInterrupted    Reason = "interrupted"     // its item is pending again
 	ReasonMarkedComplete Reason = "marked_complete" // its item counts as complete
 	ReasonMarkedFailed   Reason = "marked_failed"   // its item counts as failed
+	ReasonHostLocked     Reason = "host_locked"     // by a person, with the wish that its items run elsewhere
 	ReasonSentAway       Reason = "sent_away"       // its instance goes at its item's end
 	ReasonNoItemsLeft    Reason = "no_items_left"
 	ReasonWidthLowered   Reason = "width_lowered"
@@ -47,6 +48,7 @@ const (
 	ReasonMemoryUnavailable Reason = "memory_unavailable" // it was not started
 	ReasonHostMemoryLow     Reason = "host_memory_low"    // its host took back what is reserved for others
 	ReasonHostSwapping      Reason = "host_swapping"      // its host swapped more than it may
+	ReasonHostInUse         Reason = "host_in_use"        // its host keeps its slots for people, who want them back at once
 	ReasonHostRefused       Reason = "host_refused"
 	ReasonUIDDiffers        Reason = "uid_differs" // the owner's name is another user's on its host
 	ReasonLogUnwritable     Reason = "log_unwritable"
@@ -108,9 +110,12 @@ const (
 const (
 	ReasonLockedByQb     Reason = "locked_by_qb"
 	ReasonImpossible     Reason = "impossible_report"
-	ReasonOtherDatabase  Reason = "other_database"  // it obeys one
-	ReasonTakesNoItems   Reason = "takes_no_items"  // its worker says why
-	ReasonForeignCPU     Reason = "foreign_cpu"     // others use its processors; also why an instance takes no next item
+	ReasonOtherDatabase  Reason = "other_database" // it obeys one
+	ReasonTakesNoItems   Reason = "takes_no_items" // its worker says why
+	ReasonForeignCPU     Reason = "foreign_cpu"    // others use its processors; also, as the next three, why an instance takes no next item
+	ReasonKeptByCalendar Reason = "kept_by_calendar"
+	ReasonPeoplePresent  Reason = "people_present"
+	ReasonSlotsLocked    Reason = "slots_locked"    // some of them, by a person
 	ReasonAwaitsApproval Reason = "awaits_approval" // it has joined, and a person must let it
 	ReasonBeingRemoved   Reason = "being_removed"   // by a person; also its lock_reason
 	ReasonOnTrial        Reason = "on_trial"        // after its lock, with one item
@@ -243,6 +248,7 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonInterrupted:    func(p Params, _ string) string { return "interrupted by " + p.By },
 	ReasonMarkedComplete: func(p Params, _ string) string { return "marked complete by " + p.By },
 	ReasonMarkedFailed:   func(p Params, _ string) string { return "marked failed by " + p.By },
+	ReasonHostLocked:     func(p Params, _ string) string { return "its host was locked by " + p.By },
 	ReasonSentAway:       func(p Params, _ string) string { return "sent away at its item's end by " + p.By },
 	ReasonNoItemsLeft:    func(Params, string) string { return "no item is left for it" },
 	ReasonWidthLowered:   func(p Params, _ string) string { return fmt.Sprintf("job %d may run %d wide now", p.Job, p.Limit) },

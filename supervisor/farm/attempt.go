@@ -183,7 +183,7 @@ func (f *Farm) endUnstopped(now time.Time, i *model.Instance, r message.Reported
 		end.Why = i.TimedOut(r)
 		end.State, end.Again = facts.Failed, i.Again(end.Params.Option == "timelimit")
 		return false
-	case facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonHostSwapping, facts.ReasonNotWanted:
+	case facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonHostSwapping, facts.ReasonHostInUse, facts.ReasonNotWanted:
 		end.State, end.Again = facts.Preempted, facts.ByItself
 		return true
 	case facts.ReasonOutOfMemory:

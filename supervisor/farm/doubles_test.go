@@ -43,6 +43,7 @@ type workerDouble struct {
 	refused   bool // for another host of its name
 	swap      message.Swap
 	away      int    // slots that others take
+	keptFor   string // why they are
 	refusing  string // why it takes no items
 	mem       *memoryDouble
 	limits    map[facts.AttemptID]int64 // hard ones, as it was told last
@@ -73,7 +74,7 @@ func (w *workerDouble) sync(ticket outbox.Ticket) message.WorkerSynced {
 		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.folder, w.starts), Sequence: w.sequence, Heard: w.said(), RunAs: w.runAs, AgentUser: w.user,
 		Host: facts.HostFacts{ID: facts.HostID(w.host), MachineID: w.machine, Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("%s-state%d", w.folder, w.states), Key: w.key, Slots: w.slots,
 			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Spec: w.spec, Properties: w.properties()},
-		Swap: w.swap, Away: w.away, Refusing: w.refusing, Hold: 10e9, Finished: slices.Clone(w.finished),
+		Swap: w.swap, Away: w.away, KeptFor: w.keptFor, Refusing: w.refusing, Hold: 10e9, Finished: slices.Clone(w.finished),
 	}
 	if !w.slow {
 		w.stopping = nil

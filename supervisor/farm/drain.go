@@ -68,7 +68,7 @@ func (f *Farm) reasonToClose(now time.Time, i *model.Instance) (why facts.Why, k
 	case i.Host.Used > i.Host.Slots: // its worker was restarted with fewer: what runs ends by itself, and nothing follows
 		return facts.Why{Reason: facts.ReasonSlotsLowered, Cause: fmt.Sprintf("the host has %s now, and %d are taken", facts.Several(i.Host.Slots, "slot"), i.Host.Used)}, false
 	case i.Host.Used > i.Host.Offered():
-		return facts.Why{Reason: facts.ReasonForeignCPU, Cause: i.Host.AwayText()}, false
+		return i.Host.WhyAway(), false
 	}
 	if over := f.usage.accounts.Exhausted(now, i.Job.Payer()); over != nil { // it waits for this one, whatever other it is over
 		i.Job.Limit = over

@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -43,20 +44,57 @@ func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 		f.out.Refuse(e.Ticket, "conflict", "host %q was removed and is forgotten when its items have been given up, in at most %s; join it again then", e.Host, h.LeaseLeft(now).Round(time.Second))
 		return
 	}
-	if (h.LockedBy != "") == e.Lock {
-		f.out.Answer(e.Ticket, message.HostReply{Host: e.Host})
+	if e.Slots > h.Slots {
+		f.out.Refuse(e.Ticket, "invalid", "host %q has %s, so %d of them cannot be locked; lock at most as many, or the whole host", e.Host, facts.Several(h.Slots, "slot"), e.Slots)
 		return
 	}
-	kind := "unlocked"
-	h.LockedBy, h.LockReason = "", ""
-	if e.Lock {
-		kind, h.LockedBy, h.LockReason = "locked", e.By, e.Reason
+	affected, stopped := 0, 0
+	if whole := e.Lock && e.Slots == 0; h.Locked != e.Slots || (h.LockedBy != "") != whole {
+		affected = 1
+		kind, why := "unlocked", facts.Why{Reason: facts.ReasonOrdered, Cause: e.Reason}
+		h.LockedBy, h.LockReason, h.Locked = "", "", e.Slots
+		if whole {
+			h.LockedBy, h.LockReason = e.By, e.Reason
+		} else if e.Lock {
+			why.Cause = fmt.Sprintf("%d of its %s", e.Slots, facts.Several(h.Slots, "slot"))
+		}
+		if e.Lock {
+			kind = "locked"
+		}
+		h.OnTrial, h.Lock.Trial = false, false
+		f.putHost(h)
+		f.out.Record(now, facts.EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: why})
+		f.planStale, f.planNow = true, true
 	}
-	h.OnTrial, h.Lock.Trial = false, false
-	f.putHost(h)
-	f.out.Record(now, facts.EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Reason: facts.ReasonOrdered, Cause: e.Reason}})
-	f.planStale, f.planNow = true, true
-	f.out.Answer(e.Ticket, message.HostReply{Host: e.Host, Affected: 1})
+	if e.Lock && e.Purge {
+		stopped = f.purge(now, h, facts.Because(facts.ReasonHostLocked, facts.Params{By: e.By, Host: h.ID}, ""))
+	}
+	f.out.Answer(e.Ticket, message.HostReply{Host: e.Host, Affected: max(affected, min(1, stopped)), Stopped: stopped})
+}
+
+// purge stops what runs on locked slots of the host, to run elsewhere: all of a host that is locked whole, else secondaries first, the
+// newest first.
+func (f *Farm) purge(now time.Time, h *model.Host, why facts.Why) (stopped int) {
+	over := h.Used
+	if h.LockedBy == "" {
+		over = h.Used - (h.Slots - h.Locked)
+	}
+	running := h.SortedInstances()
+	slices.SortStableFunc(running, func(a, b *model.Instance) int {
+		return cmp.Or(cmp.Compare(b.Kind, a.Kind), b.Attempt.StartedAt.Compare(a.Attempt.StartedAt))
+	})
+	for _, i := range running {
+		if i.Stopping() {
+			over -= i.Slots
+		}
+	}
+	for _, i := range running {
+		if over > 0 && !i.Stopping() {
+			f.stop(now, i, why)
+			stopped, over = stopped+1, over-i.Slots
+		}
+	}
+	return stopped
 }
 
 func (f *Farm) onHostConfirmedDead(now time.Time, e message.HostConfirmedDead) {

@@ -112,8 +112,9 @@ func (r *rig) memoryVerb(verb string, args []string) bool {
 		for _, w := range r.workers {
 			w.owes = w.owes || w.mem.shared == shared
 		}
-	case "others": // take slots: others a 2
-		r.workers[facts.HostID(args[0])].away, r.workers[facts.HostID(args[0])].owes = number(args[1]), true
+	case "others": // take slots: others a 2 for=people
+		w := r.workers[facts.HostID(args[0])]
+		w.away, w.keptFor, w.owes = number(args[1]), option(args, "for", ""), true
 	case "swaps": // swaps a used=1 rate=20M refusing=why
 		w := r.workers[facts.HostID(args[0])]
 		w.swap.Used, w.swap.Rate = gigabytes(option(args, "used", "0")), gigabytes(option(args, "rate", "0"))

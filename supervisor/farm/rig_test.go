@@ -86,7 +86,7 @@ func (r *rig) do(verb string, args []string) {
 	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt", "shove", "top", "bottom", "complete", "fail":
 		r.order(facts.Action(verb), args)
 	case "lock", "unlock":
-		r.step(message.HostLocked{Ticket: r.newTicket(), Host: facts.HostID(args[0]), Lock: verb == "lock", By: "op", Reason: "test"})
+		r.step(message.HostLocked{Ticket: r.newTicket(), Host: facts.HostID(args[0]), Lock: verb == "lock", Slots: number(option(args, "slots", "0")), Purge: option(args, "purge", "") != "", By: "op", Reason: "test"})
 	case "confirm-dead":
 		r.step(message.HostConfirmedDead{Ticket: r.newTicket(), Host: facts.HostID(args[0]), By: "op"})
 	case "remove":

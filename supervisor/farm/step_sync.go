@@ -100,7 +100,7 @@ func (f *Farm) register(now time.Time, h *model.Host, e message.WorkerSynced) {
 	if e.Total < 0 { // nonsense; measure marks it
 		row.Memory = h.Memory
 	}
-	row.LockedBy, row.LockReason, row.SeenAt = h.LockedBy, h.LockReason, h.SeenAt
+	row.LockedBy, row.LockReason, row.Locked, row.SeenAt = h.LockedBy, h.LockReason, h.Locked, h.SeenAt
 	if !h.SameRow(row) {
 		row.SeenAt = now
 		h.HostFacts, f.hosts.Capacity, f.hosts.Properties = row, nil, nil

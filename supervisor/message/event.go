@@ -69,11 +69,13 @@ type JobsAged struct {
 	Jobs   []facts.JobID
 }
 
-// HostLocked locks or unlocks a host: a locked host keeps what runs and takes nothing new.
+// HostLocked locks or unlocks a host, or locks some of its slots: what is locked keeps what runs and takes nothing new.
 type HostLocked struct {
 	Ticket outbox.Ticket
 	Host   facts.HostID
 	Lock   bool
+	Slots  int  // with Lock: so many of them are locked, whatever was locked before; 0: the whole host
+	Purge  bool // with Lock: what runs on what is locked is stopped, to run elsewhere
 	By     string
 	Reason string
 }
@@ -112,7 +114,8 @@ type WorkerSynced struct {
 	Cap         int64  // most that it says to offer, of which Host.Memory is made; only looked at
 	Reserve     int64  // of what is available, kept for others than the farm
 	Swap        Swap
-	Away        int // slots that others than the farm take
+	Away        int    // slots that others than the farm take
+	KeptFor     string // why, if not for their programs: as in api.Sync
 	RunAs       string
 	AgentUser   string
 	Owners      *fit.Owners

@@ -28,6 +28,7 @@ type AgedReply struct{ Jobs []facts.JobID }
 type HostReply struct {
 	Host     facts.HostID
 	Affected int
+	Stopped  int           // items, of a host that was locked with Purge
 	Pending  int           // items that a removed host may still run, for which its removal waits …
 	Wait     time.Duration // … for so long at most
 }

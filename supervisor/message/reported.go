@@ -28,6 +28,6 @@ var reportedAs = map[string][]facts.Reason{
 	"full":    {facts.ReasonMemoryUnavailable},
 	"refused": {facts.ReasonHostRefused, facts.ReasonUIDDiffers, facts.ReasonFolderMissing, facts.ReasonFolderDenied},
 	"log":     {facts.ReasonLogUnwritable},
-	"stopped": {facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonHostSwapping, facts.ReasonNotWanted},
+	"stopped": {facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonHostSwapping, facts.ReasonHostInUse, facts.ReasonNotWanted},
 	"lost":    {facts.ReasonNoRecord},
 }

@@ -35,7 +35,7 @@ type HostView struct {
 	Promised  int64
 	PerIdle   int64 // what the ledger has for each idle slot
 	Swap      Swap
-	Away      int          // slots that others take
+	Away      int          // slots that are not offered
 	Code      facts.Reason // of the remark
 	Remark    string
 	Claims    []agents.Claim // of its name, by others

@@ -24,6 +24,7 @@ type Host struct {
 	machineKey string
 	swap       message.Swap
 	Away       int       // slots that others than the farm take
+	KeptFor    string    // why, if not for their programs: as in api.Sync
 	doubt      string    // nonsense in its last report
 	NoneLapses time.Time // before this no lease of its instances ends
 	Unplanned  int64     // memory that the last plan gave to nobody, what comes free included
@@ -81,12 +82,15 @@ func (h *Host) Usable(now time.Time, p message.Policy) bool {
 	return h.State(now, p) == "up" && h.Refusing == ""
 }
 
-// Offered are the slots that others leave to the farm; of a host on trial with an instance, no more than that has.
+// Withheld are the slots that are not offered: others take them, or a person has locked them, which may be the same slots.
+func (h *Host) Withheld() int { return min(h.Slots, max(h.Away, h.Locked)) }
+
+// Offered are the slots that are left to the farm; of a host on trial with an instance, no more than that has.
 func (h *Host) Offered() int {
 	if h.OnTrial && len(h.Instances) > 0 {
-		return min(h.Slots-h.Away, h.Used)
+		return min(h.Slots-h.Withheld(), h.Used)
 	}
-	return h.Slots - h.Away
+	return h.Slots - h.Withheld()
 }
 
 func (h *Host) Free() int { return h.Offered() - h.Used }
@@ -137,14 +141,26 @@ func (h *Host) remark(now time.Time, p message.Policy) (facts.Reason, string) {
 		return facts.ReasonTakesNoItems, "takes no new items: " + h.Refusing
 	case h.OnTrial:
 		return facts.ReasonOnTrial, "items failed on it before its lock ended; it gets one at a time until one is done"
-	case h.Away > 0:
-		return facts.ReasonForeignCPU, h.AwayText()
+	case h.Withheld() > 0:
+		why := h.WhyAway()
+		return why.Reason, why.Cause
 	}
 	return "", ""
 }
 
-func (h *Host) AwayText() string {
-	return fmt.Sprintf("programs outside the farm use its processors; it offers %d of %s (worker_foreign_cpu)", h.Offered(), facts.Several(h.Slots, "slot"))
+// WhyAway says why the host offers fewer slots than it has.
+func (h *Host) WhyAway() facts.Why {
+	why := facts.Why{Reason: facts.ReasonForeignCPU, Cause: "programs outside the farm use its processors; it offers %d of %s (worker_foreign_cpu)"}
+	switch kept := h.KeptFor; {
+	case h.Locked > h.Away:
+		why = facts.Why{Reason: facts.ReasonSlotsLocked, Cause: "slots are locked; it offers %d of %s (qblock -slots, qbunlock)"}
+	case kept == "calendar":
+		why = facts.Why{Reason: facts.ReasonKeptByCalendar, Cause: "it is kept for people at these hours; it offers %d of %s (worker_calendar)"}
+	case kept == "people":
+		why = facts.Why{Reason: facts.ReasonPeoplePresent, Cause: "somebody uses it; it offers %d of %s (worker_nimby)"}
+	}
+	why.Cause = fmt.Sprintf(why.Cause, h.Offered(), facts.Several(h.Slots, "slot"))
+	return why
 }
 
 // OutOfTouch is why a lease ran out.

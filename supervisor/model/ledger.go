@@ -24,7 +24,7 @@ func (h *Host) Measure(e *message.WorkerSynced) (away int) {
 		h.doubt = "its agent reports " + cmp.Or(doubt, stressed)
 	}
 	h.reserve, h.Available, h.Machine.total, h.Machine.foreign = e.Reserve, e.Available, total, e.Foreign
-	h.swap, h.Away = e.Swap, e.Away
+	h.swap, h.Away, h.KeptFor = e.Swap, e.Away, e.KeptFor
 	return h.Away
 }
 

@@ -50,7 +50,7 @@ func (j *Job) MemoryUse() facts.JobMemory {
 }
 
 func (h *Host) View(now time.Time, p message.Policy) message.HostView {
-	v := message.HostView{HostFacts: h.HostFacts, State: h.State(now, p), Used: h.Used, Available: h.unused(), Swap: h.swap, Away: h.Away, RunAs: h.RunAs, AgentUser: h.AgentUser, Instances: make([]message.InstanceView, 0, len(h.Instances))}
+	v := message.HostView{HostFacts: h.HostFacts, State: h.State(now, p), Used: h.Used, Available: h.unused(), Swap: h.swap, Away: h.Withheld(), RunAs: h.RunAs, AgentUser: h.AgentUser, Instances: make([]message.InstanceView, 0, len(h.Instances))}
 	v.SeenAt, v.PerIdle = h.LastSync, h.Announce()
 	v.Code, v.Remark = h.remark(now, p)
 	v.Claims = h.Claims(h.HostFacts)
@@ -73,7 +73,7 @@ func (h *Host) View(now time.Time, p message.Policy) message.HostView {
 }
 
 func (h *Host) Explained(now time.Time, p message.Policy, instances []explain.Instance) explain.Host {
-	e := explain.Host{Host: &h.Host, Load: Load{h, nil}, State: h.State(now, p), Refusing: h.Refusing, Free: h.Free(), Used: h.Used, Away: h.Away, Instances: instances}
+	e := explain.Host{Host: &h.Host, Load: Load{h, nil}, State: h.State(now, p), Refusing: h.Refusing, Free: h.Free(), Used: h.Used, Away: h.Withheld(), Instances: instances}
 	if h.Limited() {
 		e.Limited, e.Full, e.Ledger, e.PerIdle = true, now.Before(h.FullUntil), h.Ledger(nil), h.Announce()
 	}

@@ -119,7 +119,7 @@ func InstanceName(job facts.JobID, n int) string {
 // Host is a host on the wire.
 func Host(v message.HostView) api.Host {
 	h := api.Host{
-		Name: string(v.ID), State: v.State, Slots: api.SlotCounts{Total: v.Slots, Used: v.Used, Foreign: v.Away},
+		Name: string(v.ID), State: v.State, Slots: api.SlotCounts{Total: v.Slots, Used: v.Used, Foreign: v.Away, Locked: v.HostFacts.Locked},
 		Memory:  api.HostMemory{Total: v.Memory, Available: v.Available, Promised: v.Promised, PerIdle: v.PerIdle},
 		Swap:    api.HostSwap{Total: v.Swap.Total, Used: v.Swap.Used, Rate: v.Swap.Rate},
 		Cluster: v.Cluster, Groups: OrEmpty(v.Groups), Resources: v.Resources, Properties: v.Properties,

@@ -18,7 +18,7 @@ func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) message.WorkerSynced {
 	e := message.WorkerSynced{
 		Ticket: t, Incarnation: s.Incarnation, Sequence: s.Sequence, Heard: s.Heard, Available: s.Memory.Available,
 		Total: s.Memory.Total, Foreign: s.Memory.Foreign, Cap: s.Memory.Cap, Reserve: s.Memory.Reserve,
-		Swap: message.Swap{Total: s.Swap.Total, Used: s.Swap.Used, Rate: s.Swap.Rate}, Away: s.ForeignSlots,
+		Swap: message.Swap{Total: s.Swap.Total, Used: s.Swap.Used, Rate: s.Swap.Rate}, Away: s.ForeignSlots, KeptFor: s.KeptFor,
 		Cores: s.Cores, RunAs: s.RunAs, AgentUser: s.AgentUser, Owners: ownersOf(s.Owners), Refusing: s.Refusing,
 		Host: facts.HostFacts{
 			ID: facts.HostID(s.Host), MachineID: s.MachineID, Boot: s.BootID, StateID: s.StateID, Slots: s.Slots,
@@ -169,7 +169,7 @@ func checkSync(s *api.Sync) error {
 	for n := range s.Finished {
 		s.Finished[n].Reason = cleanText(s.Finished[n].Reason)
 	}
-	if s.Sequence == 0 || s.Slots < 0 || s.Slots > MaxHostSlots || s.Cores < 0 || s.Cores > maxCores ||
+	if s.Sequence == 0 || s.Slots < 0 || s.Slots > api.MaxHostSlots || s.Cores < 0 || s.Cores > maxCores ||
 		len(s.Finished) > MaxSyncList || len(s.Instances) > MaxSyncList || len(s.Jobs) > MaxSyncList {
 		return problem.Invalid("sync", "sequence, slots, memory or the length of a list cannot be")
 	}
@@ -186,8 +186,7 @@ func cleanText(s string) string {
 }
 
 const (
-	maxHold      = 25 * time.Second // longest hold of a sync that a worker may ask for
-	MaxHostSlots = 4096             // as in worker_cpus
+	maxHold = 25 * time.Second // longest hold of a sync that a worker may ask for
 )
 
 // Limits of what one worker may offer and report.

@@ -94,11 +94,12 @@ type HostMeasured struct {
 	Memory     api.SyncMemory // Foreign is reckoned here
 	Others     int64          // bytes of items of other agents on the machine
 	Refusing   string
-	Between    bool         // a look between the regular ones
-	Swap       api.SyncSwap // at regular looks, as what follows
-	Busy       float64      // processors in use since the last regular look, by anybody
-	OthersBusy float64      // by items of other agents
-	Ended      []Key        // instances whose items have just ended, so that their memory is no longer among that used
+	Between    bool // a look between the regular ones
+	Kept       Kept // at regular looks, as what follows
+	Swap       api.SyncSwap
+	Busy       float64 // processors in use since the last regular look, by anybody
+	OthersBusy float64 // by items of other agents
+	Ended      []Key   // instances whose items have just ended, so that their memory is no longer among that used
 }
 
 // Answered is the answer to a sync.

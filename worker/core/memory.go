@@ -37,6 +37,8 @@ func (c *Core) onHostMeasured(ev HostMeasured) {
 	if !ev.Between {
 		c.watchSwap(ev.Swap)
 		c.noteProcessors(ev)
+		c.stress.kept = ev.Kept
+		c.returnKept()
 		c.refusing = cmp.Or(ev.Refusing, c.swapText())
 	}
 	m := &c.memory

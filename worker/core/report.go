@@ -64,10 +64,11 @@ type announced struct {
 	available int64
 	refuses   bool
 	away      int
+	keptFor   string
 }
 
 func (c *Core) announcing() announced {
-	return announced{c.memory.Available, c.refusing != "", c.stress.away}
+	return announced{c.memory.Available, c.refusing != "", c.away(), c.keptFor()}
 }
 
 // hostMoved says whether the sync in flight is given up, once Report has passed, to report free memory, fewer or more slots, or
@@ -76,7 +77,7 @@ func (c *Core) announcing() announced {
 func (c *Core) hostMoved() bool {
 	now, told := c.announcing(), c.reported
 	moved := max(now.available-told.available, told.available-now.available) > min(c.memory.Total/50, memoryStep)
-	return c.limits.Report > 0 && !c.flight.carries && !c.hurried && (moved || now.refuses != told.refuses || now.away != told.away)
+	return c.limits.Report > 0 && !c.flight.carries && !c.hurried && (moved || now.refuses != told.refuses || now.away != told.away || now.keptFor != told.keptFor)
 }
 
 // memoryStep is the change of free memory that is worth a sync; on small hosts a fiftieth of their memory is.
@@ -156,7 +157,7 @@ func (c *Core) send() {
 	}
 	s.Held = c.heldTerm()
 	s.Memory, s.Refusing, c.reported = c.memory, c.refusing, c.announcing()
-	s.Swap, s.ForeignSlots = c.stress.swap, c.stress.away
+	s.Swap, s.ForeignSlots, s.KeptFor = c.stress.swap, c.away(), c.keptFor()
 	s.HoldSeconds = c.hold().Seconds()
 	if c.closing != "" {
 		s.Refusing = c.closing

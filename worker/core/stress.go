@@ -1,8 +1,10 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"qb/api"
@@ -24,8 +26,24 @@ type Stress struct {
 	ForeignCPU bool  // what others use of its processors is taken off its slots
 }
 
+// Kept are slots that are kept for the people at the host.
+type Kept struct {
+	Slots  int
+	Code   string // why: KeptByCalendar, KeptForPeople
+	Return bool   // items on them are stopped, to run elsewhere, instead of ending by themselves
+}
+
+// Why slots are kept, as a code in the sync.
+const (
+	KeptByCalendar = "calendar"
+	KeptForPeople  = "people"
+)
+
+const codeHostInUse = "host_in_use"
+
 // stress is what the core knows of that.
 type stress struct {
+	kept    Kept
 	swap    api.SyncSwap
 	over    int    // regular looks in a row at which it swapped too much
 	since   Moment // when it began to refuse items for that, or returned one; 0: it does not
@@ -77,6 +95,53 @@ func (c *Core) swapText() string {
 		return ""
 	}
 	return fmt.Sprintf("it swaps more than worker_swap_limit = %s a second", units.Size(c.limits.SwapLimit))
+}
+
+// away are the slots that the host does not offer. What people do at it is in both figures, so they are not added.
+func (c *Core) away() int { return max(c.stress.away, c.stress.kept.Slots) }
+
+// keptFor is why slots are not offered; "" where programs use the processors.
+func (c *Core) keptFor() string {
+	if k := c.stress.kept; k.Slots >= max(1, c.stress.away) {
+		return k.Code
+	}
+	return ""
+}
+
+// returnKept stops items on slots that people want back now: secondaries first, then those that have run for the shortest time.
+func (c *Core) returnKept() {
+	k := c.stress.kept
+	if !k.Return || k.Slots <= 0 {
+		return
+	}
+	over := k.Slots - c.identity.Slots
+	var running []*instance
+	for _, i := range c.sortedInstances() {
+		want, ok := c.promised(i)
+		if !ok || i.stopped || i.state == StateIdle || i.state == StateClosing {
+			continue
+		}
+		over += max(1, want.Slots)
+		if i.state == StateRunning {
+			running = append(running, i)
+		}
+	}
+	slices.SortStableFunc(running, func(a, b *instance) int {
+		primary := func(i *instance) int {
+			if c.desired[i.key].Kind == "secondary" {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(primary(a), primary(b)), cmp.Compare(a.wall, b.wall))
+	})
+	for _, i := range running {
+		if over <= 0 {
+			return
+		}
+		over -= max(1, c.desired[i.key].Slots)
+		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Outcome: OutcomeStopped, Code: codeHostInUse, Reason: "its host is kept for the people who use it"})
+	}
 }
 
 // newestSecondary is the secondary whose item has run for the shortest time; nil if there is none, or if one is on its way.

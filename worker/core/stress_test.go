@@ -201,3 +201,36 @@ func TestForeignCPU(t *testing.T) {
 		t.Errorf("%d slots are taken, though processors are left beside them", few.stress.away)
 	}
 }
+
+// TestKept: slots that are kept for people are not offered, and where they are wanted back at once the secondaries go first, the
+// newest first. What is on its way counts as gone.
+func TestKept(t *testing.T) {
+	r := newStressRig(Stress{})
+	look := func(kept Kept) (stopped []int) {
+		r.now += Moment(2 * time.Second)
+		for _, o := range r.Step(r.now, HostMeasured{Kept: kept}) {
+			if s, ok := o.(StopItem); ok {
+				if s.Code != codeHostInUse || s.Outcome != OutcomeStopped {
+					t.Fatal(s.Code, s.Outcome)
+				}
+				stopped = append(stopped, s.Key.Instance)
+			}
+		}
+		return stopped
+	}
+	if stopped := look(Kept{Slots: 4, Code: KeptByCalendar}); stopped != nil || r.away() != 4 || r.keptFor() != KeptByCalendar {
+		t.Errorf("%v are stopped, %d slots are kept for %q", stopped, r.away(), r.keptFor())
+	}
+	if stopped := look(Kept{Slots: 2, Code: KeptForPeople, Return: true}); !slices.Equal(stopped, []int{2}) || r.away() != 2 {
+		t.Errorf("%v are stopped, want the newest secondary alone; %d slots are kept", stopped, r.away())
+	}
+	if stopped := look(Kept{Slots: 2, Code: KeptForPeople, Return: true}); stopped != nil {
+		t.Errorf("%v are stopped beside the one on its way", stopped)
+	}
+	if stopped := look(Kept{Slots: 4, Code: KeptForPeople, Return: true}); !slices.Equal(stopped, []int{1, 0}) {
+		t.Errorf("%v are stopped, want the other secondary, then the primary", stopped)
+	}
+	if look(Kept{}); r.away() != 0 || r.keptFor() != "" {
+		t.Errorf("nobody is there, and %d slots are kept for %q", r.away(), r.keptFor())
+	}
+}

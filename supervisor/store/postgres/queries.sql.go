@@ -16,7 +16,7 @@ const (
 )
 
 const hostColumns = `id, machine_id, boot, state_id, slots, memory, cluster, groups, properties, resources,
-	locked_by, lock_reason, seen_at, spec, key`
+	locked_by, lock_reason, locked_slots, seen_at, spec, key`
 
 const (
 	sqlTryLock = `SELECT pg_try_advisory_lock($1)`
@@ -103,11 +103,11 @@ const (
 	sqlPutHosts = `INSERT INTO host (` + hostColumns + `) SELECT ` + hostColumns + `
 		FROM jsonb_to_recordset($1::jsonb) AS u(id text, machine_id text, boot text, state_id text, slots bigint,
 		memory bigint, cluster text, groups text[], properties jsonb, resources jsonb, locked_by text,
-		lock_reason text, seen_at timestamptz, spec double precision, key text)
+		lock_reason text, locked_slots integer, seen_at timestamptz, spec double precision, key text)
 		ON CONFLICT (id) DO UPDATE SET machine_id = excluded.machine_id, boot = excluded.boot,
 		state_id = excluded.state_id, slots = excluded.slots, memory = excluded.memory, cluster = excluded.cluster,
 		groups = excluded.groups, properties = excluded.properties, resources = excluded.resources,
-		locked_by = excluded.locked_by, lock_reason = excluded.lock_reason, seen_at = excluded.seen_at, spec = excluded.spec, key = excluded.key`
+		locked_by = excluded.locked_by, lock_reason = excluded.lock_reason, locked_slots = excluded.locked_slots, seen_at = excluded.seen_at, spec = excluded.spec, key = excluded.key`
 
 	sqlRenameHost  = `UPDATE attempt SET host = $2 WHERE host = $1 AND state IN ('running', 'stopping')`
 	sqlDeleteHosts = `DELETE FROM host WHERE id = ANY($1::text[])`

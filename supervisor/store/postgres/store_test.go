@@ -96,7 +96,7 @@ func TestFactsSurvive(t *testing.T) {
 	}
 	host := facts.HostFacts{ID: "h1", MachineID: "m", Boot: "b", StateID: "s", Slots: 8, Memory: 1 << 34, Cluster: "/",
 		Groups: []string{"g"}, Properties: map[string]string{"os": "linux"}, Resources: map[string]int{"license.x": 2},
-		LockedBy: "ann", LockReason: "dust", SeenAt: at(5)}
+		LockedBy: "ann", LockReason: "dust", Locked: 3, SeenAt: at(5)}
 	marks := []facts.Mark{{First: 3, Last: 5, Step: 1, Kind: facts.MarkKilled, By: "ann", At: at(4)}, {First: 7, Last: 7, Step: 1, Kind: facts.MarkBlocked, By: "bob", At: at(5)}}
 	live := started(attemptID(7, 0, 2), at(3))
 	dead := started(attemptID(7, 0, 1), at(1))
