@@ -168,3 +168,21 @@ func (a *Agenda) pickAsSaid(expr string) []Span {
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.First, b.First) })
 	return spans
 }
+
+// Text names items, given as spans of which no two have one in common, as Pick reads them.
+func (a *Agenda) Text(spans []Span) string {
+	l := &list{}
+	for _, s := range spans {
+		for n := s.First; n <= s.Last; n += s.Step {
+			for position, to := a.span(a.unordered(n)); position < to; position++ {
+				if number, text := a.list.at(position); text != "" {
+					l.addLabel(text)
+				} else {
+					l.addNumber(number)
+				}
+			}
+		}
+	}
+	l.flush(false)
+	return l.String()
+}

@@ -101,3 +101,25 @@ func TestDepth(t *testing.T) {
 		t.Errorf("depth %d", got)
 	}
 }
+
+// The text of items is read as the same items, whatever the order and size of items; a regular choice stays short.
+func TestTextRoundTrip(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		spec := Spec{Range: rapid.SampledFrom([]string{"1-40", "5,3,9-1,20-60x5", "a,b,7,c,8-12", "-5-5"}).Draw(r, "range"), Chunk: rapid.SampledFrom([]int{0, 0, 3}).Draw(r, "chunk"),
+			Order: rapid.SampledFrom([]Order{Ascend, Reverse, Binary}).Draw(r, "order")}
+		a, err := Parse(spec, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items := slices.Compact(slices.Sorted(slices.Values(rapid.SliceOfN(rapid.IntRange(0, a.Len()-1), 1, 40).Draw(r, "items"))))
+		text := a.Text(SpansOf(items))
+		got, err := a.Pick(text)
+		if err != nil || !slices.Equal(itemsOf(got), items) {
+			t.Fatalf("%v is %s, which is read as %v, %v", items, text, itemsOf(got), err)
+		}
+	})
+	a, err := Parse(Spec{Range: "1-100000", Order: Reverse}, 1_000_000)
+	if text := a.Text([]Span{{0, 99_999, 1}}); err != nil || len(text) > 20 {
+		t.Errorf("%.100s %v", text, err)
+	}
+}

@@ -17,6 +17,9 @@ var (
 	SlotMap         = Endpoint{"slot-map", http.MethodGet, "/v1/slots", ReadOnly, "What every slot of every host does, as columns"}
 	CheckSubmission = Endpoint{"check-submission", http.MethodPost, "/v1/submissions/check", User, "What submitting a job would say; nothing is stored"}
 	ItemStates      = Endpoint{"item-states", http.MethodGet, "/v1/jobs/{job}/states", ReadOnly, "The states of all items of a job, a letter each"}
+	Timeline        = Endpoint{"timeline", http.MethodGet, "/v1/timeline", ReadOnly, "Who had how many instances over time, by job, user or account"}
+	FarmHistory     = Endpoint{"history", http.MethodGet, "/v1/history", Operator, "What was done on the whole farm, the newest first"}
+	FindInLog       = Endpoint{"find-in-log", http.MethodGet, "/v1/jobs/{job}/items/{item}/log/find", User, "The lines of an attempt's output that have a text"}
 	ItemValues      = Endpoint{"item-values", http.MethodGet, "/v1/jobs/{job}/values", ReadOnly, "What the items of a job took, how that spreads, and which items stand out"}
 )
 
@@ -167,3 +170,60 @@ type Totals struct {
 
 // LogSizeHeader is how many bytes the asked stream of an attempt's log has, when only its end is asked for.
 const LogSizeHeader = "Qb-Log-Size"
+
+// TimelineQuery asks who had how many instances over time.
+type TimelineQuery struct {
+	From time.Time `query:"from" doc:"Default: an hour before to. A day is remembered in steps of 10 s, a week in steps of 2 minutes, by the supervisor that leads."`
+	To   time.Time `query:"to" doc:"Default: now."`
+	Step int       `query:"step" minimum:"0" maximum:"691200" doc:"Seconds of a point, rounded up to a multiple of 10 or 120; 0: about 300 points. At most 1,000."`
+	By   string    `query:"by" enum:"job,user,account" default:"job"`
+}
+
+// TimelineReply is means of instances for each step from a moment on.
+type TimelineReply struct {
+	From    time.Time        `json:"from" doc:"Begin of the first point."`
+	Step    int              `json:"step" doc:"Seconds of a point."`
+	By      string           `json:"by"`
+	Samples []int            `json:"samples" doc:"How many samples each point is the mean of; 0: a gap, of which nothing is known."`
+	Series  []TimelineSeries `json:"series" doc:"The 20 entries with the most instances, the largest first; the others together as the last."`
+	Entries int              `json:"entries" doc:"How many jobs, users or accounts there are in all."`
+	Marks   []TimelineMark   `json:"marks" doc:"What happened, the oldest first; the newest 1,000."`
+}
+
+// TimelineSeries is the instances of a job, user or account.
+type TimelineSeries struct {
+	Key       string    `json:"key" doc:"The job's id, or the user or account; empty for none, and for the others."`
+	Name      string    `json:"name,omitempty" doc:"Of the job."`
+	Others    int       `json:"others,omitempty" doc:"How many entries it stands for, if for the others."`
+	Primary   []float64 `json:"primary" doc:"A mean for each point."`
+	Secondary []float64 `json:"secondary" doc:"Those that drain or stop included."`
+}
+
+// TimelineMark is what happened in a step.
+type TimelineMark struct {
+	Point int    `json:"point" doc:"Which step, from 0."`
+	Key   string `json:"key" doc:"The job, user or account."`
+	Kind  string `json:"kind" enum:"stopped,promoted" doc:"stopped: items that were stopped and are pending again; promoted: secondary instances that became primary."`
+	Count int    `json:"count"`
+}
+
+// LogMatches are the lines of an attempt's output that have a text.
+type LogMatches struct {
+	Matches  []LogMatch `json:"matches" doc:"One for each line, in order."`
+	Next     int64      `json:"next" doc:"The offset from which to go on, or the size of the output if it is complete."`
+	Complete bool       `json:"complete" doc:"The whole output from offset on was searched; false: there were enough lines, or the time of one call was over."`
+}
+
+// LogMatch is the first place of a text in a line.
+type LogMatch struct {
+	Offset     int64  `json:"offset" doc:"Bytes of the stream before it."`
+	Line       int64  `json:"line" doc:"The number of the line, from 1."`
+	LineOffset int64  `json:"line_offset" doc:"Bytes of the stream before the line."`
+	Text       string `json:"text" doc:"The line from there on, 300 bytes at most."`
+}
+
+// HistoryReply is what was done on the farm, the newest first.
+type HistoryReply struct {
+	Events []Event `json:"events"`
+	Next   int64   `json:"next" doc:"Give it as before to go on with what is older; 0: there is nothing older. A page may be short, as a bounded number of rows is read for it."`
+}

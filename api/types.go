@@ -330,6 +330,8 @@ type ActionReply struct {
 	Affected int      `json:"affected" doc:"Number of items that it applies to, or 1 for a whole job; 0 while it waits for another order on the job."`
 	Done     int      `json:"done" doc:"Number of items that it has been applied to."`
 	Order    int64    `json:"order" doc:"Its number among the job's orders; 0: it is complete."`
+	Version  int64    `json:"version" doc:"The job's version after the order, for If-Match. Its end by itself counts as no change there."`
+	Items    string   `json:"items" doc:"The items that it applies to, as a range that another order takes; empty if it acts on a whole job, applies to none, waits, or they are too many ranges to be named."`
 	Remarks  []string `json:"remarks"`
 }
 
@@ -383,6 +385,7 @@ type Event struct {
 	Item     *string     `json:"item"`
 	Instance *string     `json:"instance"`
 	Host     *string     `json:"host"`
+	User     string      `json:"user,omitempty" doc:"In the history of the farm: who did it."`
 	Status   string      `json:"status,omitempty" doc:"Of job-changed and host-changed: the status or state now."`
 	Code     string      `json:"code" doc:"The reason as a code where the type does not say it, see docs/codes.md."`
 	Params   *CodeParams `json:"params,omitempty"`
@@ -497,4 +500,16 @@ type Fact struct {
 	Kind string `json:"kind"`
 	Code string `json:"code,omitempty" doc:"Of kind refused: why those hosts do not serve the job."`
 	Text string `json:"text"`
+
+	Jobs  []int64    `json:"jobs,omitempty" doc:"Jobs that it tells of."`
+	Hosts []string   `json:"hosts,omitempty" doc:"Hosts that it tells of; at most 50."`
+	Slots int        `json:"slots,omitempty" doc:"Slots that it counts: of kind slots all on the hosts that serve the job, of kind holder those that a job holds of them."`
+	Holds *FactHolds `json:"holds,omitempty" doc:"Of kind holder: how it holds them."`
+}
+
+// FactHolds are slots by how they are held.
+type FactHolds struct {
+	Primary   int `json:"primary"`
+	Secondary int `json:"secondary"`
+	Ending    int `json:"ending" doc:"Of instances that are leaving."`
 }

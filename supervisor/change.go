@@ -131,11 +131,14 @@ func readIfMatch(header string) (int64, error) {
 }
 
 type orderIn struct {
-	Job    int64              `path:"job" minimum:"1" doc:"The job's id."`
-	Action string             `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,shove,top,bottom,complete,fail"`
-	Key    string             `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
-	Body   *api.ActionRequest `doc:"Absent: the whole job."`
+	Job     int64              `path:"job" minimum:"1" doc:"The job's id."`
+	Action  string             `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,shove,top,bottom,complete,fail"`
+	IfMatch string             `header:"If-Match" maxLength:"40" doc:"Only if the job's version is still this one; its end by itself is no change."`
+	Key     string             `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+	Body    *api.ActionRequest `doc:"Absent: the whole job."`
 }
+
+const maxNamed = 64 << 10 // bytes of the items in an answer, which is kept with its key
 
 type orderOut struct{ Body api.ActionReply }
 
@@ -152,6 +155,9 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 		return nil, err
 	}
 	e := message.JobOrdered{Job: id, Action: facts.Action(in.Action), By: p.User, Everybody: p.SeesAll()}
+	if e.IfVersion, err = readIfMatch(in.IfMatch); err != nil {
+		return nil, err
+	}
 	if in.Body != nil && in.Body.Items != "" {
 		if e.Items, err = s.selected(ctx, v, in.Body.Items); err != nil {
 			return nil, err
@@ -165,7 +171,13 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	audit.Of(ctx).On("", audit.Change{Order: in.Action, Items: itemsOf(in.Body), Owner: v.User, Before: stateOf(v)})
 	shape := func(body any) *orderOut {
 		reply := body.(message.ActionReply)
-		return &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Done: reply.Done, Order: reply.Order, Remarks: translate.OrEmpty(reply.Remarks)}}
+		out := &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Done: reply.Done, Order: reply.Order, Version: reply.Version, Remarks: translate.OrEmpty(reply.Remarks)}}
+		if a, err := s.agendas.Get(ctx, v); err == nil && len(reply.Items) > 0 {
+			if text := a.Text(reply.Items); len(text) <= maxNamed {
+				out.Body.Items = text
+			}
+		}
+		return out
 	}
 	return once(ctx, s, api.OrderJob, in.Key, in, shape, func(c term.Call) (any, error) { return s.orderFarm(ctx, c, e) })
 }

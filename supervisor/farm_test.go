@@ -296,6 +296,15 @@ func TestEntityTags(t *testing.T) {
 	if ok := change("*", `{"max_cpus":"*","name":"new"}`); ok.StatusCode != http.StatusOK {
 		t.Errorf("any version: %d", ok.StatusCode)
 	}
+	order := func(match, action, body string) string {
+		return text(t, r.raw("POST", "/v1/jobs/1/orders/"+action, token, body, http.Header{"If-Match": {match}, "Content-Type": {"application/json"}}))
+	}
+	if killed := order("", "kill", `{"items":"2-4"}`); !strings.Contains(killed, `"version":4,"items":"2-4"`) {
+		t.Errorf("kill: %s", killed)
+	}
+	if stale, undone := order(`"3"`, "retry", `{"items":"2-4"}`), order(`"4"`, "retry", `{"items":"2-4"}`); !strings.Contains(stale, "urn:qb:error:stale") || !strings.Contains(undone, `"items":"2-4"`) {
+		t.Errorf("undo: %s, %s", stale, undone)
+	}
 	if bad := change("xyz", `{"priority":6}`); bad.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("no version: %d", bad.StatusCode)
 	}

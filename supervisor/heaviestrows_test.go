@@ -81,6 +81,10 @@ var heaviest = map[string]func(h *heavyRig) []request{
 			{name: "followed", path: h.jobPath(1, "/items/1/log?follow=true"), stream: true},
 		}
 	},
+	"find-in-log": func(h *heavyRig) []request {
+		return []request{{name: "4 MB", path: h.jobPath(1, "/items/1/log/find?text=absent")}}
+	},
+	"history": one("a page", "?limit=1000&user=nobody"), "timeline": one("a week", "?by=job"),
 	"list-hosts": one("all", ""), "slot-map": one("all", ""),
 	"get-host": func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/hosts/rn000"}} },
 	"snapshot": one("all", ""), "ping": one("ping", ""), "list-tokens": one("all", ""), "list-shares": one("all", ""),

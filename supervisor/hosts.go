@@ -102,10 +102,16 @@ func (s *server) lockHost(ctx context.Context, in *lockIn) (*hostOut, error) {
 	})
 }
 
-func (s *server) unlockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
+type unlockIn struct {
+	Host     string `path:"host" maxLength:"255" doc:"The host's name."`
+	Key      string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+	LockedBy string `query:"locked_by" maxLength:"255" doc:"Only if this user has locked it."`
+}
+
+func (s *server) unlockHost(ctx context.Context, in *unlockIn) (*hostOut, error) {
 	audit.Of(ctx).Changes("", s.hostMembers(in.Host), map[string]bool{"locked": false})
 	return askHost(ctx, s, api.UnlockHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
-		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), By: by}
+		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), By: by, LockedBy: in.LockedBy}
 	})
 }
 

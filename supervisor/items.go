@@ -251,5 +251,20 @@ func (s *server) explain(ctx context.Context, in *jobIn) (*explainOut, error) {
 		e.Why = facts.Why{Reason: view.Code, Params: view.Params, Cause: view.Reason}
 	}
 	return &explainOut{api.Explanation{Job: in.Job, Code: string(e.Reason), Params: translate.Params(e.Params), Reason: e.Cause,
-		Facts: translate.Each(e.Facts, func(f explain.Fact) api.Fact { return api.Fact{Kind: f.Kind, Code: string(f.Code), Text: f.Text} })}}, nil
+		Facts: translate.Each(e.Facts, factOf)}}, nil
+}
+
+// factOf is a line of an explanation.
+func factOf(f explain.Fact) api.Fact {
+	out := api.Fact{Kind: f.Kind, Code: string(f.Code), Text: f.Text, Slots: f.Slots}
+	for _, id := range f.Jobs {
+		out.Jobs = append(out.Jobs, int64(id))
+	}
+	for _, id := range f.Hosts {
+		out.Hosts = append(out.Hosts, string(id))
+	}
+	if h := f.Holds; h != nil {
+		out.Holds = &api.FactHolds{Primary: h.Primary, Secondary: h.Secondary, Ending: h.Ending}
+	}
+	return out
 }

@@ -1,10 +1,12 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"strconv"
@@ -26,68 +28,85 @@ type itemLogIn struct {
 	Attempt int    `query:"attempt" minimum:"0" doc:"0: the latest."`
 	Offset  int64  `query:"offset" minimum:"0" doc:"Bytes of the stream to leave out."`
 	Tail    int64  `query:"tail" minimum:"0" doc:"Only so many bytes of the stream at its end; 0: all after offset. With it the size of the stream is in Qb-Log-Size."`
+	Limit   int64  `query:"limit" minimum:"0" doc:"Bytes at most; 0: all."`
 	Follow  bool   `query:"follow" doc:"Wait for the first attempt to begin, and for more until it has ended."`
 }
 
 // answer is what a handler of a streaming endpoint returns: it writes the whole answer.
 type answer func(w http.ResponseWriter, r *http.Request)
 
-// itemLog streams an attempt's output as plain text.
-func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
-	v, err := s.facts(ctx, facts.JobID(in.Job))
+// output is that of an attempt.
+type output struct {
+	id        facts.AttemptID
+	owner     string // of the job
+	over      bool   // the attempt has ended
+	elsewhere bool   // another supervisor may have it
+}
+
+var streams = map[string]byte{"stdout": logstore.StreamOut, "stderr": logstore.StreamErr, "both": logstore.StreamBoth}
+
+// outputOf finds the attempt that is meant, if the caller may read its output; attempt 0 is the latest. With wait it may be yet to come.
+func (s *server) outputOf(ctx context.Context, job int64, item string, attempt int, wait bool) (o output, err error) {
+	v, err := s.facts(ctx, facts.JobID(job))
 	if err != nil {
-		return nil, err
+		return o, err
 	}
 	if err := s.gate.MayOn(ctx, api.ItemLog, v.User, v.ID); err != nil {
-		return nil, err
+		return o, err
 	}
 	if v.User != gate.PrincipalOf(ctx).User {
-		s.readOthers(ctx, api.ItemLog, fmt.Sprintf("job %d item %s", v.ID, problem.ClipTo(in.Item, audit.MaxObject)))
+		s.readOthers(ctx, api.ItemLog, fmt.Sprintf("job %d item %s", v.ID, problem.ClipTo(item, audit.MaxObject)))
 	}
 	a, err := s.agendas.Get(ctx, v)
 	if err != nil {
-		return nil, err
+		return o, err
 	}
-	number, ok := a.Find(in.Item)
+	number, ok := a.Find(item)
 	if !ok {
-		return nil, api.Errorf(api.KindNotFound, "job %d has no item %q", in.Job, problem.Clip(in.Item))
+		return o, api.Errorf(api.KindNotFound, "job %d has no item %q", job, problem.Clip(item))
 	}
 	latest, err := s.latest(ctx, v.ID, facts.ItemNo(number))
 	if err != nil {
-		return nil, err
+		return o, err
 	}
-	id := facts.AttemptID{Job: v.ID, Item: facts.ItemNo(number), Number: in.Attempt}
-	if id.Number == 0 && latest != nil {
-		id.Number = latest.Number
+	o = output{id: facts.AttemptID{Job: v.ID, Item: facts.ItemNo(number), Number: attempt}, owner: v.User}
+	if attempt == 0 && latest != nil {
+		o.id.Number = latest.Number
 	}
 	switch {
-	case latest == nil && in.Follow && in.Attempt <= 1 && !v.State.Final():
-		id.Number = 1
+	case latest == nil && wait && attempt <= 1 && !v.State.Final():
+		o.id.Number = 1
 	case latest == nil:
-		if id.Number, err = s.oldAttempt(ctx, id); err != nil {
-			return nil, err
+		if o.id.Number, err = s.oldAttempt(ctx, o.id); err != nil {
+			return o, err
 		}
-		if id.Number == 0 {
-			return nil, api.Errorf(api.KindNotFound, "item %q of job %d has not run yet", problem.Clip(in.Item), in.Job)
+		if o.id.Number == 0 {
+			return o, api.Errorf(api.KindNotFound, "item %q of job %d has not run yet", problem.Clip(item), job)
 		}
-	case id.Number > latest.Number:
-		return nil, api.Errorf(api.KindNotFound, "item %q of job %d has %d attempts, there is no attempt %d", problem.Clip(in.Item), in.Job, latest.Number, in.Attempt)
+	case o.id.Number > latest.Number:
+		return o, api.Errorf(api.KindNotFound, "item %q of job %d has %d attempts, there is no attempt %d", problem.Clip(item), job, latest.Number, attempt)
 	}
-	over, elsewhere := latest == nil || !latest.State.Live() || id.Number < latest.Number, false
-	if over {
+	if o.over = latest == nil || !latest.State.Live() || o.id.Number < latest.Number; o.over {
 		var ended time.Time
-		if latest != nil && id.Number == latest.Number {
+		if latest != nil && o.id.Number == latest.Number {
 			ended = latest.EndedAt
 		}
-		if elsewhere, err = s.mayBeGone(ctx, id, in.Item, ended); err != nil {
-			return nil, err
-		}
+		o.elsewhere, err = s.mayBeGone(ctx, o.id, item, ended)
 	}
-	want := map[string]byte{"stdout": logstore.StreamOut, "stderr": logstore.StreamErr, "both": logstore.StreamBoth}[in.Stream]
-	t := &tail{server: s, id: id, owner: v.User, demux: logstore.Demux{Want: want, Skip: in.Offset}, follow: in.Follow, over: over && !in.Follow, leave: func() {}}
-	t.elsewhere = elsewhere
+	return o, err
+}
+
+// itemLog streams an attempt's output as plain text.
+func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
+	o, err := s.outputOf(ctx, in.Job, in.Item, in.Attempt, in.Follow)
+	if err != nil {
+		return nil, err
+	}
+	want := streams[in.Stream]
+	t := &tail{server: s, id: o.id, owner: o.owner, demux: logstore.Demux{Want: want, Skip: in.Offset}, follow: in.Follow, over: o.over && !in.Follow, leave: func() {}}
+	t.elsewhere, t.left = o.elsewhere, cmp.Or(in.Limit, math.MaxInt64)
 	if in.Tail > 0 {
-		if t.total, err = s.logs.Size(id, want); err != nil {
+		if t.total, err = s.logs.Size(o.id, want); err != nil {
 			return nil, err
 		}
 		t.demux.Skip = max(in.Offset, t.total-in.Tail)
@@ -164,6 +183,7 @@ type tail struct {
 	leave     func() // gives the place among the followers back
 	elsewhere bool   // another supervisor may have it
 	total     int64  // bytes of the stream, if its end is asked for
+	left      int64  // bytes of the answer that may still be sent
 	file      *os.File
 	size      int64
 	grown     time.Time // when the last byte came
@@ -202,8 +222,10 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 		n, err := t.read(buf)
 		if n > 0 {
 			out, broken := t.demux.Feed(nil, buf[:n])
+			out = out[:min(int64(len(out)), t.left)]
+			t.left -= int64(len(out))
 			_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a socket always can
-			if _, err := w.Write(out); err != nil || broken != nil {
+			if _, err := w.Write(out); err != nil || broken != nil || t.left == 0 {
 				return
 			}
 			continue

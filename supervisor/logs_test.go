@@ -53,7 +53,6 @@ func TestItemLog(t *testing.T) {
 	r := startRig(t)
 	u1, worker := r.client("u1", api.User), r.agent("h1", 1)
 	token := r.token("u1", api.User)
-	worker.beat(0)
 	must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "a b,c"})
 	const item = "/v1/jobs/1/items/a%20b/log"
 	if resp := r.raw("GET", item, token, "", nil); resp.StatusCode != http.StatusNotFound || !strings.Contains(text(t, resp), "has not run yet") {

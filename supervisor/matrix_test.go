@@ -205,6 +205,8 @@ func (m *matrix) send(e api.Endpoint, method string, c caller, x thing) *http.Re
 	switch e.ID {
 	case api.WhatIf.ID:
 		path += "?lock={host}"
+	case api.FindInLog.ID:
+		path += "?text=x"
 	case api.ListProfiles.ID, api.SetProfile.ID, api.ForgetProfile.ID:
 		path += "?user={user}"
 	}

@@ -109,6 +109,7 @@ func (s *server) serve(ctx context.Context, opts Options, open *listeners.Listen
 	led.Go(func() { s.terms(opts, url).Run(ctx) })
 	led.Go(func() { s.watchLeader(ctx) })
 	led.Go(func() { s.audit.Run(ctx) })
+	led.Go(func() { s.timeline.Run(ctx, s.lastView, s.now) })
 	led.Go(func() { s.careForTokens(ctx, opts.RenewTokens) })
 	led.Go(func() { s.rereadOn(ctx, opts.Hangup) })
 	var err error

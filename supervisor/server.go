@@ -36,6 +36,7 @@ import (
 	"qb/supervisor/sso"
 	"qb/supervisor/store"
 	"qb/supervisor/term"
+	"qb/supervisor/timeline"
 	"qb/supervisor/whatif"
 )
 
@@ -59,8 +60,9 @@ type server struct {
 
 	// records keeps an order on a job that is no longer in memory, which reads its rows, apart from the ager, which
 	// takes them away: an order that acted on rows that are gone would end the term.
-	records sync.RWMutex
-	recalls chan struct{} // has room for those who may read a job back at once
+	records  sync.RWMutex
+	recalls  chan struct{} // has room for those who may read a job back at once
+	searches chan struct{} // has room for those who may search a log at once
 
 	unverified, rivals, outdated rate.Sometimes // warned of
 
@@ -74,6 +76,7 @@ type server struct {
 	stream   *eventstream.Stream
 	board    *live.Board
 	pageHash string // of the files of the page
+	timeline *timeline.Timeline
 	ends     endsaudit.Audit
 	metrics  *metrics.Metrics
 
@@ -98,7 +101,7 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	s := &server{
 		unverified: rate.Sometimes{Interval: time.Minute}, rivals: rate.Sometimes{Interval: time.Minute}, outdated: rate.Sometimes{Interval: time.Minute},
 		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
-		logs: logs, stream: eventstream.New(), reads: failing, recalls: make(chan struct{}, recalls), agendas: agendas.New(), trials: whatif.NewDesk(),
+		logs: logs, stream: eventstream.New(), reads: failing, recalls: make(chan struct{}, recalls), searches: make(chan struct{}, searches), agendas: agendas.New(), trials: whatif.NewDesk(), timeline: timeline.New(),
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Owners: s.owners, Trouble: s.trouble, Limits: limits.Names})
@@ -153,6 +156,7 @@ func (s *server) show(out term.Display, writes []facts.Write) {
 	}
 	s.stream.Put(events)
 	s.board.Note(writes)
+	s.timeline.Note(writes)
 }
 
 // lastView is the last view of the whole farm, nil if there is none yet in this term.

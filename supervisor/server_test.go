@@ -87,6 +87,9 @@ func TestHostOrders(t *testing.T) {
 	if job := must[api.Job](t, u1, api.GetJob, params("job", 1), nil); !strings.Contains(job.Reason, "locked") {
 		t.Errorf("reason %q", job.Reason)
 	}
+	if resp := r.raw("POST", "/v1/hosts/h1/unlock?locked_by=u1", r.token("op", api.Operator), "", nil); resp.StatusCode != http.StatusPreconditionFailed {
+		t.Errorf("unlocking what another has locked: %d", resp.StatusCode)
+	}
 	must[api.HostReply](t, op, api.UnlockHost, params("host", "h1"), nil)
 	worker.until("the item runs", func() bool { return len(worker.running) == 1 })
 	if text := refused(t, api.KindConflict, op, api.ConfirmDead, params("host", "h1"), nil); !strings.Contains(text, "was heard") {

@@ -19,9 +19,26 @@ type Explanation struct {
 
 // Fact is one line of an explanation. Code is why hosts are refused; "" in other kinds.
 type Fact struct {
-	Kind string
-	Code facts.Reason
-	Text string
+	Kind  string
+	Code  facts.Reason
+	Text  string
+	Jobs  []facts.JobID  // that it names
+	Hosts []facts.HostID // that it names, or of which it tells; at most hostsTold
+	Slots int            // that it counts
+	Holds *Holds         // of kind holder
+}
+
+// Holds is how a job holds slots.
+type Holds struct{ Primary, Secondary, Ending int }
+
+// hostsTold bounds the hosts of a fact.
+const hostsTold = 50
+
+func hostsOf(hosts []*Host) (ids []facts.HostID) {
+	for _, h := range hosts[:min(len(hosts), hostsTold)] {
+		ids = append(ids, h.ID)
+	}
+	return ids
 }
 
 // Explainer explains the jobs of one farm. Jobs that ask for the same share what was found out.
@@ -104,6 +121,7 @@ func (x *Explainer) Explain(id facts.JobID, order string) (e Explanation, found 
 	add := func(kind, format string, args ...any) {
 		e.Facts = append(e.Facts, Fact{Kind: kind, Text: fmt.Sprintf(format, args...)})
 	}
+	with := func(of func(*Fact)) { of(&e.Facts[len(e.Facts)-1]) } // members of the last
 	for _, text := range why.also {
 		add("also", "%s", text)
 	}
@@ -121,27 +139,29 @@ func (x *Explainer) Explain(id facts.JobID, order string) (e Explanation, found 
 	add("hosts", "%d of %d hosts take work, %d of them serve this job", w.g.usable, len(x.Hosts), w.g.fit)
 	if len(w.g.shut) > 0 {
 		add("shut", "%s", shutText(w.g.shut))
+		with(func(f *Fact) { f.Hosts = hostsOf(w.g.shut) })
 	}
 	if len(w.g.away) > 0 {
 		add("away", "%s", awayText(w.g.away))
+		with(func(f *Fact) { f.Hosts = hostsOf(w.g.away) })
 	}
 	w.addClauses(add)
 	add("slots", "%d slots on those hosts, %d free%s", w.g.slots, w.g.free, w.g.foreignText())
+	with(func(f *Fact) { f.Slots = w.g.slots })
 	if x.reservedFor(j) {
 		add("reserved", "host %s is kept for it and has enough free slots in about %.0f s", x.Reserved.Host, x.Reserved.At.Sub(x.Now).Seconds())
+		with(func(f *Fact) { f.Hosts = []facts.HostID{x.Reserved.Host} })
 	}
 	if j.Learned > 0 {
 		add("memory", "%s", j.memoryText())
 	}
 	for _, r := range w.g.refusals.MostFirst() {
-		e.Facts = append(e.Facts, Fact{"refused", r.Kind, r.String()})
+		e.Facts = append(e.Facts, Fact{Kind: "refused", Code: r.Kind, Text: r.String()})
 	}
 	for _, line := range w.licenceFacts() {
 		add("licence", "%s", line)
 	}
-	for _, line := range w.holders().lines(j) {
-		add("holder", "%s", line)
-	}
+	e.Facts = append(e.Facts, w.holders().lines(j)...)
 	return e, true
 }
 

@@ -44,6 +44,10 @@ func (s holdSum) total() int {
 	return n
 }
 
+func (s holdSum) holds() *Holds {
+	return &Holds{s.slots[Primary] + s.slots[ProtectedPrimary], s.slots[Secondary] + s.slots[ProtectedSecondary], s.slots[Ending]}
+}
+
 // holders are the jobs that hold slots of some hosts, best priority first. The sum at n is over those
 // before the n-th, so that ten thousand jobs that wait can each say in a few steps who is in their way.
 type holders struct {
@@ -193,13 +197,13 @@ func (a holders) countHolding(from, to int, kinds []Hold) int {
 }
 
 // lines tell of each holder what it has, those with the most first.
-func (a holders) lines(j *Job) []string {
+func (a holders) lines(j *Job) []Fact {
 	order := make([]int, len(a.jobs))
 	for n := range order {
 		order[n] = n
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(a.at(y).total(), a.at(x).total()) })
-	var lines []string
+	var lines []Fact
 	rest := 0
 	for _, n := range order {
 		other, sum := a.jobs[n], a.at(n)
@@ -213,10 +217,13 @@ func (a holders) lines(j *Job) []string {
 				kinds = append(kinds, fmt.Sprintf("%d by %s", slots, holdWords[k]))
 			}
 		}
-		lines = append(lines, fmt.Sprintf("job %d (%s) holds %d of the slots that fit: %s", other.ID, priorityBeside(j, other), sum.total(), strings.Join(kinds, ", ")))
+		lines = append(lines, Fact{
+			Kind: "holder", Jobs: []facts.JobID{other.ID}, Slots: sum.total(), Holds: sum.holds(),
+			Text: fmt.Sprintf("job %d (%s) holds %d of the slots that fit: %s", other.ID, priorityBeside(j, other), sum.total(), strings.Join(kinds, ", ")),
+		})
 	}
 	if rest > 0 {
-		lines = append(lines, fmt.Sprintf("%d more jobs hold %d", len(order)-holderLines, rest))
+		lines = append(lines, Fact{Kind: "holder", Text: fmt.Sprintf("%d more jobs hold %d", len(order)-holderLines, rest), Slots: rest})
 	}
 	return lines
 }

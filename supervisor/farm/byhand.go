@@ -34,7 +34,7 @@ func (f *Farm) move(now time.Time, j *model.Job, e message.JobOrdered) {
 		whose = "of " + j.User + " "
 	}
 	moved := turns(e.Action, j, among)
-	reply := message.ActionReply{Job: j.ID, Remarks: []string{}}
+	reply := message.ActionReply{Job: j.ID, Version: j.Version, Remarks: []string{}}
 	remark := func(format string, args ...any) { reply.Remarks = append(reply.Remarks, fmt.Sprintf(format, args...)) }
 	switch {
 	case j.State.Final():

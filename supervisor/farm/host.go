@@ -44,6 +44,10 @@ func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 		f.out.Refuse(e.Ticket, "conflict", "host %q was removed and is forgotten when its items have been given up, in at most %s; join it again then", e.Host, h.LeaseLeft(now).Round(time.Second))
 		return
 	}
+	if e.LockedBy != "" && h.LockedBy != e.LockedBy {
+		f.out.Refuse(e.Ticket, "stale", "host %q is not locked by %s any more; read it again", e.Host, e.LockedBy)
+		return
+	}
 	if e.Slots > h.Slots {
 		f.out.Refuse(e.Ticket, "invalid", "host %q has %s, so %d of them cannot be locked; lock at most as many, or the whole host", e.Host, facts.Several(h.Slots, "slot"), e.Slots)
 		return

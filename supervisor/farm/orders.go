@@ -24,7 +24,7 @@ func (f *Farm) give(now time.Time, j *model.Job, e message.JobOrdered, spans []a
 		o.Number = max(o.Number, j.Orders[n-1].Number+1)
 		j.Orders = append(j.Orders, o)
 		f.out.Write(facts.PutOrder{Order: o.OrderFacts, Fresh: true})
-		f.out.Answer(e.Ticket, o.Reply(fmt.Sprintf("it waits for %s on job %d, which is under way", j.Orders[0].Action, j.ID)))
+		f.out.Answer(e.Ticket, o.Reply(j.Version, fmt.Sprintf("it waits for %s on job %d, which is under way", j.Orders[0].Action, j.ID)))
 		return
 	}
 	if why := f.begin(now, j, o, e.Links); why != "" {
@@ -39,12 +39,15 @@ func (f *Farm) give(now time.Time, j *model.Job, e message.JobOrdered, spans []a
 		j.Orders, f.underway.orders = append(j.Orders, o), append(f.underway.orders, j)
 		f.out.Write(facts.PutOrder{Order: o.OrderFacts, Fresh: true})
 	}
+	reply := o.Reply(j.Version)
+	o.Taken = nil // it is not kept
 	if o.Affected > 0 {
-		f.out.Answer(e.Ticket, o.Reply())
+		f.out.Answer(e.Ticket, reply)
 		return
 	}
 	primary, secondary, ending := j.Counts()
-	f.out.Answer(e.Ticket, o.Reply(o.Action.ChangedNothing(j.ID, j.Status(), primary+secondary, ending)))
+	reply.Remarks = append(reply.Remarks, o.Action.ChangedNothing(j.ID, j.Status(), primary+secondary, ending))
+	f.out.Answer(e.Ticket, reply)
 }
 
 // begin settles what the order applies to and does all of it but what rows of attempts tell. It changes nothing if it
@@ -55,6 +58,7 @@ func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, links map[fact
 		return why
 	}
 	o.Begun = now
+	version := j.Version
 	switch o.Action {
 	case facts.Kill, facts.ToFailed, facts.ToComplete:
 		f.beginMarking(j, o, marks)
@@ -68,8 +72,12 @@ func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, links map[fact
 	case facts.Interrupt, facts.Preempt:
 		o.Stops = j.Running(o)
 		o.Affected = len(o.Stops)
+		o.TakeStops()
 	}
 	if o.Affected > 0 {
+		if j.Version == version {
+			f.putJob(j) // who saw the job before sees that somebody has changed it since
+		}
 		f.out.Record(now, facts.EventFacts{Type: "ordered-" + string(o.Action), Job: j.ID, Item: -1, Instance: -1, By: o.By,
 			Why: facts.Why{Cause: fmt.Sprintf("%d items", o.Affected)}})
 		f.planStale, f.planNow = true, true
@@ -90,15 +98,18 @@ func (f *Farm) beginMarking(j *model.Job, o *model.Order, marks []facts.Mark) {
 		switch {
 		case ended && j.LastAttempt(item) > 0:
 			o.Ended.Add(int(item), j.Entries.Len())
+			o.Taken = append(o.Taken, int(item))
 		case ended || was == agenda.Pending || was == agenda.Paused || was == agenda.Blocked:
 			j.Put(item, state)
 			o.Done++
+			o.Taken = append(o.Taken, int(item))
 		}
 	}
 	o.Stops = j.Running(o)
 	for _, t := range o.Stops {
 		t.Under = state
 	}
+	o.TakeStops()
 	if o.Affected = o.Done + o.Left(); o.Affected == 0 {
 		return
 	}
@@ -118,6 +129,7 @@ func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, 
 			continue
 		}
 		o.Affected++
+		o.Taken = append(o.Taken, int(item))
 		if j.LastAttempt(item) > 0 {
 			o.Ended.Add(int(item), j.Entries.Len())
 			continue

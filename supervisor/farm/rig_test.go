@@ -24,20 +24,21 @@ import (
 
 // rig is a farm with rows beside it and faithful workers around it.
 type rig struct {
-	planned func()             // is called after every plan, if set
-	taken   func(outbox.Batch) // is called after every Take that gave something, if set
-	t       *testing.T
-	now     time.Time
-	policy  message.Policy
-	farm    *farm.Farm
-	rows    *rows
-	workers map[facts.HostID]*workerDouble
-	ticket  outbox.Ticket
-	waiting map[outbox.Ticket]*workerDouble
-	out     strings.Builder
-	history []facts.EventFacts
-	types   map[string]bool // of all events so far; may be nil
-	said    []string        // all lines so far
+	tellItems bool               // the answer to an order says which items it is
+	planned   func()             // is called after every plan, if set
+	taken     func(outbox.Batch) // is called after every Take that gave something, if set
+	t         *testing.T
+	now       time.Time
+	policy    message.Policy
+	farm      *farm.Farm
+	rows      *rows
+	workers   map[facts.HostID]*workerDouble
+	ticket    outbox.Ticket
+	waiting   map[outbox.Ticket]*workerDouble
+	out       strings.Builder
+	history   []facts.EventFacts
+	types     map[string]bool // of all events so far; may be nil
+	said      []string        // all lines so far
 }
 
 func testPolicy() message.Policy {
@@ -86,7 +87,7 @@ func (r *rig) do(verb string, args []string) {
 	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt", "shove", "top", "bottom", "complete", "fail":
 		r.order(facts.Action(verb), args)
 	case "lock", "unlock":
-		r.step(message.HostLocked{Ticket: r.newTicket(), Host: facts.HostID(args[0]), Lock: verb == "lock", Slots: number(option(args, "slots", "0")), Purge: option(args, "purge", "") != "", By: "op", Reason: "test"})
+		r.step(message.HostLocked{Ticket: r.newTicket(), Host: facts.HostID(args[0]), Lock: verb == "lock", Slots: number(option(args, "slots", "0")), Purge: option(args, "purge", "") != "", By: "op", LockedBy: option(args, "by", ""), Reason: "test"})
 	case "confirm-dead":
 		r.step(message.HostConfirmedDead{Ticket: r.newTicket(), Host: facts.HostID(args[0]), By: "op"})
 	case "remove":
@@ -267,6 +268,13 @@ func (r *rig) deliver(reply outbox.Reply) {
 		}
 	case message.ActionReply:
 		fmt.Fprintf(&r.out, "affected %d\n", body.Affected)
+		if r.tellItems {
+			a, err := agenda.Parse(r.rows.jobs[body.Job].Agenda, 1<<30)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			fmt.Fprintf(&r.out, "items %s; job %d has version %d\n", a.Text(body.Items), body.Job, body.Version)
+		}
 		for _, remark := range body.Remarks {
 			fmt.Fprintf(&r.out, "remark: %s\n", remark)
 		}
@@ -416,7 +424,8 @@ func (r *rig) modify(args []string) {
 }
 
 func (r *rig) order(action facts.Action, args []string) {
-	e := message.JobOrdered{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), Action: action, By: option(args, "by", "u1"), Everybody: option(args, "by", "u1") == "op"}
+	e := message.JobOrdered{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), Action: action, By: option(args, "by", "u1"), Everybody: option(args, "by", "u1") == "op", IfVersion: int64(number(option(args, "version", "0")))}
+	r.tellItems = slices.Contains(args, "tell")
 	if items := option(args, "items", ""); items != "" {
 		a, err := agenda.Parse(r.rows.jobs[e.Job].Agenda, 1<<30)
 		if err != nil {

@@ -39,6 +39,10 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 		f.out.Refuse(e.Ticket, "not-found", "there is no job %d", e.Job)
 		return
 	}
+	if e.IfVersion != 0 && j.Version != e.IfVersion && !(j.State.Final() && j.Version == e.IfVersion+1) { // its end is no change by anybody
+		f.out.Refuse(e.Ticket, "stale", "job %d was changed meanwhile (version %d, yours %d); read it again", e.Job, j.Version, e.IfVersion)
+		return
+	}
 	if j.State.Final() && e.Action.Reopens() {
 		if r := f.jobs.Quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.Needs)); r != nil {
 			f.out.Reject(e.Ticket, r)
@@ -91,7 +95,7 @@ func (f *Farm) shove(now time.Time, j *model.Job, e message.JobOrdered) {
 		f.out.Refuse(e.Ticket, "invalid", "shove acts on whole jobs; give the id %d without items", e.Job)
 		return
 	}
-	reply := message.ActionReply{Job: j.ID, Remarks: []string{}}
+	reply := message.ActionReply{Job: j.ID, Version: j.Version, Remarks: []string{}}
 	if waiting := j.Pending(); j.State == facts.Active && waiting > 0 {
 		f.tryFolder(j)
 		f.tryHosts(j)

@@ -55,7 +55,9 @@ type JobOrdered struct {
 	Action facts.Action
 	Items  []agenda.Span // by first item, no item twice; nil: all
 	By     string
-	Record *items.Prepared
+	// IfVersion refuses the order if the job has another version, but for that of its end by itself; 0: any.
+	IfVersion int64
+	Record    *items.Prepared
 	// Everybody lets top and bottom order the job among those of all users, not its owner's alone.
 	Everybody bool
 	// Links are the states of the jobs that an ended job still waits for, as in JobSubmitted; an order that
@@ -71,13 +73,14 @@ type JobsAged struct {
 
 // HostLocked locks or unlocks a host, or locks some of its slots: what is locked keeps what runs and takes nothing new.
 type HostLocked struct {
-	Ticket outbox.Ticket
-	Host   facts.HostID
-	Lock   bool
-	Slots  int  // with Lock: so many of them are locked, whatever was locked before; 0: the whole host
-	Purge  bool // with Lock: what runs on what is locked is stopped, to run elsewhere
-	By     string
-	Reason string
+	Ticket   outbox.Ticket
+	Host     facts.HostID
+	Lock     bool
+	Slots    int  // with Lock: so many of them are locked, whatever was locked before; 0: the whole host
+	Purge    bool // with Lock: what runs on what is locked is stopped, to run elsewhere
+	By       string
+	LockedBy string // unlock only what this user has locked; "": whoever has
+	Reason   string
 }
 
 // HostConfirmedDead is a human's word that nothing runs on the host any more.

@@ -3,6 +3,7 @@ package message
 import (
 	"time"
 
+	"qb/agenda"
 	"qb/supervisor/facts"
 )
 
@@ -15,9 +16,11 @@ type JobReply struct {
 // ActionReply answers JobOrdered.
 type ActionReply struct {
 	Job      facts.JobID
-	Affected int   // items that the order applies to; of one that waits 0
-	Done     int   // of these, those to which it was applied already
-	Order    int64 // its number if it is under way or waits; 0: it is carried out
+	Affected int           // items that the order applies to; of one that waits 0
+	Done     int           // of these, those to which it was applied already
+	Order    int64         // its number if it is under way or waits; 0: it is carried out
+	Version  int64         // of the job, after the order
+	Items    []agenda.Span // those that it applies to; nil: the whole job, none, or too many pieces to be named
 	Remarks  []string
 }
 

@@ -22,6 +22,7 @@ type Order struct {
 	Spans []agenda.Span
 	Stops []ordered // attempts that are to end, or to be the last of their instances, by item
 	Ended items.Set // items that are to run again and have an ended attempt
+	Taken []int     // items that it applies to, ascending, as it began in this term
 }
 
 // ordered is an attempt as it was when the order began; one that ended by itself since is left alone.
@@ -37,8 +38,21 @@ func (o *Order) Rows() int { return StopRows*len(o.Stops) + o.Ended.Count }
 
 const StopRows = 2
 
-func (o *Order) Reply(remarks ...string) message.ActionReply {
-	return message.ActionReply{Job: o.Job, Affected: o.Affected, Done: o.Done, Order: o.Number, Remarks: append([]string{}, remarks...)}
+// TakeStops notes that the order applies to what it stops.
+func (o *Order) TakeStops() {
+	for _, t := range o.Stops {
+		o.Taken = append(o.Taken, int(t.ID.Item))
+	}
+	slices.Sort(o.Taken)
+}
+
+// Reply answers the order; version is that of its job now.
+func (o *Order) Reply(version int64, remarks ...string) message.ActionReply {
+	r := message.ActionReply{Job: o.Job, Affected: o.Affected, Done: o.Done, Order: o.Number, Version: version, Remarks: append([]string{}, remarks...)}
+	if spans := agenda.SpansOf(o.Taken); len(spans) <= items.MaxMarks { // more no order can name
+		r.Items = spans
+	}
+	return r
 }
 
 // Running are the attempts that the order ends, or makes the last of their instances, by item.

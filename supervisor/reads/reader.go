@@ -158,3 +158,11 @@ func (s Reader) AuditLog(ctx context.Context, q store.AuditQuery) ([]store.Audit
 func (s Reader) Stats(ctx context.Context, q store.StatsQuery) ([]store.StatsRow, error) {
 	return againWith(ctx, s, "statistics", s.Reader.Stats, q)
 }
+
+func (s Reader) FarmHistory(ctx context.Context, q store.EventQuery) (list []facts.EventFacts, next int64, err error) {
+	list, err = again(ctx, s, "the history of the farm", func(ctx context.Context) (_ []facts.EventFacts, err error) {
+		list, next, err = s.Reader.FarmHistory(ctx, q)
+		return list, err
+	})
+	return list, next, err
+}

@@ -74,6 +74,10 @@ type Reader interface {
 	// is how many lines there are before those of the page, 0 if After was asked for.
 	History(ctx context.Context, job facts.JobID, page HistoryPage) (lines []HistoryLine, earlier int, err error)
 
+	// FarmHistory lists events of the whole farm, the newest first, and the place from which to go on; 0: there is nothing older.
+	// It reads a bounded number of rows, so there may be more though the list is short.
+	FarmHistory(ctx context.Context, q EventQuery) (list []facts.EventFacts, next int64, err error)
+
 	// Past tells what no longer can be read of a job; all zero of a job that is not there.
 	Past(ctx context.Context, job facts.JobID) (Past, error)
 
@@ -169,4 +173,12 @@ type Token struct {
 	Name      string // how its user calls it; empty: it was not made by a login
 	Pending   string // the host that it is for, while that waits for approval, and the token is good for nothing; empty: it does not wait
 	SessionOf string // of a session in the page: the credential that it was begun with, a token's id or "user NAME"; empty: it is no session
+}
+
+// EventQuery chooses events of the whole farm; zero members choose all.
+type EventQuery struct {
+	User, Host, Type string
+	Job              int64
+	Before           int64 // 0: from the newest
+	Limit            int   // 0 or more than MaxPage: MaxPage
 }

@@ -35,7 +35,7 @@ var modules = map[string]string{
 }
 
 // later are the modules that no first sight of the page needs.
-var later = []string{"item.js", "hosts.js", "slotmap.js", "submit.js", "check.js", "attributes.js", "whatif.js", "slots.js", "values.js", "shares.js", "reports.js", "me.js", "uPlot.esm.js"}
+var later = []string{"actions.js", "undo.js", "share.js", "history.js", "why.js", "bell.js", "host.js", "item.js", "log.js", "hosts.js", "slotmap.js", "submit.js", "check.js", "attributes.js", "whatif.js", "slots.js", "values.js", "shares.js", "reports.js", "me.js", "uPlot.esm.js"}
 
 // kindOf is the content type of a file that is served, by its extension; others, such as licences, are not served.
 var kindOf = map[string]string{".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
@@ -103,20 +103,23 @@ func (p *Page) makeShell(address func(string) string) error {
 	for name, file := range modules {
 		imports[name] = address(file)
 	}
-	var preload, styles []string
+	type module struct{ Address, Sum string }
+	var preload []module
+	var styles []string
 	for name, f := range p.files {
 		switch path.Ext(name) {
 		case ".js", ".mjs":
 			sum := sha256.Sum256(f.plain)
-			integrity[address(name)] = "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+			m := module{address(name), "sha256-" + base64.StdEncoding.EncodeToString(sum[:])}
+			integrity[m.Address] = m.Sum
 			if !slices.Contains(later, name) {
-				preload = append(preload, address(name))
+				preload = append(preload, m) // without its sum it would be fetched again
 			}
 		case ".css":
 			styles = append(styles, address(name))
 		}
 	}
-	slices.Sort(preload)
+	slices.SortFunc(preload, func(a, b module) int { return strings.Compare(a.Address, b.Address) })
 	slices.Sort(styles)
 	importMap, err := json.Marshal(map[string]any{"imports": imports, "integrity": integrity})
 	if err != nil {
@@ -124,9 +127,10 @@ func (p *Page) makeShell(address func(string) string) error {
 	}
 	var page bytes.Buffer
 	err = shellPage.Execute(&page, struct {
-		Map             template.HTML
-		Preload, Styles []string
-		App, Icon       string
+		Map       template.HTML
+		Preload   []module
+		Styles    []string
+		App, Icon string
 	}{template.HTML(`<script type="importmap">` + string(importMap) + "</script>"), preload, styles, address("app.js"), address("icon.svg")})
 	if err != nil {
 		return fmt.Errorf("making the page: %w", err)

@@ -1,8 +1,9 @@
 // What changes the farm. Each is asked for first, with what it costs, and can be typed as a command as well.
-import { call, may } from "./session.js";
+import { call, may, me } from "./session.js";
 import { jobs, now } from "./store.js";
 import { confirm, dismiss, say } from "./parts.js";
 import { count, plain, quoted, span } from "./text.js";
+import { modified, ordered, record } from "./undo.js";
 
 /** wait is how long an action that destroys can be taken back before it is sent. */
 const wait = 5000;
@@ -35,11 +36,13 @@ function cost(list, what) {
   return items ? `This ${what} ${count(items)} running item${items > 1 ? "s" : ""}, about ${span(seconds) || "0 s"} of work.` : "No item runs now.";
 }
 
-async function settled(text, list, send) {
+/** settled sends and says what came of it; what can be undone is noted. */
+async function settled(text, action, list, send) {
   try {
-    const reply = await send();
-    const refused = (reply.results ?? []).filter(r => r.code !== "ok");
-    say(`${text}: ${count(reply.affected)} affected`);
+    const reply = await send(), results = reply.results ?? [{ ...reply, code: "ok" }];
+    const refused = results.filter(r => r.code !== "ok");
+    record(`${text}: ${count(reply.affected)} affected`, results.map(r => ordered(action, r)).filter(Boolean));
+    for (const r of results) for (const remark of list.length === 1 && !r.affected ? r.remarks : []) say(remark);
     if (refused.length) say(`${refused.length} of ${list.length} refused: ${refused[0].detail}`, { bad: true });
   } catch (error) {
     say(`${text}: ${error.message}`, { bad: true });
@@ -53,7 +56,7 @@ export async function order(action, ids, items = "") {
   const what = items ? `items ${items} of job ${ids[0]}` : ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs`;
   const yes = await confirm({ title: `${known.label}: ${what}?`, text: items ? "" : known.text(list), list: ids.length > 1 ? named(list) : [], label: known.label, bad: known.bad, command });
   if (!yes) return;
-  const send = () => settled(`${known.label} ${what}`, list, () => (items
+  const send = () => settled(`${known.label} ${what}`, action, list, () => (items
     ? call("order-job", { job: ids[0], action }, { body: { items } })
     : call("order-jobs", { action }, { body: { jobs: ids } })));
   if (known.bad) later(`${known.label} ${what}`, send);
@@ -62,31 +65,48 @@ export async function order(action, ids, items = "") {
 
 const changes = {
   priority: { label: "Priority", hint: "1 is the best", read: text => Number(text) },
+  cpus: { label: "cpus", hint: "primary instances", read: text => Number(text) },
   max_cpus: { label: "max_cpus", hint: "a number, 0 for none, * for the site's limit", read: text => (text === "*" ? "*" : Number(text)) },
 };
+const before = (job, name) => (name !== "max_cpus" ? job[name] : job.max_cpus === null ? job.max_cpus_effective : job.max_cpus < 0 ? "*" : job.max_cpus);
 
-/** modify changes an attribute of jobs, each only if nobody changed it since it was shown. */
-export async function modify(name, ids) {
-  const change = changes[name], first = jobs.value.get(ids[0]);
-  const text = await confirm({
-    title: `${change.label} of ${ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs`}`, label: "Change", command: `qbmodify -m${name} VALUE ${ids.join(" ")}`,
-    field: { label: `new ${name}`, value: first ? String(first[name]) : "", hint: change.hint }, list: ids.length > 1 ? named(ids.map(id => jobs.value.get(id)).filter(Boolean)) : [],
-  });
-  if (text === null) return;
-  const value = change.read(text.trim());
-  if (value !== "*" && !Number.isInteger(value)) return say(`${name}: ${text} is no whole number`, { bad: true });
-  let done = 0;
-  for (const id of ids) {
+/** change changes jobs, each only if it still has the version that was shown; what it returns has changed meanwhile. */
+async function change(name, value, list) {
+  const steps = [], stale = [];
+  for (const { id, version, [name]: shown } of list) {
     try {
-      const version = jobs.value.get(id)?.version;
-      const reply = await call("modify-job", { job: id }, { body: { [name]: value }, header: version ? { "If-Match": `"${version}"` } : {} });
-      for (const remark of reply.remarks ?? []) say(`job ${id}: ${remark}`);
-      done++;
+      const job = await call("get-job", { job: id });
+      const same = !version || job.version === version || (name === "max_cpus" ? job.max_cpus_effective : job[name]) === shown; // others may have changed other things
+      if (!same) stale.push({ ...job, now: before(job, name) });
+      else steps.push(await modified(id, name, value, before(job, name), job.version));
     } catch (error) {
-      say(`job ${id}: ${error.message}`, { bad: true });
+      if (error.kind === "stale") stale.push({ id, version: 0, name: "" }); // between the two calls
+      else say(`job ${id}: ${error.message}`, { bad: true });
     }
   }
-  if (done) say(`${name} changed for ${done} job${done > 1 ? "s" : ""}`);
+  if (steps.length) record(`${name} ${value} for ${list.length === 1 ? `job ${list[0].id}` : `${count(steps.length)} jobs`}`, steps);
+  return stale;
+}
+
+/** modify changes an attribute of jobs. Of those that somebody changed since they were shown it shows both values, and asks again. */
+export async function modify(name, ids) {
+  const how = changes[name], shown = ids.map(id => jobs.value.get(id) ?? { id, name: "", user: "" });
+  const text = await confirm({
+    title: `${how.label} of ${ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs`}`, label: "Change", command: `qbmodify -m${name} VALUE ${ids.join(" ")}`,
+    field: { label: `new ${name}`, value: String(shown[0][name] ?? ""), hint: how.hint }, list: ids.length > 1 ? named(shown) : [],
+  });
+  if (text === null) return;
+  const value = how.read(text.trim());
+  if (value !== "*" && !Number.isInteger(value)) return say(`${name}: ${text} is no whole number`, { bad: true });
+  let list = shown;
+  while ((list = await change(name, value, list)).length) {
+    const was = new Map(shown.map(j => [j.id, j[name]]));
+    const yes = await confirm({
+      title: `${list.length === 1 ? `Job ${list[0].id} was` : `${list.length} jobs were`} changed meanwhile`, label: `Change to ${value}`, command: `qbmodify -m${name} ${value} ${list.map(j => j.id).join(" ")}`,
+      text: `Somebody changed ${list.length === 1 ? "it" : "them"} after ${list.length === 1 ? "it was" : "they were"} shown. Change anyway?`, list: list.map(j => `${j.id} ${plain(j.name)}: ${name} was shown as ${was.get(j.id)}, is now ${j.now ?? "being changed"}`),
+    });
+    if (!yes) return;
+  }
 }
 
 /** lock keeps hosts from new work, or lets them take it again. */
@@ -99,8 +119,15 @@ export async function lock(names, on) {
     label: word, command: `${on ? "qblock" : "qbunlock"} ${names.map(quoted).join(" ")}`,
   });
   if (!yes) return;
-  const results = await Promise.allSettled(names.map(host => call(id, { host })));
-  const refused = results.filter(r => r.status === "rejected");
-  say(`${word.toLowerCase()}ed ${names.length - refused.length} of ${names.length}`, { bad: refused.length > 0 });
-  if (refused.length) say(refused[0].reason.message, { bad: true });
+  const changed = [], refused = [];
+  for (const host of names) {
+    try {
+      if ((await call(id, { host })).affected) changed.push(host);
+    } catch (error) {
+      refused.push(error);
+    }
+  }
+  const inverse = host => (on ? { call: "unlock-host", params: { host, locked_by: me.value.user }, what: host, command: `qbunlock ${quoted(host)}` } : { call: "lock-host", params: { host }, what: host, command: `qblock ${quoted(host)}` });
+  record(`${word.toLowerCase()}ed ${names.length === 1 && changed.length ? names[0] : `${changed.length} of ${names.length}`}`, changed.map(inverse));
+  if (refused.length) say(refused[0].message, { bad: true });
 }

@@ -1,10 +1,10 @@
 // The page: its frame of navigation, which view an address shows, and the keys that work everywhere.
 import { html, render } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { begin, me, signedOut, start } from "./session.js";
+import { begin, may, me, signedOut, start } from "./session.js";
 import { farm, hello, jobs, link, outdated } from "./store.js";
 import { go, route, to } from "./route.js";
-import { confirm, Empty, Later, Notices, Question } from "./parts.js";
+import { bells, confirm, Empty, Later, Notices, Question, undoable } from "./parts.js";
 import { theme, turn } from "./theme.js";
 import { plain, span } from "./text.js";
 import { Home } from "./home.js";
@@ -14,6 +14,10 @@ import { Job } from "./job.js";
 /** later are the views whose modules are loaded when they are first seen. */
 const later = {
   hosts: () => import("./hosts.js").then(module => module.Hosts),
+  share: () => import("./share.js").then(module => module.Share),
+  history: () => import("./history.js").then(module => module.FarmHistory),
+  notices: () => import("./bell.js").then(module => module.Bell),
+  undo: () => import("./undo.js").then(module => module.Undo),
   submit: () => import("./submit.js").then(module => module.Submit),
   fairshare: () => import("./shares.js").then(module => module.Fairshare),
   reports: () => import("./reports.js").then(module => module.Reports),
@@ -22,14 +26,16 @@ const later = {
   "what-if": () => import("./whatif.js").then(module => module.WhatIf),
 };
 
+const host = () => import("./host.js").then(module => module.Host);
 const item = () => import("./item.js").then(module => module.Item);
 
-const places = [["", "Farm"], ["jobs", "Jobs"], ["hosts", "Hosts"], ["slots", "Slots"], ["what-if", "What if"], ["fairshare", "Fairshare"], ["reports", "Reports"], ["submit", "Submit"]];
+const places = [["", "Farm"], ["jobs", "Jobs"], ["hosts", "Hosts"], ["slots", "Slots"], ["share", "Share"], ["what-if", "What if"], ["fairshare", "Fairshare"], ["reports", "Reports"], ["history", "History"], ["submit", "Submit"]];
 
 function view(path) {
   const [place = "", id, items, name] = path;
   if (place === "jobs" && items === "items" && name !== undefined) return html`<${Later} key=${`${id}/${name}`} load=${item} id=${id} item=${name} />`;
   if (place === "jobs" && id) return /^\d+$/.test(id) ? html`<${Job} key=${id} id=${id} />` : html`<${Empty} title=${`${plain(id)} is no number of a job`} />`;
+  if (place === "hosts" && id) return html`<${Later} key=${`host ${id}`} load=${host} name=${id} />`;
   switch (place) {
     case "": return html`<${Home} />`;
     case "jobs": return html`<${Jobs} />`;
@@ -99,8 +105,10 @@ function App() {
   const { path } = route.value;
   document.title = path[0] === "jobs" && path[1] ? `${path[1]} ${plain(jobs.value.get(Number(path[1]))?.name ?? "")} – qb` : `${places.find(([p]) => p === (path[0] ?? ""))?.[1] ?? "qb"} – qb`;
   return html`<header class="top"><a class="brand" href=${to([])}><span class="logo" aria-hidden="true"></span>qb</a>
-      <nav aria-label="Views">${places.map(([place, label]) => html`<a href=${to(place ? [place] : [])} aria-current=${(path[0] ?? "") === place ? "page" : undefined}>${label}</a>`)}</nav>
+      <nav aria-label="Views">${places.filter(([place]) => place !== "history" || may("history")).map(([place, label]) => html`<a href=${to(place ? [place] : [])} aria-current=${(path[0] ?? "") === place ? "page" : undefined}>${label}</a>`)}</nav>
       <${Search} /><span class="spring"></span><${Live} />
+      ${bells.value.fresh > 0 && html`<a class="undo" href=${to(["notices"])} title="Notices that you have not seen">Notices ${bells.value.fresh}</a>`}
+      ${undoable.value > 0 && html`<a class="undo" href=${to(["undo"])} title="What can still be undone; u">↶ ${undoable.value}</a>`}
       <button class="plain" title="Dark or light" aria-label="Dark or light" onClick=${turn}>${theme.value === "dark" ? "☀" : "☾"}</button>
       <a class="user" href=${to(["me"])}><bdi>${plain(me.value.user)}</bdi><span class="muted hide-small"> ${me.value.role}</span></a></header>
     <${Trouble} /><main class=${link.value.state === "cut" ? "stale" : ""}>${view(path)}</main><${Notices} /><${Question} />`;
@@ -112,8 +120,10 @@ addEventListener("keydown", event => {
   const after = before;
   before = event.key;
   if (after === "g") {
-    const place = { f: [], j: ["jobs"], h: ["hosts"], w: ["what-if"], r: ["reports"], s: ["submit"] }[event.key];
+    const place = { f: [], j: ["jobs"], h: ["hosts"], w: ["what-if"], r: ["reports"], s: ["submit"], t: ["share"], y: ["history"], m: ["slots"] }[event.key];
     if (place) go(place);
+  } else if (event.key === "u") {
+    go(["undo"]);
   } else if (event.key === "/") {
     event.preventDefault();
     (document.getElementById("filter") ?? document.getElementById("search")).focus();
@@ -123,4 +133,6 @@ addEventListener("keydown", event => {
 });
 
 await start();
+if (sessionStorage.getItem("qb-undo")) import("./undo.js"); // of this tab before it was loaded again
+if (localStorage.getItem("qb-bells")) import("./bell.js");
 render(html`<${App} />`, document.body);

@@ -5,11 +5,10 @@ import { hosts } from "./store.js";
 import { useSlots } from "./slotmap.js";
 import { hostFields } from "./filter.js";
 import { filtered, Filter } from "./jobs.js";
-import { lock } from "./actions.js";
 import { may } from "./session.js";
-import { refine, route, to } from "./route.js";
-import { sorted, Table } from "./table.js";
-import { Change, Empty, Name, State } from "./parts.js";
+import { go, refine, route, to } from "./route.js";
+import { sorted, Table, useColumns } from "./table.js";
+import { Change, Empty, lock, Name, State } from "./parts.js";
 import { age, bytes, count, plain } from "./text.js";
 
 const ranks = ["lost", "unreachable", "locked", "up"];
@@ -23,9 +22,9 @@ function Memory({ host }) {
 
 const every = 10_000; // milliseconds between two looks at what runs
 
-const columns = [
+const columnsAll = [
   { id: "state", label: "State", width: "122px", cell: h => html`<${State} of=${h.state} />`, sort: h => ranks.indexOf(h.state) },
-  { id: "name", label: "Host", width: "minmax(110px, 1fr)", narrow: "minmax(0, 1fr)", cell: h => html`<${Name} text=${h.name} />`, sort: h => h.name },
+  { id: "name", label: "Host", width: "minmax(110px, 1fr)", narrow: "minmax(0, 1fr)", cell: h => html`<a href=${to(["hosts", h.name])}><${Name} text=${h.name} /></a>`, sort: h => h.name },
   { id: "used", label: "Slots", width: "minmax(110px, 160px)", narrow: "96px", cell: h => html`<${Slots} host=${h} />`, sort: h => h.used / (h.slots || 1) },
   { id: "memory", label: "Memory", width: "minmax(120px, 190px)", wide: true, cell: h => html`<${Memory} host=${h} />`, sort: h => h.memory },
   { id: "cluster", label: "Cluster", width: "minmax(60px, 130px)", wide: true, cell: h => html`<${Name} text=${h.cluster} />`, sort: h => h.cluster },
@@ -36,20 +35,20 @@ const columns = [
 
 export function Hosts() {
   const query = route.value.query, text = query.get("q") ?? "", by = query.get("sort") ?? "name", down = query.get("down") === "1";
-  const all = hosts.value;
+  const all = hosts.value, { columns, menu } = useColumns("hosts", columnsAll);
   const [chosen, choose] = useState(new Set());
   const slots = useSlots(every).rows;
   const runs = useMemo(() => new Map(slots?.map(row => [row.name, [...new Set(row.parts.map(part => part.job))]])), [slots]);
   const { rows, error } = useMemo(() => filtered(Array.from(all.values(), h => ({ ...h, jobs: runs.get(h.name) ?? [] })), text, hostFields), [all, runs, text]);
-  const list = useMemo(() => sorted(rows, columns, { by, down }), [rows, by, down]);
+  const list = useMemo(() => sorted(rows, columnsAll, { by, down }), [rows, by, down]);
   const names = [...chosen].filter(name => all.has(name)), operator = may("lock-host");
   const views = [["All", ""], ["Trouble", "state:lost,unreachable"], ["Locked", "state:locked"], ["Idle", "idle>0 state:up"]];
   return html`<section class="full">
     <header class="bar-top"><h1>Hosts</h1>
       <nav class="chips" aria-label="Filters">${views.map(([label, q]) => html`<a class="chip" aria-current=${q === text ? "true" : undefined} href=${to(["hosts"], { q })}>${label}</a>`)}</nav>
       <span class="spring"></span><span class="muted">${count(list.length)} of ${count(all.size)}</span></header>
-    <div class="row"><${Filter} text=${text} error=${error} onText=${q => refine({ q })} label="Filter: words, state:up, group:gpu, job:12, idle>0" /></div>
-    <${Table} label="Hosts" columns=${columns} rows=${list} keyOf=${h => h.name} chosen=${chosen} choose=${operator ? choose : undefined} open=${h => refine({ q: `name:${h.name}` })}
+    <div class="row"><${Filter} text=${text} error=${error} onText=${q => refine({ q })} label="Filter: words, state:up, group:gpu, job:12, idle>0" /><span class="spring"></span>${menu}</div>
+    <${Table} label="Hosts" columns=${columns} rows=${list} keyOf=${h => h.name} chosen=${chosen} choose=${operator ? choose : undefined} open=${h => go(["hosts", h.name])}
       sort=${{ by, down }} onSort=${s => refine({ sort: s.by, down: s.down ? "1" : "0" })}
       empty=${all.size ? html`<${Empty} title="No host passes this filter"><a href=${to(["hosts"])}>Show all ${count(all.size)} hosts</a><//>` : html`<${Empty} title="No worker has registered yet"><code>qbadmin worker token</code> prints the line that joins a machine.<//>`} />
     ${names.length > 0 && html`<footer class="actions" role="toolbar" aria-label="Selected hosts"><strong>${names.length} selected</strong>

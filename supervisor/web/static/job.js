@@ -5,9 +5,8 @@ import { call } from "./session.js";
 import { follow, jobs, now } from "./store.js";
 import { useAnswer } from "./answer.js";
 import { Grid, letters, ways } from "./grid.js";
-import { modify, order } from "./actions.js";
 import { refine, route, to } from "./route.js";
-import { Bar, Change, Empty, Later, marks, Name, say, State } from "./parts.js";
+import { Bar, bells, Change, Empty, Later, marks, modify, Name, order, ring, say, State } from "./parts.js";
 import { age, bytes, count, ends, moment, plain, span } from "./text.js";
 import { theme } from "./theme.js";
 
@@ -61,15 +60,8 @@ function Why({ id, job }) {
   if (!value || (!value.reason && (!value.facts.length || !job.pending))) return null;
   return html`<section class="card"><h2>Why ${job.status === "failed" ? "it failed" : job.running > 0 ? "the rest waits" : "it waits"}</h2>
     ${value.reason && html`<p class="lead">${plain(value.reason)}</p>`}
-    ${job.pending > 0 && value.facts.length > 0 && html`<details open=${!job.running}><summary>${count(value.facts.length)} facts: who holds the slots, and what would help</summary><ul class="facts">${value.facts.map(f => html`<li key=${f.text}>${linked(f.text)}</li>`)}</ul></details>`}</section>`;
+    ${job.pending > 0 && value.facts.length > 0 && html`<details open=${!job.running}><summary>${count(value.facts.length)} facts: who holds the slots, and what would help</summary><${Later} load=${() => import("./why.js").then(module => module.Facts)} facts=${value.facts} id=${id} /></details>`}</section>`;
 }
-
-/** linked makes links of the jobs that a sentence names. */
-function linked(text) {
-  return plain(text).split(/(job \d+)/).map((part, n) => (n % 2 ? html`<a href=${to(["jobs", part.slice(4)])}>${part}</a>` : part));
-}
-
-const values = () => import("./values.js").then(module => module.Values);
 
 const tabs = [["items", "Items"], ["attempts", "Attempts"], ["history", "History"], ["given", "What it was given"]];
 
@@ -91,7 +83,8 @@ export function Job({ id }) {
 
   return html`<div class="page">
     <header class="bar-top"><h1><span class="muted">${id}</span> <${Name} text=${job.name} /></h1><${State} of=${job.status} /><span class="spring"></span>
-      ${!over && html`<${Change} class="quiet" onClick=${() => modify("priority", [number])}>Priority…<//>
+      ${!over && html`<button class="quiet" aria-pressed=${bells.value.ids.includes(number)} title="Tell me when it ends or an item fails" onClick=${() => ring(number)}>Tell me</button><${Change} class="quiet" onClick=${() => modify("priority", [number])}>Priority…<//>
+        <${Change} class="quiet" onClick=${() => modify("cpus", [number])}>cpus…<//>
         <${Change} class="quiet" onClick=${() => modify("max_cpus", [number])}>max_cpus…<//>
         <a class="button quiet" href=${to(["what-if"], { job: id })}>What if</a>
         <${Change} class="quiet" onClick=${() => order(full.status === "blocked" ? "unblock" : "block", [number])}>${full.status === "blocked" ? "Unblock…" : "Block…"}<//>`}
@@ -167,7 +160,7 @@ function Items({ id, job, state, picked }) {
     ${list.rows && (list.rows.length ? html`<div class="scroll"><table><thead><tr><th>Item</th><th>State</th><th class="right">Attempt</th><th>Host</th><th class="right">Started</th><th class="right">Took</th><th class="right">Peak</th><th class="grow">Why</th></tr></thead>
       <tbody>${list.rows.map(i => html`<tr key=${i.number}><td><a href=${to(["jobs", id, "items", i.name])}><${Name} text=${i.name} /></a></td>
         <td><${State} of=${i.status === "running" && i.kind === "secondary" ? "secondary" : i.status} /></td><td class="right">${i.attempt || ""}</td>
-        <td>${i.host && html`<a href=${to(["hosts"], { q: `name:${i.host}` })}><${Name} text=${i.host} /></a>`}</td><td class="right">${moment(i.started_at)}</td><td class="right">${took(i)}</td>
+        <td>${i.host && html`<a href=${to(["hosts", i.host])}><${Name} text=${i.host} /></a>`}</td><td class="right">${moment(i.started_at)}</td><td class="right">${took(i)}</td>
         <td class="right">${i.peak_memory ? bytes(i.peak_memory) : ""}</td><td class="muted clip" title=${plain(i.reason)}>${plain(i.reason)}</td></tr>`)}</tbody></table></div>
       ${list.more && html`<div class="padded"><button class="quiet" onClick=${() => read(list.after, list.rows)}>Show ${page} more</button></div>`}` : html`<${Empty} title="No item is in this state">${state && html`<button class="quiet" onClick=${() => refine({ state: "" })}>Show all items</button>`}<//>`)}
   </section>`;
@@ -185,7 +178,7 @@ function Attempts({ id, job }) {
 
 export const AttemptTable = ({ job, list, items, chosen }) => html`<div class="scroll"><table><thead><tr>${items && html`<th>Item</th>`}<th class="right">Attempt</th><th>State</th><th>Kind</th><th>Host</th><th class="right">Started</th><th class="right">Took</th><th class="right">CPU</th><th class="right">Peak</th><th class="grow">Why</th></tr></thead>
   <tbody>${list.map(a => html`<tr key=${`${a.number}.${a.attempt}`} class=${chosen === a.attempt ? "chosen" : ""}>${items && html`<td><a href=${to(["jobs", job, "items", a.item])}><${Name} text=${a.item} /></a></td>`}
-    <td class="right"><a href=${to(["jobs", job, "items", a.item], { attempt: a.attempt })}>${a.attempt}</a></td><td><${State} of=${a.state} /></td><td>${a.kind}</td><td><a href=${to(["hosts"], { q: `name:${a.host}` })}><${Name} text=${a.host} /></a></td>
+    <td class="right"><a href=${to(["jobs", job, "items", a.item], { attempt: a.attempt })}>${a.attempt}</a></td><td><${State} of=${a.state} /></td><td>${a.kind}</td><td><a href=${to(["hosts", a.host])}><${Name} text=${a.host} /></a></td>
     <td class="right">${moment(a.started_at)}</td><td class="right">${took(a)}</td><td class="right">${a.cpu_seconds ? span(a.cpu_seconds) : ""}</td><td class="right">${a.peak_memory ? bytes(a.peak_memory) : ""}</td><td class="muted clip" title=${plain(a.reason)}>${plain(a.reason)}</td></tr>`)}</tbody></table></div>`;
 
 function History({ id, job }) {

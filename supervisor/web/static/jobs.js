@@ -3,17 +3,16 @@ import { html } from "htm/preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { held, jobs, now, paused, resume } from "./store.js";
 import { FilterError, jobFields, parse } from "./filter.js";
-import { modify, order } from "./actions.js";
 import { me } from "./session.js";
 import { go, refine, route, to } from "./route.js";
-import { sorted, Table } from "./table.js";
-import { Bar, Change, Empty, Name, State } from "./parts.js";
-import { age, count, ends, plain } from "./text.js";
+import { sorted, Table, useColumns } from "./table.js";
+import { Bar, Change, Empty, modify, Name, order, State } from "./parts.js";
+import { age, bytes, count, ends, plain, span } from "./text.js";
 
 const running = j => j.primary + j.secondary + j.draining;
 const ranks = ["running", "pending", "blocked", "suspended", "failed", "killed", "complete"];
 
-export const columns = [
+const every = [
   { id: "status", label: "State", width: "112px", narrow: "96px", cell: j => html`<${State} of=${j.status} />`, sort: j => ranks.indexOf(j.status) },
   { id: "id", label: "Job", width: "64px", narrow: "40px", right: true, cell: j => html`<a href=${to(["jobs", String(j.id)])}>${j.id}</a>`, sort: j => j.id },
   { id: "name", label: "Name", width: "minmax(150px, 1.5fr)", narrow: "minmax(0, 1fr)", cell: j => html`<${Name} text=${j.name} />`, sort: j => j.name.toLowerCase() },
@@ -24,6 +23,12 @@ export const columns = [
   { id: "failed", label: "Failed", width: "56px", wide: true, right: true, cell: j => j.failed > 0 && html`<span class="bad-text">${count(j.failed)}</span>`, sort: j => j.failed },
   { id: "age", label: "Age", width: "88px", wide: true, right: true, cell: j => age(j.submitted), sort: j => -j.submitted },
   { id: "ends", label: "Ends", width: "96px", wide: true, right: true, cell: j => html`<span title="if it keeps what runs now">${ends(j)}</span>` },
+  { id: "cluster", label: "Cluster", width: "minmax(60px, 130px)", off: true, wide: true, cell: j => html`<${Name} text=${j.cluster} />`, sort: j => j.cluster },
+  { id: "account", label: "Account", width: "minmax(60px, 120px)", off: true, wide: true, cell: j => html`<${Name} text=${j.account} />`, sort: j => j.account },
+  { id: "cpus", label: "cpus", width: "56px", off: true, wide: true, right: true, cell: j => count(j.cpus), sort: j => j.cpus },
+  { id: "max_cpus", label: "max_cpus", width: "80px", off: true, wide: true, right: true, cell: j => count(j.max_cpus), sort: j => j.max_cpus },
+  { id: "mean", label: "An item", width: "80px", off: true, wide: true, right: true, cell: j => (j.mean ? span(j.mean) : ""), sort: j => j.mean },
+  { id: "peak", label: "Peak", width: "72px", off: true, wide: true, right: true, cell: j => (j.peak ? bytes(j.peak) : ""), sort: j => j.peak },
   { id: "reason", label: "Why it waits or failed", width: "minmax(0, 2.6fr)", wide: true, cell: j => html`<span class="muted clip" title=${plain(j.reason)}>${plain(j.reason)}</span>`, sort: j => j.reason },
 ];
 
@@ -51,10 +56,10 @@ export function filtered(rows, text, fields) {
 
 export function Jobs() {
   const text = route.value.query.get("q") ?? "", by = route.value.query.get("sort") ?? "id", down = route.value.query.get("down") !== "0";
-  const all = jobs.value;
+  const all = jobs.value, { columns, menu } = useColumns("jobs", every);
   const [chosen, choose] = useState(new Set());
   const { rows, error } = useMemo(() => filtered([...all.values()], text, jobFields), [all, text]);
-  const list = useMemo(() => sorted(rows, columns, { by, down }), [rows, by, down]);
+  const list = useMemo(() => sorted(rows, every, { by, down }), [rows, by, down]);
   useEffect(() => {
     const onKey = event => {
       if (event.key === " " && event.target === document.body) { event.preventDefault(); paused.value ? resume() : (paused.value = true); }
@@ -75,13 +80,13 @@ export function Jobs() {
       <button class="quiet" aria-pressed=${paused.value} title="Space pauses the list" onClick=${() => (paused.value ? resume() : (paused.value = true))}>${paused.value ? `▶ Resume (${count(held.value)} changes)` : "‖ Pause"}</button>
       <a class="button primary" href=${to(["submit"])}>Submit a job</a></header>
     <div class="row"><${Filter} text=${text} error=${error} onText=${q => refine({ q })} label="Filter: words, user:ada, status:pending, failed>0, age>2h, -word" />
-      ${text && !error && html`<button class="quiet" onClick=${() => { const q = saved(); localStorage.setItem(savedKey, JSON.stringify(q.includes(text) ? q.filter(x => x !== text) : [...q, text].slice(-8))); refine({ q: text }); }}>${saved().includes(text) ? "Forget filter" : "Save filter"}</button>`}</div>
+      ${text && !error && html`<button class="quiet" onClick=${() => { const q = saved(); localStorage.setItem(savedKey, JSON.stringify(q.includes(text) ? q.filter(x => x !== text) : [...q, text].slice(-8))); refine({ q: text }); }}>${saved().includes(text) ? "Forget filter" : "Save filter"}</button>`}<span class="spring"></span>${menu}</div>
     <${Table} label="Jobs" columns=${columns} rows=${list} keyOf=${j => j.id} chosen=${chosen} choose=${choose} open=${j => go(["jobs", String(j.id)])}
       sort=${{ by, down }} onSort=${s => refine({ sort: s.by, down: s.down ? "1" : "0" })}
       empty=${all.size ? html`<${Empty} title="No job passes this filter"><a href=${to(["jobs"])}>Show all ${count(all.size)} jobs</a><//>` : html`<${Empty} title="There are no jobs yet"><a href=${to(["submit"])}>Submit one here</a>, or type <code>qbsub -range 1-10 echo hello</code><//>`} />
     ${ids.length > 0 && html`<footer class="actions" role="toolbar" aria-label="Selected jobs"><strong>${ids.length} selected</strong>
       ${act("Kill…", () => order("kill", ids), true)}${act("Retry failed…", () => order("retry", ids))}${act("Block…", () => order("block", ids))}${act("Unblock…", () => order("unblock", ids))}
-      ${act("Priority…", () => modify("priority", ids))}${act("max_cpus…", () => modify("max_cpus", ids))}
+      ${act("Priority…", () => modify("priority", ids))}${act("cpus…", () => modify("cpus", ids))}${act("max_cpus…", () => modify("max_cpus", ids))}
       <span class="spring"></span><button class="quiet" onClick=${() => choose(new Set())}>Clear</button></footer>`}
   </section>`;
 }

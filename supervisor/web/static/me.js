@@ -7,8 +7,8 @@ import { confirm, say } from "./parts.js";
 import { moment, plain } from "./text.js";
 
 export const keys = [
-  ["g then f, j, h, w, r, s", "the farm, jobs, hosts, what if, reports, submit"], ["/", "filter a list, or jump to a job by its id"], ["↑ ↓ or j k", "move in a list"], ["Enter", "open"],
-  ["x, Shift x", "select, select up to here"], ["Space", "pause the list of jobs"], ["n", "in a grid: the next failure"], ["arrows, Shift arrows", "in a grid: move, pick a range"], ["?", "this list"],
+  ["g then f, j, h, m, t, w, r, y, s", "the farm, jobs, hosts, slot map, share over time, what if, reports, history, submit"], ["/", "filter a list, or jump to a job by its id"], ["↑ ↓ or j k", "move in a list"], ["Enter", "open"],
+  ["x, Shift x", "select, select up to here"], ["Space", "pause the list of jobs"], ["n", "in a grid: the next failure"], ["arrows, Shift arrows", "in a grid: move, pick a range"], ["u", "what can be undone"], ["?", "this list"],
 ];
 
 const state = t => (t.revoked ? "revoked" : Date.parse(t.expires_at) < now() * 1000 ? "expired" : t.uses_left === 0 ? "used" : "good");

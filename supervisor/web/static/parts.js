@@ -33,6 +33,17 @@ export function Change({ disabled, title, ...props }) {
   return html`<button ...${props} disabled=${Boolean(disabled || why)} title=${why || title} />`;
 }
 
+/** undoable is how many changes can be undone. */
+export const undoable = signal(0);
+
+/** bells are the jobs of which somebody wants to hear, and how many notices were not seen. */
+export const bells = signal({ ids: [], fresh: 0 });
+
+// Actions and their dialogs are loaded with the first of them.
+const act = name => (...given) => import("./actions.js").then(module => module[name](...given), () => say("the page cannot be loaded; load it again", { bad: true }));
+export const ring = id => import("./bell.js").then(module => module.ring(id));
+export const order = act("order"), modify = act("modify"), lock = act("lock");
+
 /** Notices at the lower edge; each goes by itself. */
 const notices = signal([]);
 let serial = 0;

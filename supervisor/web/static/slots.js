@@ -141,7 +141,7 @@ function Host({ name, close }) {
     return () => stop.abort();
   }, [name]);
   const { host, error } = answer;
-  return html`<section class="card flush slot-host"><div class="row padded"><h2><a href=${to(["hosts"], { q: `name:${name}` })}><${Name} text=${name} /></a></h2>${host && html`<${State} of=${host.state} /><span class="muted">${host.slots.used} of ${host.slots.total} slots</span>`}<span class="spring"></span><button class="plain" aria-label="Close" onClick=${close}>✕</button></div>
+  return html`<section class="card flush slot-host"><div class="row padded"><h2><a href=${to(["hosts", name])}><${Name} text=${name} /></a></h2>${host && html`<${State} of=${host.state} /><span class="muted">${host.slots.used} of ${host.slots.total} slots</span>`}<span class="spring"></span><button class="plain" aria-label="Close" onClick=${close}>✕</button></div>
     ${error ? html`<p class="field-error padded" role="alert">${plain(error.message)}</p>` : !host ? html`<div class="skeleton"></div>` : host.instances.length === 0 ? html`<${Empty} title="Nothing runs here">${plain(host.remark)}<//>` : html`
       <div class="scroll" tabindex="0" role="region" aria-label="Instances"><table><thead><tr><th>Item</th><th class="grow">Job</th><th>User</th><th>Kind</th><th class="right">Slots</th><th class="right">For</th></tr></thead>
       <tbody>${inOrder(host.instances).map(i => html`<tr key=${`${i.job}.${i.instance}`}><td>${i.item ? html`<a href=${to(["jobs", String(i.job), "items", i.item])}>${i.job}:${plain(i.item)}</a>` : html`<span class="muted">between items</span>`}</td><td><a href=${to(["jobs", String(i.job)])}><${Name} text=${jobs.value.get(i.job)?.name ?? i.job} /></a></td><td><${Name} text=${jobs.value.get(i.job)?.user ?? ""} /></td>

@@ -147,6 +147,8 @@ async function keepReading(job, until) {
   }
 }
 
+/** needed is true while a hidden tab has to hear, too: somebody wants to be told of a job. */
+export const needed = signal(false);
 const seen = signal(!document.hidden);
 let hiding = 0;
 document.addEventListener("visibilitychange", () => {
@@ -158,7 +160,7 @@ document.addEventListener("visibilitychange", () => {
 // One stream at a time, while somebody is logged in and the tab is seen.
 effect(() => {
   const who = me.value?.user, job = watched.value;
-  if (!who || !seen.value) return;
+  if (!who || (!seen.value && !needed.value)) return;
   const stop = new AbortController();
   keepReading(job, stop.signal);
   return () => stop.abort();

@@ -1,6 +1,7 @@
 // A table of many rows: those that are seen are in the document, all are in memory. Rows have one height. The keyboard moves a
 // cursor, which is what a screen reader hears.
 import { html } from "htm/preact";
+import { refine, route } from "./route.js";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const height = 32, spare = 8;
@@ -78,4 +79,19 @@ export function sorted(rows, columns, sort) {
   if (!by) return rows;
   const sign = sort.down ? -1 : 1;
   return rows.map(row => [by(row), row]).sort(([a], [b]) => (a < b ? -sign : a > b ? sign : 0)).map(([, row]) => row);
+}
+
+/** useColumns is the columns that are shown of a list, and the menu that chooses them; the choice is in the address and kept in this browser. */
+export function useColumns(name, all) {
+  const key = `qb-columns-${name}`, given = route.value.query.get("cols") ?? localStorage.getItem(key), usual = all.filter(c => !c.off).map(c => c.id);
+  const shown = given ? given.split(",") : usual;
+  const toggle = id => {
+    const next = all.map(c => c.id).filter(c => (c === id ? !shown.includes(c) : shown.includes(c))), text = next.join(",") === usual.join(",") ? "" : next.join(",");
+    if (!next.length) return;
+    if (text) localStorage.setItem(key, text);
+    else localStorage.removeItem(key);
+    refine({ cols: text });
+  };
+  const menu = html`<details class="menu"><summary class="button quiet">Columns</summary><div class="card">${all.map(c => html`<label class="choice" key=${c.id}><input type="checkbox" checked=${shown.includes(c.id)} onChange=${() => toggle(c.id)} /> ${c.label}</label>`)}</div></details>`;
+  return { columns: all.filter(c => shown.includes(c.id)), menu };
 }

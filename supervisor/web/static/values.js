@@ -64,7 +64,7 @@ const Outliers = ({ id, reply: { of, outliers, outliers_all: all, spread } }) =>
   ${all > 0 && html`<details open><summary>${all === 1 ? "One item stands out" : `${count(all)} items stand out`}${all > outliers.length ? `; these are the first ${outliers.length}` : ""}</summary>
     <div class="scroll outliers" tabindex="0" role="region" aria-label="Items that stand out"><table><thead><tr><th>Item</th><th class="right">${of === "seconds" ? "Took" : "Peak"}</th><th class="right">Times the median</th><th>Host</th><th class="grow">Whose fault</th></tr></thead>
       <tbody>${outliers.map(o => html`<tr key=${o.number}><td><a href=${to(["jobs", id, "items", o.item])}><${Name} text=${o.item} /></a></td><td class="right">${text(o.value, of)}</td><td class="right">${o.times}</td>
-        <td><a href=${to(["hosts"], { q: `name:${o.host}` })}><${Name} text=${o.host} /></a></td><td class="muted">${faults[o.fault](o, of)}</td></tr>`)}</tbody></table></div></details>`}`;
+        <td><a href=${to(["hosts", o.host])}><${Name} text=${o.host} /></a></td><td class="muted">${faults[o.fault](o, of)}</td></tr>`)}</tbody></table></div></details>`}`;
 
 /** Values is the grid in other colours than those of the states. */
 export function Values({ id, of, job, grid }) {

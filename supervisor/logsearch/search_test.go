@@ -1,0 +1,143 @@
+package logsearch
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"qb/api"
+	"qb/supervisor/logstore"
+)
+
+// written is a piece of output as a log has it.
+func written(stream byte, text string) []byte {
+	head := make([]byte, 5, 5+len(text))
+	head[0] = stream
+	binary.LittleEndian.PutUint32(head[1:], uint32(len(text)))
+	return append(head, text...)
+}
+
+func find(t interface{ Fatal(...any) }, log io.Reader, q Query) api.LogMatches {
+	if q.Time == 0 {
+		q.Time = time.Minute
+	}
+	r, err := Search(context.Background(), log, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestSearch: lines are found once each, in the stream that is asked for, with their numbers and places.
+func TestSearch(t *testing.T) {
+	var log []byte
+	for _, f := range []struct {
+		stream byte
+		text   string
+	}{{logstore.StreamOut, "one seg"}, {logstore.StreamErr, "segv err\n"}, {logstore.StreamOut, "v two segv\nthree\n"}, {logstore.StreamOut, "\nlast segv"}} {
+		log = append(log, written(f.stream, f.text)...)
+	}
+	for _, c := range []struct {
+		q    Query
+		want string
+	}{
+		{Query{Want: logstore.StreamOut, Text: "segv", Most: 9}, "1@4(0):segv two segv 4@30(25):segv; 34 true"},
+		{Query{Want: logstore.StreamErr, Text: "segv", Most: 9}, "1@0(0):segv err; 9 true"},
+		{Query{Want: logstore.StreamBoth, Text: "segv", Most: 9}, "1@7(0):segv err 2@22(16):segv 5@39(34):segv; 43 true"},
+		{Query{Want: logstore.StreamOut, Text: "segv", Most: 1}, "1@4(0):segv two segv; 18 false"},
+		{Query{Want: logstore.StreamOut, Text: "segv", Most: 9, From: 18}, "4@30(25):segv; 34 true"},
+		{Query{Want: logstore.StreamOut, Text: "three\n\nl", Most: 9}, "2@18(18):three; 34 true"},
+		{Query{Want: logstore.StreamOut, Text: "absent", Most: 9}, "; 34 true"},
+	} {
+		for _, reader := range []io.Reader{bytes.NewReader(log), iotest.OneByteReader(bytes.NewReader(log))} {
+			if got := told(find(t, reader, c.q)); got != c.want {
+				t.Errorf("%+v: %s, want %s", c.q, got, c.want)
+			}
+		}
+	}
+}
+
+func told(r api.LogMatches) string {
+	var list []string
+	for _, m := range r.Matches {
+		list = append(list, fmt.Sprintf("%d@%d(%d):%s", m.Line, m.Offset, m.LineOffset, m.Text))
+	}
+	return fmt.Sprintf("%s; %d %v", strings.Join(list, " "), r.Next, r.Complete)
+}
+
+// TestSearchFindsAll: in random output, read in random pieces and asked for a few lines at a time, the lines are those that have
+// the text.
+func TestSearchFindsAll(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		text := rapid.StringOfN(rapid.SampledFrom([]rune("ab\n")), 0, 2000, -1).Draw(r, "output")
+		want := rapid.SampledFrom([]string{"a", "ab", "aab", "bbbbb"}).Draw(r, "text")
+		var lines []int64
+		for n, line := range strings.Split(text, "\n") {
+			if strings.Contains(line, want) {
+				lines = append(lines, int64(n+1))
+			}
+		}
+		var log []byte
+		for rest := text; rest != ""; {
+			n := rapid.IntRange(1, len(rest)).Draw(r, "piece")
+			log, rest = append(log, written(logstore.StreamOut, rest[:n])...), rest[n:]
+		}
+		var found []int64
+		for from, complete := int64(0), false; !complete; {
+			got := find(r, iotest.HalfReader(bytes.NewReader(log)), Query{Text: want, From: from, Most: rapid.IntRange(1, 5).Draw(r, "most")})
+			for _, m := range got.Matches {
+				found = append(found, m.Line)
+				if text[m.Offset:m.Offset+int64(len(want))] != want || m.LineOffset > 0 && text[m.LineOffset-1] != '\n' {
+					r.Fatalf("%+v", m)
+				}
+			}
+			if !got.Complete && got.Next <= from {
+				r.Fatalf("no progress from %d", from)
+			}
+			from, complete = got.Next, got.Complete
+		}
+		if fmt.Sprint(found) != fmt.Sprint(lines) {
+			r.Fatalf("lines %v, want %v", found, lines)
+		}
+	})
+}
+
+// endless is a log without an end, whose bytes are counted.
+type endless struct {
+	piece []byte
+	read  int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		part := copy(p[n:], e.piece[e.read%len(e.piece):])
+		n, e.read = n+part, e.read+part
+	}
+	return n, nil
+}
+
+// TestBounds: a search ends in its time, and 256 MB with lines of a megabyte are searched without holding them.
+func TestBounds(t *testing.T) {
+	log := &endless{piece: written(logstore.StreamOut, strings.Repeat("x", 1<<20)+"\n")}
+	began := time.Now()
+	r := find(t, log, Query{Text: "y", Most: 1, Time: 50 * time.Millisecond})
+	if took := time.Since(began); r.Complete || r.Next == 0 || took > 5*time.Second {
+		t.Errorf("%+v after %s", r, took)
+	}
+	whole := io.MultiReader(io.LimitReader(&endless{piece: log.piece}, 256<<20/int64(len(log.piece))*int64(len(log.piece))), bytes.NewReader(written(logstore.StreamOut, "the needle\n")))
+	began = time.Now()
+	r = find(t, whole, Query{Text: "needle", Most: 1000})
+	t.Logf("%d bytes in %s", r.Next, time.Since(began))
+	if len(r.Matches) != 1 || !r.Complete || r.Matches[0].Line != 256 && r.Matches[0].Line != 255 {
+		t.Errorf("%+v", r)
+	}
+}

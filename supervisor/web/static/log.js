@@ -1,0 +1,173 @@
+// The output of an attempt: its end, or a part of it around a place, and the lines that have a text, which the server finds in all of it.
+import { html } from "htm/preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { call, open } from "./session.js";
+import { refine, route } from "./route.js";
+import { Command, Empty } from "./parts.js";
+import { bytes, count, plain, quoted } from "./text.js";
+
+const most = 400_000; // characters of a log that are held
+const tail = 262_144; // bytes that are asked for at its end
+const block = 65_536; // bytes; a part of a log is four, and begins at one
+const hitsMost = 2000;
+
+const size = text => new TextEncoder().encode(text).length;
+
+/** useLog reads the end of a log and, if wanted, what comes; or the part of it that begins at a byte. */
+function useLog(job, item, attempt, stream, follow, from) {
+  const [log, setLog] = useState({ text: "", begin: 0, size: 0, state: "reading", error: "" });
+  const known = useRef(0);
+  useEffect(() => {
+    if (!attempt) { setLog({ text: "", begin: 0, size: 0, state: "none", error: "" }); return; }
+    const stop = new AbortController();
+    let text = "", drawn = 0, base = from ?? 0;
+    const draw = (state, error = "") => { // the first line is a part of one
+      drawn = 0;
+      const cut = base > 0 ? text.indexOf("\n") + 1 : 0;
+      setLog({ text: text.slice(cut), begin: base + size(text.slice(0, cut)), size: known.current, state, error });
+    };
+    (async () => {
+      try {
+        const part = from === null ? { tail, follow: follow || undefined } : { offset: from, limit: 4 * block };
+        const answer = await open("item-log", { job, item, attempt, stream, ...part }, { signal: stop.signal });
+        if (from === null) {
+          known.current = Number(answer.headers.get("Qb-Log-Size") ?? 0);
+          base = Math.max(0, known.current - tail);
+        }
+        const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (done) break;
+          text += value;
+          if (text.length > most) {
+            base += size(text.slice(0, -most));
+            text = text.slice(-most);
+          }
+          drawn ||= setTimeout(() => draw("reading"), 100);
+        }
+        clearTimeout(drawn);
+        draw("whole");
+      } catch (error) {
+        clearTimeout(drawn);
+        if (!stop.signal.aborted) draw("cut", error.status ? error.message : "the connection was closed");
+      }
+    })();
+    return () => { stop.abort(); clearTimeout(drawn); };
+  }, [job, item, attempt, stream, follow, from]);
+  return log;
+}
+
+/** useHits has the lines that have a text found, a part of the log at a time. */
+function useHits(job, item, attempt, stream, find, state) {
+  const none = { of: "", list: [], busy: false, complete: true, searched: 0, error: "" };
+  const [hits, setHits] = useState(none);
+  useEffect(() => {
+    if (!find || !attempt) { setHits(none); return; }
+    const stop = new AbortController();
+    const timer = setTimeout(async () => {
+      const list = [];
+      let next = 0, complete = false, error = "";
+      setHits(h => ({ ...h, busy: true }));
+      try {
+        while (!complete && list.length < hitsMost) {
+          const found = await call("find-in-log", { job, item, attempt, stream, text: find, offset: next || undefined, limit: 500 }, { signal: stop.signal });
+          list.push(...found.matches);
+          ({ next, complete } = found);
+          setHits({ of: find, list: list.slice(), busy: !complete, complete, searched: next, error });
+        }
+      } catch (e) {
+        if (stop.signal.aborted) return;
+        error = e.message;
+      }
+      setHits({ of: find, list, busy: false, complete, searched: next, error });
+    }, 350);
+    return () => { stop.abort(); clearTimeout(timer); };
+  }, [job, item, attempt, stream, find, state === "whole"]);
+  return hits;
+}
+
+// Colours of a terminal become classes; other escapes are shown.
+const escape = /\u001b\[([\d;]*)m/;
+function coloured(line) {
+  const pieces = line.split(escape);
+  if (pieces.length === 1) return plain(line);
+  const out = [];
+  let colour = "";
+  pieces.forEach((piece, n) => {
+    if (n % 2) {
+      const codes = piece.split(";").map(Number);
+      const found = codes.find(c => (c >= 30 && c <= 37) || (c >= 90 && c <= 97));
+      colour = found ? `ansi-${found % 10}` : codes.includes(0) || piece === "" ? "" : colour;
+    } else if (piece) out.push(colour ? html`<span class=${colour}>${plain(piece)}</span>` : plain(piece));
+  });
+  return out;
+}
+
+const lineHeight = 18, longest = 2000;
+
+/** Lines draws the lines that are seen; first is the number of the first, 0 if nobody counted what is before it. */
+function Lines({ lines, first: number, find, at, end }) {
+  const box = useRef(null);
+  const [view, setView] = useState({ top: 0, height: 480 });
+  const look = () => box.current && setView({ top: box.current.scrollTop, height: box.current.clientHeight });
+  useEffect(() => { if (end && box.current) box.current.scrollTop = box.current.scrollHeight; look(); }, [lines, end]);
+  useEffect(() => { if (at >= 0 && box.current) box.current.scrollTop = Math.max(0, at * lineHeight - view.height / 2); }, [at, lines]);
+  const first = Math.max(0, Math.floor(view.top / lineHeight) - 20), last = Math.min(lines.length, first + Math.ceil(view.height / lineHeight) + 40);
+  return html`<div class="log" ref=${box} onScroll=${look} tabindex="0" role="region" aria-label="Output"><div style=${{ height: `${lines.length * lineHeight}px` }}>
+    <div class="log-lines" style=${{ transform: `translateY(${first * lineHeight}px)` }}>${lines.slice(first, last).map((line, i) => html`
+      <div key=${first + i} class="log-line ${at === first + i ? "found" : find && line.includes(find) ? "match" : ""}"><span class="line-number">${number ? count(number + first + i) : ""}</span><span>${coloured(line.slice(0, longest))}${line.length > longest && html`<em class="muted"> … ${count(line.length - longest)} more characters; download the log</em>`}</span></div>`)}</div></div></div>`;
+}
+
+/** lineAt is which line has a byte of the stream; -1: none of these. */
+function lineAt(lines, begin, offset) {
+  if (offset === null || offset < begin) return -1;
+  for (let n = 0, from = begin; n < lines.length; n++) {
+    from += size(lines[n]) + 1;
+    if (offset < from) return n;
+  }
+  return -1;
+}
+
+export function Log({ id, item, attempt }) {
+  const query = route.value.query, stream = query.get("stream") ?? "both", follow = query.get("follow") === "1", find = query.get("find") ?? "";
+  const at = /^\d+$/.test(query.get("at") ?? "") ? Number(query.get("at")) : null;
+  const ends = useRef(0); // where the end that is asked for begins, once it is known
+  const from = at === null || (ends.current && at >= ends.current) ? null : Math.max(0, Math.floor(at / block) * block - block);
+  const log = useLog(id, item, attempt, stream, follow, from), hits = useHits(id, item, attempt, stream, find, log.state);
+  if (from === null && log.size > tail) ends.current = log.begin;
+  else if (from === null && log.state === "whole") ends.current = 0;
+  const lines = useMemo(() => log.text.replace(/\n$/, "").split("\n"), [log.text]);
+  const line = useMemo(() => lineAt(lines, log.begin, at), [lines, log.begin, at]);
+  const list = hits.of === find ? hits.list : [], shown = at === null ? -1 : list.findLastIndex(h => h.line_offset <= at && h.offset >= at), hit = list[shown];
+  const number = log.begin === 0 ? 1 : hit && line >= 0 ? hit.line - line : 0;
+  const jump = step => {
+    if (!list.length) return;
+    const next = shown >= 0 ? (shown + step + list.length) % list.length : step > 0 ? 0 : list.length - 1;
+    refine({ at: String(list[next].line_offset), follow: "" });
+  };
+  const move = by => refine({ at: String(Math.max(0, (from ?? Math.max(0, log.size - tail)) + by * 3 * block + block)), follow: "" });
+  const download = async () => {
+    const answer = await open("item-log", { job: id, item, attempt, stream });
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(await answer.blob());
+    link.download = `job-${id}-item-${item.replace(/[^\w.-]/g, "_")}-attempt-${attempt}.log`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  };
+  const found = hits.error || (!find ? "" : hits.of !== find || (hits.busy && !list.length) ? `searching${hits.searched ? `, ${bytes(hits.searched)} done` : ""}…`
+    : !list.length ? "not found" : `${shown >= 0 ? `${count(shown + 1)} of ` : ""}${count(list.length)}${hits.complete ? "" : "+"} line${list.length === 1 ? "" : "s"}`);
+  const cut = log.begin > 0 || from !== null;
+  return html`<section class="card flush"><div class="row padded"><h2>Output${attempt ? ` of attempt ${attempt}` : ""}</h2>
+      <div class="chips">${["stdout", "stderr", "both"].map(s => html`<button class="chip" aria-pressed=${stream === s} onClick=${() => refine({ stream: s === "both" ? "" : s, at: "" })}>${s}</button>`)}</div>
+      <label class="filter small"><span class="sr">Find in the whole output</span><input type="search" placeholder="Find in the whole output" value=${find} onInput=${e => refine({ find: e.currentTarget.value })}
+        onKeyDown=${e => { if (e.key === "Enter") { e.preventDefault(); jump(e.shiftKey ? -1 : 1); } }} /></label>
+      ${find && html`<button class="quiet" aria-label="Previous line that has it" title="Shift Enter" disabled=${!list.length} onClick=${() => jump(-1)}>↑</button><button class="quiet" aria-label="Next line that has it" title="Enter" disabled=${!list.length} onClick=${() => jump(1)}>↓</button><span class="muted" role="status">${found}</span>`}
+      <span class="spring"></span>
+      <button class="quiet" aria-pressed=${follow} onClick=${() => refine({ follow: follow ? "" : "1", at: "" })}>${follow ? "Following" : "Follow"}</button>
+      <button class="quiet" disabled=${!attempt} onClick=${download}>Download${log.size ? ` ${bytes(log.size)}` : ""}</button></div>
+    ${log.error ? html`<p class="bad-text padded">${log.error}</p>` : !log.text ? html`<${Empty} title=${log.state === "reading" ? "Reading…" : attempt ? "No output" : "Nothing has run yet"} />` : null}
+    ${cut && log.text && html`<div class="row padded"><span class="muted">${from === null ? `The last ${bytes(tail)} of ${bytes(log.size)}; download the log for all.` : `${bytes(size(log.text))} from byte ${count(log.begin)} on${log.size ? ` of ${bytes(log.size)}` : ""}`}</span><span class="spring"></span>
+      <button class="quiet" disabled=${log.begin === 0} onClick=${() => move(-1)}>Earlier</button>${from !== null && html`<button class="quiet" onClick=${() => move(1)}>Later</button><button class="quiet" onClick=${() => refine({ at: "" })}>The end</button>`}</div>`}
+    ${log.text && html`<${Lines} lines=${lines} first=${number} find=${find} at=${line} end=${at === null && (follow || cut)} />`}
+    <p class="padded"><${Command} text=${`qbout ${quoted(`${id}:${item}`)}${find ? ` | grep -nF ${quoted(find)}` : ""}`} /></p></section>`;
+}

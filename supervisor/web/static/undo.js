@@ -1,0 +1,120 @@
+// What can be undone for 10 minutes: the inverse of each change, which is made only if nobody has changed the job or host since.
+// The list is this tab's; it is kept when the page is loaded again.
+import { signal } from "@preact/signals";
+import { html } from "htm/preact";
+import { useEffect, useState } from "preact/hooks";
+import { call, me, open } from "./session.js";
+import { jobs } from "./store.js";
+import { to } from "./route.js";
+import { Command, confirm, Empty, say, undoable } from "./parts.js";
+import { count, quoted, span } from "./text.js";
+
+const key = "qb-undo", keep = 600, most = 50; // seconds; changes
+let serial = Date.now();
+
+/** changes: {id, user, at, text, steps}. A step is {call, params, body, match, command, what}. */
+const changes = signal(read());
+
+function read() {
+  try {
+    return JSON.parse(sessionStorage.getItem(key) ?? "[]");
+  } catch {
+    return [];
+  }
+}
+
+const good = list => list.filter(c => c.user === me.value?.user && Date.now() - c.at < keep * 1000).slice(-most);
+
+function put(list) {
+  changes.value = good(list);
+  undoable.value = changes.value.length;
+  try {
+    sessionStorage.setItem(key, JSON.stringify(changes.value));
+  } catch { // there is no room; the list of this moment remains
+    sessionStorage.removeItem(key);
+  }
+}
+put(changes.value);
+setInterval(() => { if (good(changes.value).length !== changes.value.length) put(changes.value); }, 5000);
+
+/** record takes in a change that was made and how to undo it, and offers that. */
+export function record(text, steps) {
+  if (!steps.length) return say(text);
+  const change = { id: ++serial, user: me.value.user, at: Date.now(), text, steps };
+  put([...changes.value, change]);
+  say(text, { label: "Undo", action: () => undo(change) });
+}
+
+const pause = time => new Promise(done => setTimeout(done, time));
+
+/** retried lets what was killed run again; what is still being stopped, as soon as it has ended. */
+async function retried(step) {
+  let match = step.match, affected = 0;
+  for (let end = Date.now() + 60_000; ;) {
+    const reply = await call(step.call, step.params, { body: step.body, header: { "If-Match": `"${match}"` } });
+    affected += reply.affected;
+    match = reply.version;
+    if (reply.order || affected >= step.items || Date.now() > end || !jobs.value.get(step.params.job)?.running) return affected;
+    await pause(2000);
+  }
+}
+
+async function take(step) {
+  if (step.items) {
+    const affected = await retried(step);
+    if (affected < step.items) say(`${step.what}: ${count(affected)} of ${count(step.items)} items could be put back`, { bad: true });
+    return;
+  }
+  await call(step.call, step.params, { body: step.body, header: step.match ? { "If-Match": `"${step.match}"` } : {} });
+}
+
+/** undo makes the inverse of a change; what somebody else has changed since stays as it is. */
+export async function undo(change) {
+  if (!changes.value.some(c => c.id === change.id)) return say("it is too late to undo that, or it was undone", { bad: true });
+  put(changes.value.filter(c => c.id !== change.id));
+  const refused = [];
+  const queue = change.steps.slice();
+  const worker = async () => {
+    for (let step; (step = queue.shift());) await take(step).catch(error => refused.push([step, error]));
+  };
+  await Promise.all([worker(), worker(), worker(), worker()]);
+  const done = change.steps.length - refused.length;
+  if (done) say(`undone: ${change.text}${refused.length ? `, for ${done} of ${change.steps.length}` : ""}`);
+  if (!refused.length) return;
+  const [step, error] = refused[0];
+  say(error.kind === "stale" ? `${step.what} was changed by somebody since; that stays as it is` : `${step.what}: ${error.message}`, { bad: true });
+  const again = refused.filter(([, e]) => e.kind !== "stale" && !(e.status >= 400 && e.status < 500)).map(([s]) => s);
+  if (again.length) put([...changes.value, { ...change, steps: again }]); // the farm did not answer
+}
+
+/** modified changes a job and is the step that undoes it. */
+export async function modified(job, name, value, before, version) {
+  const answer = await open("modify-job", { job }, { body: { [name]: value }, header: version ? { "If-Match": `"${version}"` } : {} });
+  const match = Number((answer.headers.get("ETag") ?? "").replace(/\D/g, "")), reply = await answer.json();
+  for (const remark of reply.remarks ?? []) say(`job ${job}: ${remark}`);
+  return { call: "modify-job", params: { job }, body: { [name]: before }, match, what: `job ${job}`, command: `qbmodify -m${name} ${quoted(String(before))} ${job}` };
+}
+
+/** ordered is the step that undoes an order on a job, by what the answer says it did; null: there is none. */
+export function ordered(action, reply) {
+  const inverse = { kill: "retry", block: "unblock", unblock: "block" }[action], { job, affected, items, version } = reply;
+  if (!inverse || !affected || (action === "kill" && !items)) return null;
+  const step = { call: "order-job", params: { job, action: inverse }, match: version, what: `job ${job}`, command: `qb${inverse} ${job}` };
+  return action === "kill" ? { ...step, body: { items }, items: affected, command: `qbretry ${quoted(`${job}:${items}`)}` } : step;
+}
+
+/** Undo is the view of all that can be undone. */
+export function Undo() {
+  const [, tick] = useState(0);
+  useEffect(() => { const timer = setInterval(() => tick(n => n + 1), 1000); return () => clearInterval(timer); }, []);
+  const list = good(changes.value).toReversed();
+  const ask = async change => {
+    if (await confirm({ title: "Undo this?", text: change.text, list: change.steps.map(step => step.command), label: "Undo", command: change.steps.length === 1 ? change.steps[0].command : "" })) await undo(change);
+  };
+  return html`<div class="page"><header class="bar-top"><h1>Undo</h1></header>
+    ${list.length ? html`<section class="card flush"><div class="scroll" tabindex="0" role="region" aria-label="Changes that can be undone"><table><thead><tr><th class="grow">What was done</th><th class="hide-small">What undoes it</th><th class="right">Time left</th><th></th></tr></thead>
+      <tbody>${list.map(c => html`<tr key=${c.id}><td class="clip" title=${c.text}>${c.text}</td><td class="hide-small"><${Command} text=${c.steps[0].command} />${c.steps.length > 1 && html`<span class="muted"> and ${count(c.steps.length - 1)} more</span>`}</td>
+        <td class="right">${span(Math.max(0, keep - (Date.now() - c.at) / 1000))}</td><td class="right"><button class="quiet" onClick=${() => ask(c)}>Undo…</button></td></tr>`)}</tbody></table></div></section>
+      <p class="note">What somebody else has changed since is left as it is. After a kill exactly the items that it stopped run again, from their start.</p>`
+    : html`<${Empty} title="There is nothing to undo">Blocking, locking, killing and changes of priority and width that you make here can be undone for 10 minutes.<br /><a href=${to([])}>The farm</a><//>`}</div>`;
+}
