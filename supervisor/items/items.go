@@ -52,11 +52,12 @@ func (s *Items) LastAttempt(n facts.ItemNo) int {
 	return int(s.attempts[n])
 }
 
+// setLastAttempt raises the number of the item's last attempt.
 func (s *Items) setLastAttempt(n facts.ItemNo, number int) {
 	if s.attempts == nil {
 		s.attempts = make([]uint32, s.Entries.Len())
 	}
-	s.attempts[n] = uint32(number)
+	s.attempts[n] = max(s.attempts[n], uint32(number))
 }
 
 // Start notes that an attempt at the item begins.

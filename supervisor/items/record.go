@@ -29,15 +29,18 @@ func Prepare(r facts.JobRecord) (*Prepared, error) {
 	if err := p.Begin(r); err != nil {
 		return nil, err
 	}
+	for _, d := range r.Done { // first, so that it is known of each attempt whether it is the last of its item
+		if err := p.Items.number(d); err != nil {
+			return nil, fmt.Errorf("job %d: %w", r.Job.ID, err)
+		}
+	}
 	for _, n := range byItem(r.Attempts) {
 		if err := p.Add(r.Attempts[n]); err != nil {
 			return nil, err
 		}
 	}
 	for _, d := range r.Done {
-		if err := p.Items.takeUpDone(d); err != nil {
-			return nil, fmt.Errorf("job %d: %w", r.Job.ID, err)
-		}
+		p.Items.takeUpDone(d)
 	}
 	p.Finish()
 	return p, nil
@@ -104,29 +107,37 @@ func (p *Prepared) Finish() {
 	p.Items.sortPauses()
 }
 
-// last takes the attempt that was added last for the last of its item.
+// last takes in what only the last attempt of an item decides, if the one that was added last is that.
 func (p *Prepared) last() {
-	if p.before.State.Live() {
+	switch {
+	case p.before.State.Live():
 		p.Live = append(p.Live, p.before)
-	} else {
+	case p.before.Number == p.Items.LastAttempt(p.before.Item):
 		p.Items.settle(&p.Job, p.before)
 	}
 }
 
-// takeUpDone adds attempts of which each is the last of its item, hence after all others. On which hosts they ran does
-// not matter: evidence that others do what a host fails is only what ends under this term.
-func (s *Items) takeUpDone(d facts.DoneFacts) error {
+// number notes which attempts were the last of their items.
+func (s *Items) number(d facts.DoneFacts) error {
 	if len(d.Wall) != len(d.Items) || len(d.Peak) != len(d.Items) {
 		return fmt.Errorf("%d items are done, with %d times and %d peaks", len(d.Items), len(d.Wall), len(d.Peak))
 	}
-	if s.FirstStart.IsZero() || d.StartedAt.Before(s.FirstStart) {
-		s.FirstStart = d.StartedAt
-	}
-	for n, item := range d.Items {
+	for _, item := range d.Items {
 		if item < 0 || int(item) >= s.Entries.Len() {
 			return fmt.Errorf("attempt %d of item %d lies outside its %d items", d.Number, item, s.Entries.Len())
 		}
 		s.setLastAttempt(item, d.Number)
+	}
+	return nil
+}
+
+// takeUpDone adds attempts of which each is the last of its item, hence after all others. On which hosts they ran does
+// not matter: evidence that others do what a host fails is only what ends under this term.
+func (s *Items) takeUpDone(d facts.DoneFacts) {
+	if s.FirstStart.IsZero() || d.StartedAt.Before(s.FirstStart) {
+		s.FirstStart = d.StartedAt
+	}
+	for n, item := range d.Items {
 		s.Memory.Learn(item, facts.Done, "", 0, d.Peak[n])
 		s.Times.Add(d.Wall[n])
 		s.doneWall += d.Wall[n]
@@ -134,7 +145,6 @@ func (s *Items) takeUpDone(d facts.DoneFacts) error {
 		s.Tally.Set(int(item), agenda.Complete)
 	}
 	s.DoneCount += len(d.Items)
-	return nil
 }
 
 // takeUpAttempt adds an attempt that is not live, but for what only the last of an item decides.
