@@ -108,10 +108,10 @@ type SyncInstance struct {
 	Job      int64     `json:"job"`
 	Instance int       `json:"instance"`
 	Attempt  AttemptID `json:"attempt" doc:"The attempt that runs, or the last one that ended."`
-	State    string    `json:"state" doc:"starting, running, frozen, stopping, unkillable, idle or unknown; any other word counts as running."`
+	State    string    `json:"state" doc:"starting, running, frozen, suspended, stopping, unkillable, idle or unknown; any other word counts as running."`
 	Memory   int64     `json:"memory,omitempty" doc:"Resident bytes of the tree."`
 	CPU      float64   `json:"cpu,omitempty" doc:"Seconds so far."`
-	Wall     float64   `json:"wall,omitempty" doc:"Seconds so far."`
+	Wall     float64   `json:"wall,omitempty" doc:"Seconds so far, without those for which it was suspended."`
 }
 
 // Finished is the end of one attempt. It is kept on the worker's disk until an answer of a current
@@ -127,9 +127,10 @@ type Finished struct {
 	Code       string    `json:"code,omitempty" doc:"Of outcome stopped: worker_stopped, host_memory_low, host_swapping, host_in_use or not_wanted. None, or one that the supervisor does not know, stands for worker_stopped. Of outcome refused: folder_missing or folder_denied, if the job's working folder is missing on the host or closed to the job's owner there; another item of the owner may run. Also uid_differs: the owner's name is another user's there."`
 	Reason     string    `json:"reason,omitempty" doc:"For people; programs must not depend on it."`
 	Limit      bool      `json:"limit,omitempty" doc:"With the outcome memory: it reached its own limit."`
-	Wall       float64   `json:"wall" doc:"Seconds."`
+	Wall       float64   `json:"wall" doc:"Seconds, without those for which it was suspended."`
 	CPU        float64   `json:"cpu" doc:"Seconds, whole tree."`
 	PeakMemory int64     `json:"peak_memory" doc:"Bytes, whole tree."`
+	Suspended  float64   `json:"suspended,omitempty" doc:"Seconds for which it was suspended."`
 }
 
 // SyncReply is what should run: the complete list. An answer with a lower epoch than one heard before is ignored.
@@ -165,7 +166,8 @@ type Desired struct {
 
 	Memory    int64   `json:"memory,omitempty" doc:"Bytes promised to it."`
 	HardLimit bool    `json:"hard_limit,omitempty" doc:"memory is a limit: above it the item is killed."`
-	TimeLimit float64 `json:"time_limit,omitempty" doc:"Time limit in seconds after its start; 0: none."`
+	TimeLimit float64 `json:"time_limit,omitempty" doc:"Time limit in seconds after its start; 0: none. Time for which it is suspended does not count."`
+	Suspended bool    `json:"suspended,omitempty" doc:"Its processes are to stand still until an answer says otherwise."`
 }
 
 // JobSpec is what an agent must know of a job to run its items.

@@ -114,6 +114,8 @@ type Item struct {
 	FinishedAt *time.Time  `json:"finished_at"`
 	CPUSeconds float64     `json:"cpu_seconds"`
 	PeakMemory int64       `json:"peak_memory" doc:"Bytes, of the whole process tree."`
+
+	SuspendedAt *time.Time `json:"suspended_at,omitempty" doc:"Since when its processes stand still by order; absent: they run."`
 }
 
 // Attempt is one try at one item.
@@ -192,24 +194,6 @@ type HostMemory struct {
 	Available int64 `json:"available" doc:"Part of what the host offers that nobody uses now."`
 	Promised  int64 `json:"promised" doc:"Memory promised to running attempts; what they already use of it is not available any more."`
 	PerIdle   int64 `json:"per_idle" doc:"Memory that may still be promised per idle slot: the available memory, less what is promised and not yet resident, divided by the idle slots."`
-}
-
-// HostInstance is one instance that runs on a host.
-type HostInstance struct {
-	Job  int64  `json:"job"`
-	Kind string `json:"kind" enum:"primary,secondary"`
-	Item string `json:"item"`
-
-	Number   int              `json:"number" doc:"Of the item, from 0 in agenda order."`
-	Attempt  int              `json:"attempt"`
-	Instance int              `json:"instance" doc:"N of JOB.N."`
-	Slots    int              `json:"slots"`
-	Memory   int64            `json:"memory" doc:"Bytes promised to it."`
-	Holds    map[string]int64 `json:"holds,omitempty" doc:"Other resources it holds, such as host.gpus or license.nuke."`
-	Devices  []int            `json:"devices,omitempty" doc:"GPUs of the host that it holds."`
-
-	State         string     `json:"state" enum:"active,draining,stopping" doc:"draining: it ends after its item; stopping: it ends now."`
-	ItemStartedAt *time.Time `json:"item_started_at,omitempty"`
 }
 
 // SubmitRequest is a new job. Zero values take the site's defaults where the site has one.

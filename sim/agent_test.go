@@ -215,6 +215,8 @@ func (a *simAgent) carryOut(o core.Order) {
 		a.toLink(o.Key, o)
 	case core.StopItem:
 		a.toLink(o.Key, o)
+	case core.SuspendItem:
+		a.toLink(o.Key, o)
 	case core.CloseShim:
 		a.toLink(o.Key, o)
 	case core.WriteLease:

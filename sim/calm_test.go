@@ -40,6 +40,7 @@ func (w *simWorld) calmDown() {
 		if w.now >= began+simHealed {
 			w.checkStopped(began)
 			w.checkGone(began)
+			w.checkStanding(began)
 			w.checkAlone()
 			w.rows.checkChildren()
 		}
@@ -152,6 +153,9 @@ func (c *simClients) letGo(healed bool) {
 		if healed && !j.facts.State.Final() && !w.servedAtAll(j.facts) {
 			c.order(message.JobOrdered{Job: id, Action: facts.Kill, By: "op"}, j.items)
 			continue
+		}
+		if healed && w.rows.suspended(j) {
+			c.resume(j)
 		}
 		held := slices.ContainsFunc(j.marks, func(m facts.Mark) bool { return m.Kind == facts.MarkBlocked })
 		if j.facts.State == facts.Blocked || (held && !j.facts.State.Final()) {

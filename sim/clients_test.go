@@ -162,7 +162,7 @@ func (c *simClients) checkSubmitted(token string, r outbox.Reply, err error) {
 	}
 }
 
-var simActions = []facts.Action{facts.Kill, facts.Kill, facts.Retry, facts.Retry, facts.Requeue, facts.Redo, facts.Block, facts.Unblock, facts.Interrupt, facts.Preempt, facts.Shove, facts.Top, facts.Bottom, facts.ToComplete, facts.ToFailed}
+var simActions = []facts.Action{facts.Kill, facts.Kill, facts.Retry, facts.Retry, facts.Requeue, facts.Redo, facts.Block, facts.Unblock, facts.Interrupt, facts.Preempt, facts.Shove, facts.Suspend, facts.Resume, facts.Top, facts.Bottom, facts.ToComplete, facts.ToFailed}
 
 // someOrder is one of the things that people do to their jobs, and admins to hosts.
 func (c *simClients) someOrder() {

@@ -112,6 +112,8 @@ func (l *simLink) carryOut(o core.Order) {
 			l.closing = true
 			l.send(func(s *simShim) { s.close() })
 		}
+	case core.SuspendItem:
+		l.send(func(s *simShim) { s.suspend(o) })
 	case core.WriteLease:
 		l.send(func(s *simShim) { s.setLease(o.End) })
 	case core.CloseShim:
@@ -143,7 +145,7 @@ func (l *simLink) prepare(item core.Item) {
 func (l *simLink) run(item core.Item, lease core.Moment) {
 	d := item.Desired
 	l.ordered = true
-	l.send(func(s *simShim) { s.order(d.Attempt, d.Instance, lease) })
+	l.send(func(s *simShim) { s.order(d.Attempt, d.Instance, d.Suspended, lease) })
 }
 
 // start declares the instance, forks its shim, connects, and gives the first order; the agent may die

@@ -25,6 +25,8 @@ type simRows struct {
 	profiles map[facts.ProfileKey]facts.ProfileFacts
 	stopped  map[facts.AttemptID]time.Duration // of those that stop, since when
 	outlived map[facts.AttemptID]bool          // KILL, as a worker told
+	standing map[facts.AttemptID]time.Duration // of those that are suspended, since when
+	resumed  map[facts.AttemptID]int           // how often
 
 	blackHole  bool            // the farm locks a host in this very transaction, or closes it to an owner, and gives its items back
 	orderEpoch map[int64]int64 // in which an order was given
@@ -48,6 +50,7 @@ func newSimRows() *simRows {
 		orderEpoch: map[int64]int64{},
 		jobs:       map[facts.JobID]*simJobRow{}, held: map[facts.HostID]int{}, locks: map[facts.HostID]bool{}, slots: map[facts.HostID]int{},
 		began: map[facts.AttemptID]time.Duration{}, books: newSimBooks(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, stopped: map[facts.AttemptID]time.Duration{}, outlived: map[facts.AttemptID]bool{},
+		standing: map[facts.AttemptID]time.Duration{}, resumed: map[facts.AttemptID]int{},
 	}
 }
 
@@ -111,6 +114,8 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 				}
 				a.Why = w.Why
 			}
+		case facts.SuspendAttempt:
+			r.suspend(w)
 		case facts.RelabelAttempt:
 			if a := r.checkLive(w.ID, "relabelled"); a != nil {
 				a.Kind = w.Kind

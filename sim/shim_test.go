@@ -41,6 +41,10 @@ type simProcess struct {
 	exit      int
 	stubborn  bool // ignores TERM
 	frozen    bool
+	suspended bool // by order, since
+	since     time.Duration
+	stood     time.Duration // suspended before
+	wentOn    int           // how often it was told to go on
 	stopped   bool
 	signalled bool // TERM was sent while it ran
 	killing   bool
@@ -133,6 +137,8 @@ func (s *simShim) state() string {
 		return "stopping"
 	case s.item.run == nil:
 		return "starting"
+	case s.item.frozen && s.item.suspended:
+		return "suspended"
 	case s.item.frozen:
 		return "frozen"
 	}
@@ -140,12 +146,12 @@ func (s *simShim) state() string {
 }
 
 // order takes an attempt once: the same order again changes nothing.
-func (s *simShim) order(id api.AttemptID, instance int, lease core.Moment) {
+func (s *simShim) order(id api.AttemptID, instance int, suspended bool, lease core.Moment) {
 	if s.item != nil || id == s.last || s.closing {
 		return
 	}
 	w := s.host.world
-	it := &simProcess{attempt: id, instance: instance}
+	it := &simProcess{attempt: id, instance: instance, suspended: suspended}
 	it.remaining, it.exit, it.stubborn = w.clients.fate(id)
 	if s.host.broken {
 		it.remaining, it.exit = 50*time.Millisecond, 1
@@ -158,7 +164,7 @@ func (s *simShim) order(id api.AttemptID, instance int, lease core.Moment) {
 
 // maybeLaunch starts the process if the lease lasts; else the next lease starts it.
 func (s *simShim) maybeLaunch(it *simProcess) {
-	if it.over || s.item != it || it.run != nil || s.host.moment() >= s.lease {
+	if it.over || s.item != it || it.run != nil || it.suspended || s.host.moment() >= s.lease {
 		return
 	}
 	w := s.host.world
@@ -214,7 +220,7 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 	it.running = false
 	w.truth.end(it.run, !killed && it.exit == 0)
 	code, signal := it.exit, 9
-	f := api.Finished{Code: it.code, Reason: it.reason, Wall: (w.now - it.began).Seconds(), CPU: 1, Limit: it.limit}
+	f := api.Finished{Code: it.code, Reason: it.reason, Wall: it.ran(w.now).Seconds(), Suspended: it.suspendedUntil(w.now).Seconds(), CPU: 1, Limit: it.limit}
 	_, f.PeakMemory = s.host.machine.resident(it.run)
 	switch {
 	case it.outcome != "" && !it.stopped, shim.EndedByStop(it.stopped, it.signalled, killed):
@@ -246,6 +252,7 @@ func (s *simShim) stop(o core.StopItem) {
 		s.finish(it, api.Finished{Outcome: "stopped", Code: o.Code, Reason: reason})
 		return
 	}
+	s.release(it)
 	if !it.exited {
 		it.stopped, it.reason, it.code, it.outcome, it.limit = true, reason, o.Code, o.Outcome, o.Limit
 	}
@@ -329,26 +336,28 @@ func (s *simShim) setLease(end core.Moment) {
 	s.checkLease()
 }
 
-// checkLease freezes or thaws, as the lease says now.
+// checkLease freezes or thaws, as the lease and the order to suspend it say now.
 func (s *simShim) checkLease() {
 	w := s.host.world
 	over := s.host.moment() >= s.lease
 	switch it := s.item; {
 	case it == nil:
 	case it.run == nil:
-		if !over {
+		if !over && !it.suspended {
 			s.maybeLaunch(it)
 		}
-	case over && !it.frozen && !it.exited && !it.killing:
+	case (over || it.suspended) && !it.frozen && !it.exited && !it.killing:
 		w.note("%s freezes %v", s.host.name, it.attempt)
-		w.some("freeze ran")
-		if s.host.agent == nil {
+		if over {
+			w.some("freeze ran")
+		}
+		if over && s.host.agent == nil {
 			w.some("freeze ran without an agent")
 		}
 		it.frozen = true
 		s.settle()
 		s.sample(it)
-	case !over && it.frozen:
+	case !over && !it.suspended && it.frozen:
 		w.note("%s thaws %v", s.host.name, it.attempt)
 		w.some("thaw ran")
 		it.frozen = false
@@ -372,7 +381,7 @@ func (s *simShim) measure(it *simProcess) {
 }
 
 func (s *simShim) sample(it *simProcess) {
-	m := core.ShimMeasured{Key: s.intent.key, CPU: 1, Wall: (s.host.world.now - it.began).Seconds(), Frozen: it.frozen}
+	m := core.ShimMeasured{Key: s.intent.key, CPU: 1, Wall: it.ran(s.host.world.now).Seconds(), Frozen: it.frozen, Suspended: it.frozen && it.suspended}
 	if it.run != nil {
 		m.Memory, _ = s.host.machine.resident(it.run)
 	}

@@ -132,7 +132,7 @@ func readIfMatch(header string) (int64, error) {
 
 type orderIn struct {
 	Job     int64              `path:"job" minimum:"1" doc:"The job's id."`
-	Action  string             `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,shove,top,bottom,complete,fail"`
+	Action  string             `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,shove,suspend,resume,top,bottom,complete,fail"`
 	IfMatch string             `header:"If-Match" maxLength:"40" doc:"Only if the job's version is still this one; its end by itself is no change."`
 	Key     string             `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
 	Body    *api.ActionRequest `doc:"Absent: the whole job."`

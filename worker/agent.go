@@ -355,6 +355,8 @@ func (a *agent) carryOut(o core.Order) {
 		a.toLink(o.Key, o)
 	case core.StopItem:
 		a.toLink(o.Key, o)
+	case core.SuspendItem:
+		a.toLink(o.Key, o)
 	case core.CloseShim:
 		a.toLink(o.Key, o)
 	case core.WriteLease:

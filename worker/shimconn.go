@@ -117,6 +117,8 @@ func (l *shimConn) carryOut(o core.Order) (gone bool) {
 		}
 	case core.WriteLease:
 		l.send(shim.Order{Lease: o.End})
+	case core.SuspendItem:
+		l.send(shim.Order{Suspend: &shim.SuspendOrder{Attempt: o.Attempt, Suspended: o.Suspended}})
 	case core.CloseShim:
 		l.closing = true
 		l.sendOrForce(shim.Order{Close: true}, "", "")
@@ -143,7 +145,7 @@ func (l *shimConn) prepare(item core.Item, lease core.Moment) (shim.RunOrder, bo
 		l.endHere(shim.Unstarted(err))
 		return order, false
 	}
-	order.Lease = lease
+	order.Lease, order.Suspended = lease, item.Desired.Suspended
 	l.a.ships.follow(id)
 	return order, true
 }
@@ -269,7 +271,7 @@ func (l *shimConn) hear(h heard) {
 	case m.Started != nil:
 		l.a.post(core.ItemStarted{Key: l.key, Attempt: *m.Started})
 	case m.Sample != nil:
-		l.a.post(core.ShimMeasured{Key: l.key, Memory: m.Sample.Memory, CPU: m.Sample.CPU, Wall: m.Sample.Wall, Frozen: m.Sample.Frozen, Unkillable: m.Sample.Unkillable, Held: m.Sample.Held})
+		l.a.post(core.ShimMeasured{Key: l.key, Memory: m.Sample.Memory, CPU: m.Sample.CPU, Wall: m.Sample.Wall, Frozen: m.Sample.Frozen, Suspended: m.Sample.Suspended, Unkillable: m.Sample.Unkillable, Held: m.Sample.Held})
 	case m.Ended != nil:
 		l.end(*m.Ended)
 	}

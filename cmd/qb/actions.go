@@ -206,6 +206,8 @@ var actions = []action{
 	{"unblock", "Release blocked jobs, and items that qb blocked", jobselect.Unfinished},
 	{"interrupt", "Stop items at once; they become pending again", jobselect.Unfinished},
 	{"preempt", "End instances after their current item", jobselect.Unfinished},
+	{"suspend", "Stop the processes of running items where they are, and start nothing more of the jobs; they keep their slots and memory", []string{"running"}},
+	{"resume", "Let suspended jobs and items go on", []string{"suspended", "running"}},
 	{"shove", "Look again at once for a place for pending items; a missing working folder is tried again", []string{"running", "pending"}},
 	{"top", "Put jobs before the others of their cluster and priority: before your own, or as an operator before everybody's", []string{"pending", "running", "blocked"}},
 	{"bottom", "Put jobs behind the others of their cluster and priority: behind your own, or as an operator behind everybody's", []string{"pending", "running", "blocked"}},

@@ -27,7 +27,7 @@ import (
 // links are the names under which the program is also installed: qbNAME is `qb NAME`.
 var links = []string{
 	"sub", "modify", "jobs", "items", "hosts", "kill", "retry", "requeue", "redo", "block", "unblock",
-	"interrupt", "preempt", "shove", "top", "bottom", "complete", "fail", "remove", "wait", "hist", "summary", "lock", "unlock", "out", "err", "ping", "share", "stats", "admin", "worker", "supervisor",
+	"interrupt", "preempt", "suspend", "resume", "shove", "top", "bottom", "complete", "fail", "remove", "wait", "hist", "summary", "lock", "unlock", "out", "err", "ping", "share", "stats", "admin", "worker", "supervisor",
 }
 
 func main() {

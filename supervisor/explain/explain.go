@@ -238,6 +238,8 @@ func ownAnswer(j *Job, state func(facts.JobID) facts.JobState) (a answer, found 
 		return because(facts.ReasonOrderUnderWay, facts.Params{By: j.Orders[0].By}, j.orderReason()), true
 	case j.State == facts.Blocked:
 		return j.blockedReason(state), true
+	case j.State == facts.Suspended:
+		return answer{Why: facts.Because(facts.ReasonSuspended, facts.Params{By: j.BlockedBy}, "")}, true
 	case j.State == facts.FailedJob:
 		return answer{Why: facts.FailedItems(j.JobFacts, j.Failed, j.Items, j.Failure)}, true
 	case j.State.Final():

@@ -20,6 +20,8 @@ const (
 	Interrupt Action = "interrupt" // stop, back to pending
 	Preempt   Action = "preempt"   // leave at the item's end
 	Shove     Action = "shove"     // plan anew, and try the working folder again
+	Suspend   Action = "suspend"   // what runs stands still, nothing starts
+	Resume    Action = "resume"    // it goes on
 
 	Top    Action = "top" // before the others of its cluster and priority
 	Bottom Action = "bottom"
@@ -29,7 +31,7 @@ const (
 )
 
 // Actions lists all actions.
-var Actions = []Action{Kill, Retry, Requeue, Redo, Block, Unblock, Interrupt, Preempt, Shove, Top, Bottom, ToComplete, ToFailed}
+var Actions = []Action{Kill, Retry, Requeue, Redo, Block, Unblock, Interrupt, Preempt, Shove, Suspend, Resume, Top, Bottom, ToComplete, ToFailed}
 
 // Reopens says whether the order lets ended items run again.
 func (a Action) Reopens() bool { return a == Retry || a == Requeue || a == Redo }
@@ -55,6 +57,8 @@ var needs = map[Action]string{
 	Interrupt: "running items",
 	Preempt:   "running items",
 	Shove:     "pending items in a job that is not blocked",
+	Suspend:   "running items",
+	Resume:    "a suspended job or suspended items",
 
 	Top:    "an unfinished job",
 	Bottom: "an unfinished job",

@@ -23,6 +23,7 @@ const (
 	ReasonMarkedFailed   Reason = "marked_failed"   // its item counts as failed
 	ReasonHostLocked     Reason = "host_locked"     // by a person, with the wish that its items run elsewhere
 	ReasonSentAway       Reason = "sent_away"       // its instance goes at its item's end
+	ReasonSuspended      Reason = "suspended"       // it stands still until it is resumed
 	ReasonNoItemsLeft    Reason = "no_items_left"
 	ReasonWidthLowered   Reason = "width_lowered"
 	ReasonPrimaryWaits   Reason = "primary_waits"
@@ -244,6 +245,7 @@ func Because(r Reason, p Params, detail string) Why {
 
 var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonKilled:         func(p Params, _ string) string { return "killed by " + p.By },
+	ReasonSuspended:      suspendedBy,
 	ReasonBlocked:        func(p Params, _ string) string { return "blocked by " + p.By },
 	ReasonInterrupted:    func(p Params, _ string) string { return "interrupted by " + p.By },
 	ReasonMarkedComplete: func(p Params, _ string) string { return "marked complete by " + p.By },
@@ -409,3 +411,10 @@ func largestSentence(p Params) string {
 
 // Moment is a time as a parameter of a reason.
 func Moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func suspendedBy(p Params, _ string) string {
+	if p.By == "" {
+		return "suspended"
+	}
+	return "suspended by " + p.By
+}

@@ -46,6 +46,14 @@ type SendAwayAttempt struct {
 	Why
 }
 
+// SuspendAttempt notes on a running attempt since when its processes are to stand still by order, or with a zero At that
+// they go on. Seconds is for how long they did before.
+type SuspendAttempt struct {
+	ID      AttemptID
+	At      time.Time
+	Seconds float64
+}
+
 // RelabelAttempt changes the kind of a live attempt.
 type RelabelAttempt struct {
 	ID   AttemptID
@@ -54,21 +62,22 @@ type RelabelAttempt struct {
 
 // EndAttempt ends a live attempt. From is the state the row must be in.
 type EndAttempt struct {
-	ID       AttemptID
-	Instance int    // for the stream of events; the row has it
-	Host     HostID // likewise
-	From     AttemptState
-	State    AttemptState
-	Again    Again
-	Why      // it ended otherwise than done; of one that is done, what is amiss
-	ExitCode *int
-	Signal   *int
-	Wall     float64
-	CPU      float64
-	Peak     int64
-	Charge   Charge
-	Charged  bool
-	EndedAt  time.Time
+	ID        AttemptID
+	Instance  int    // for the stream of events; the row has it
+	Host      HostID // likewise
+	From      AttemptState
+	State     AttemptState
+	Again     Again
+	Why       // it ended otherwise than done; of one that is done, what is amiss
+	ExitCode  *int
+	Signal    *int
+	Wall      float64
+	Suspended float64 // seconds
+	CPU       float64
+	Peak      int64
+	Charge    Charge
+	Charged   bool
+	EndedAt   time.Time
 }
 
 // ReopenAttempts lets ended items run again by a user's order: failed and killed become again=ByOrder,
@@ -144,6 +153,7 @@ func (DropOrder) write()       {}
 func (StartAttempt) write()    {}
 func (StopAttempt) write()     {}
 func (SendAwayAttempt) write() {}
+func (SuspendAttempt) write()  {}
 func (RelabelAttempt) write()  {}
 func (EndAttempt) write()      {}
 func (ReopenAttempts) write()  {}

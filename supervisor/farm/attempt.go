@@ -39,6 +39,7 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	item := facts.ItemNo(n)
 	number := max(j.LastAttempt(item), f.attemptFloor) + 1
 	j.Start(now, item, number)
+	i.NextAttempt()
 	i.Attempt = facts.AttemptFacts{
 		AttemptID: facts.AttemptID{Job: j.ID, Item: item, Number: number},
 		Host:      i.Host.ID, Boot: i.Host.Boot, StateID: i.Host.StateID,
@@ -93,7 +94,7 @@ func (f *Farm) endAttempt(now time.Time, i *model.Instance, end facts.EndAttempt
 	f.usage.chargeEnd(now, i, &end)
 	f.out.Write(end)
 	i.Stopped = i.Stopping()
-	i.Attempt.State = end.State
+	i.Attempt.State, i.Attempt.EndedAt = end.State, end.EndedAt
 	i.Touch()
 	j.End(end, i.Under, j.Pauses(end.State, end.Again, end.Reason))
 	f.notePaused(now, j)
@@ -145,7 +146,7 @@ func (f *Farm) noteDemand(i *model.Instance) {
 // finish takes in the worker's word that an attempt has ended.
 func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 	r = i.Believed(now, f.policy.WallSlack, r)
-	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak}
+	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, Suspended: r.Suspended, CPU: r.CPU, Peak: r.Peak}
 	closes := i.Stopping()
 	end.Why = facts.EndOf(r.Cause(), r.ExitCode, r.Signal, r.Reason)
 	switch {

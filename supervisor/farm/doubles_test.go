@@ -47,6 +47,7 @@ type workerDouble struct {
 	refusing  string // why it takes no items
 	mem       *memoryDouble
 	limits    map[facts.AttemptID]int64 // hard ones, as it was told last
+	standing  map[facts.AttemptID]bool  // suspended, as it was told last
 
 	lacks string                          // a working folder
 	cwd   func(id facts.AttemptID) string // of its job
@@ -105,9 +106,10 @@ func (w *workerDouble) said() uint64 {
 func (w *workerDouble) hear(reply message.SyncReply) {
 	w.heard = reply.Sequence
 	var desired []facts.AttemptID
-	w.limits = map[facts.AttemptID]int64{}
+	w.limits, w.standing = map[facts.AttemptID]int64{}, map[facts.AttemptID]bool{}
 	for _, d := range reply.Instances {
 		desired = append(desired, d.Attempt)
+		w.standing[d.Attempt] = d.Suspended
 		if d.HardLimit {
 			w.limits[d.Attempt] = d.Memory
 		}
@@ -257,6 +259,12 @@ func (r *rows) applyAttempt(w facts.Write) error {
 		})
 	case facts.SendAwayAttempt:
 		return r.change(w.ID, func(a *facts.AttemptFacts) bool { a.Why = w.Why; return a.State == facts.Running })
+	case facts.SuspendAttempt:
+		return r.change(w.ID, func(a *facts.AttemptFacts) bool {
+			expected := a.State == facts.Running && a.SuspendedAt.IsZero() != w.At.IsZero()
+			a.SuspendedAt, a.Suspended = w.At, w.Seconds
+			return expected
+		})
 	case facts.RelabelAttempt:
 		return r.change(w.ID, func(a *facts.AttemptFacts) bool { a.Kind = w.Kind; return a.State.Live() })
 	case facts.EndAttempt:
@@ -264,7 +272,7 @@ func (r *rows) applyAttempt(w facts.Write) error {
 			expected := a.State == w.From && w.From.Live() && !w.State.Live()
 			a.State, a.Again, a.Why, a.Wall, a.EndedAt = w.State, w.Again, w.Why, w.Wall, w.EndedAt
 			a.Charge, a.Charged = w.Charge, w.Charged
-			a.CPU, a.Peak = w.CPU, w.Peak
+			a.CPU, a.Peak, a.Suspended = w.CPU, w.Peak, w.Suspended
 			return expected
 		})
 	case facts.ReopenAttempts:

@@ -58,7 +58,7 @@ func (ad *admission) largestHost(now time.Time, j *model.Job) (whole, offer int6
 // outOfMemory says what becomes of an item that was killed for memory: it is tried again with twice as
 // much, unless it had all that the largest host has.
 func (f *Farm) outOfMemory(now time.Time, i *model.Instance, r message.ReportedEnd) facts.EndAttempt {
-	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak, State: facts.Failed, Again: facts.ByItself}
+	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, Suspended: r.Suspended, CPU: r.CPU, Peak: r.Peak, State: facts.Failed, Again: facts.ByItself}
 	reason, params := facts.ReasonOutOfMemory, facts.Params{}
 	if i.Job.HardLimit() && i.Attempt.Memory > 0 && r.Limit {
 		reason, params.Limit = facts.ReasonMemoryLimit, i.Attempt.Memory

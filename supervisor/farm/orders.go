@@ -69,6 +69,10 @@ func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, links map[fact
 	case facts.Unblock:
 		o.Affected = f.unblock(j, marks)
 		o.Done = o.Affected
+	case facts.Suspend:
+		f.beginSuspend(j, o)
+	case facts.Resume:
+		f.beginResume(j, o)
 	case facts.Interrupt, facts.Preempt:
 		o.Stops = j.Running(o)
 		o.Affected = len(o.Stops)
@@ -200,6 +204,8 @@ func (f *Farm) endOrdered(now time.Time, o *model.Order) {
 	o.Stops, o.Next = o.Stops[1:], t.ID.Item+1
 	switch {
 	case t.Attempt.AttemptID != t.ID || !t.Attempt.State.Live():
+	case o.Action == facts.Suspend, o.Action == facts.Resume:
+		f.suspend(now, t.Instance, o.Action == facts.Suspend, o.By)
 	case o.Action != facts.Preempt:
 		f.stop(now, t.Instance, facts.Because(stopReasons[o.Action], facts.Params{By: o.By}, ""))
 	case !t.Stopping():

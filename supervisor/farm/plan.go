@@ -118,7 +118,7 @@ func (f *Farm) plan(now time.Time, p, last *snapshot) {
 		last = &snapshot{}
 	}
 	for _, j := range f.jobs.Sorted() {
-		if j.State == facts.Active && j.Remaining() > 0 {
+		if j.Planned() {
 			f.admission.refreshNeed(now, j)
 			f.planJob(now, p, last, j)
 		}

@@ -83,7 +83,7 @@ func (p *snapshot) yielding(passive bool) []yields {
 	var found []yields
 	for m, i := range p.instances {
 		switch {
-		case i.Stopping() || i.Job.Kept():
+		case i.Stopping() || i.Suspended() || i.Job.Kept():
 		case i.Kind == facts.Secondary && p.Policy.Preempt != "disabled":
 		default:
 			found = append(found, yields{i, p.Running[m].Job, p.Running[m].Host, false})

@@ -84,7 +84,7 @@ func (r *rig) do(verb string, args []string) {
 		r.submit(args)
 	case "modify":
 		r.modify(args)
-	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt", "shove", "top", "bottom", "complete", "fail":
+	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt", "shove", "suspend", "resume", "top", "bottom", "complete", "fail":
 		r.order(facts.Action(verb), args)
 	case "lock", "unlock":
 		r.step(message.HostLocked{Ticket: r.newTicket(), Host: facts.HostID(args[0]), Lock: verb == "lock", Slots: number(option(args, "slots", "0")), Purge: option(args, "purge", "") != "", By: "op", LockedBy: option(args, "by", ""), Reason: "test"})
@@ -308,6 +308,12 @@ func (r *rig) tell(w facts.Write) {
 		fmt.Fprintf(&r.out, "stop %s: %s\n", r.item(w.ID), w.Cause)
 	case facts.SendAwayAttempt:
 		fmt.Fprintf(&r.out, "leave %s: %s\n", r.item(w.ID), w.Cause)
+	case facts.SuspendAttempt:
+		verb := "suspend"
+		if w.At.IsZero() {
+			verb = "resume"
+		}
+		fmt.Fprintf(&r.out, "%s %s after %v s\n", verb, r.item(w.ID), w.Seconds)
 	case facts.RelabelAttempt:
 		fmt.Fprintf(&r.out, "relabel %s %s\n", r.item(w.ID), w.Kind)
 	case facts.EndAttempt:
@@ -449,7 +455,12 @@ func (r *rig) finish(args []string) {
 			if err != nil {
 				r.t.Fatal(err)
 			}
-			if fmt.Sprint(id.Job) == job && (!one || a.Item(int(id.Item)).Name == name) {
+			switch {
+			case fmt.Sprint(id.Job) != job || one && a.Item(int(id.Item)).Name != name:
+			case w.standing[id]:
+				fmt.Fprintf(&r.out, "%s stands still\n", r.item(id))
+				found = true
+			default:
 				w.end(id, option(args, "outcome", "exit"), number(option(args, "exit", "0")), strings.ReplaceAll(option(args, "reason", ""), "_", " "), 10)
 				w.ends(id, args)
 				found = true

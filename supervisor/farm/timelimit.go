@@ -31,7 +31,7 @@ func (f *Farm) watchLong(now time.Time) {
 			if i.Job.Times.Count() == 0 {
 				usual = i.Job.FirstSeconds()
 			}
-			if age := now.Sub(i.Attempt.StartedAt).Seconds(); age > f.policy.TimeFactor*usual && age > slowLeast {
+			if age := i.Attempt.RanUntil(now).Seconds(); age > f.policy.TimeFactor*usual && age > slowLeast {
 				f.recordSlow(now, i, age, usual)
 			}
 		}

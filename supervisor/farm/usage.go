@@ -37,8 +37,8 @@ type usage struct {
 // chargeEnd enters an ended attempt into the books. It is called once for each end, in the step that
 // writes it, so that end and charge are durable together.
 func (u *usage) chargeEnd(now time.Time, i *model.Instance, end *facts.EndAttempt) {
-	wall := end.Wall
-	if wall == 0 && (end.State == facts.Lost || end.State == facts.Killed || end.State == facts.Preempted) {
+	wall := end.Wall + end.Suspended // it held its slots then, too
+	if end.Wall == 0 && (end.State == facts.Lost || end.State == facts.Killed || end.State == facts.Preempted) {
 		wall = i.HeldFor(now, u.policy)
 	}
 	end.Charge = accounting.ChargeOf(u.rate(i, end.Peak), accounting.Bounded(wall))

@@ -26,7 +26,7 @@ type Bounds struct {
 	Memory    int64         // of its machine; 0: not known
 }
 
-// Within is the end with what cannot be cut to what can: an item ran no longer than since it was given, on no more
+// Within is the end with what cannot be cut to what can: an item ran and was suspended no longer than since it was given, on no more
 // cores than the host has, in no more memory than the machine has. It is false if something was cut.
 func (r ReportedEnd) Within(b Bounds) (_ ReportedEnd, whole bool) {
 	wall := b.Age + b.Slack
@@ -44,9 +44,10 @@ func (r ReportedEnd) Within(b Bounds) (_ ReportedEnd, whole bool) {
 	}
 	was := r
 	r.Wall = atMost(r.Wall, clockDrift*wall.Seconds())
+	r.Suspended = atMost(r.Suspended, clockDrift*wall.Seconds()-r.Wall)
 	r.CPU = atMost(r.CPU, (r.Wall+1)*float64(b.Cores))
 	r.Peak = min(max(0, r.Peak), b.Memory)
-	return r, was.Wall == r.Wall && was.CPU == r.CPU && was.Peak == r.Peak
+	return r, was.Wall == r.Wall && was.Suspended == r.Suspended && was.CPU == r.CPU && was.Peak == r.Peak
 }
 
 // atMost is x, or the nearest that can be; what is no number is 0.

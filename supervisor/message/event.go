@@ -153,16 +153,17 @@ type ReportedInstance struct {
 
 // ReportedEnd is the end of one attempt.
 type ReportedEnd struct {
-	Attempt  facts.AttemptID
-	Outcome  string // as in api.Finished
-	ExitCode *int
-	Signal   *int
-	Code     facts.Reason // "": an agent that gives none
-	Reason   string       // for people
-	Wall     float64
-	CPU      float64
-	Peak     int64
-	Limit    bool // outcome memory: it reached its own limit
+	Attempt   facts.AttemptID
+	Outcome   string // as in api.Finished
+	ExitCode  *int
+	Signal    *int
+	Code      facts.Reason // "": an agent that gives none
+	Reason    string       // for people
+	Wall      float64
+	CPU       float64
+	Peak      int64
+	Limit     bool // outcome memory: it reached its own limit
+	Suspended float64
 }
 
 // AccountsChanged is a person's change of accounts, shares or credit.

@@ -66,4 +66,5 @@ type DesiredInstance struct {
 	Memory    int64   // bytes promised
 	HardLimit bool    // beyond them it is killed
 	TimeLimit float64 // seconds; 0: none
+	Suspended bool    // its processes stand still
 }

@@ -132,7 +132,10 @@ func (h *Host) FreeAt(now time.Time, n fit.Needs, end func(i *Instance, now time
 
 // ExpectedEnd of the item an instance runs; one that takes longer than usual may end any moment.
 func (i *Instance) ExpectedEnd(now time.Time) time.Time {
-	end := i.Attempt.StartedAt.Add(i.Job.ExpectedItem())
+	if i.Suspended() {
+		return now.Add(unknownItem)
+	}
+	end := i.Attempt.StartedAt.Add(i.Job.ExpectedItem() + i.Attempt.SuspendedUntil(now))
 	if end.Before(now) {
 		return now
 	}
@@ -142,7 +145,7 @@ func (i *Instance) ExpectedEnd(now time.Time) time.Time {
 // EarliestEnd is the same for those who would run beside a reservation: of an item of which nothing is known they
 // may not hope that it lasts.
 func (i *Instance) EarliestEnd(now time.Time) time.Time {
-	if i.Job.DoneCount == 0 && i.Job.FirstSeconds() == 0 {
+	if i.Job.DoneCount == 0 && i.Job.FirstSeconds() == 0 && !i.Suspended() {
 		return now
 	}
 	return i.ExpectedEnd(now)

@@ -37,15 +37,25 @@ type Instance struct {
 	ListedTo  string // incarnation whose answer last listed the attempt, and that answer's sequence
 	ListedIn  uint64
 	Memory    int64
-	Stuck     bool // its processes outlive KILL
-	Stopped   bool // it was told to end
-	Inherited bool // its attempt was given in an earlier term
+	Stuck     bool          // its processes outlive KILL
+	Stopped   bool          // it was told to end
+	Inherited bool          // its attempt was given in an earlier term
+	stood     time.Duration // for which its earlier attempts were suspended
 }
 
 func (i *Instance) Stopping() bool { return i.Attempt.State == facts.Stopping }
 
-// Ending says that the instance takes no further item, whatever a plan says.
-func (i *Instance) Ending() bool { return i.Stopping() || i.SentAway || i.ForGood }
+// Suspended says that the instance's processes stand still until a person resumes them.
+func (i *Instance) Suspended() bool { return !i.Attempt.SuspendedAt.IsZero() && !i.Stopping() }
+
+// Ending says that the instance takes no further item, whatever a plan says, and that its slots come free without anybody's doing.
+func (i *Instance) Ending() bool { return i.Stopping() || (i.SentAway || i.ForGood) && !i.Suspended() }
+
+// NextAttempt remembers for how long the attempts of the instance were suspended so far, as it takes another one.
+func (i *Instance) NextAttempt() { i.stood += i.Attempt.SuspendedUntil(i.Attempt.EndedAt) }
+
+// Stays says that nothing is taken from the instance to share slots: it is resumed, or ended by a person.
+func (i *Instance) Stays() bool { return i.Protected() || i.Suspended() }
 
 func (i *Instance) Killed() bool { return i.Attempt.Reason == facts.ReasonKilled }
 
@@ -139,7 +149,7 @@ func (i *Instance) LeaseLapsed(now time.Time, p *message.Policy, braked bool) bo
 func (i *Instance) timeLimit() (seconds float64, ofInstance bool) {
 	limit := float64(i.Job.AgendaTimeLimit)
 	if i.Job.TimeLimit > 0 {
-		left := max(1, float64(i.Job.TimeLimit)-i.Attempt.StartedAt.Sub(i.Began).Seconds())
+		left := max(1, float64(i.Job.TimeLimit)-(i.Attempt.StartedAt.Sub(i.Began)-i.stood).Seconds())
 		if limit == 0 || left < limit {
 			return left, true
 		}
@@ -162,13 +172,14 @@ func (i *Instance) TimedOut(r message.ReportedEnd) facts.Why {
 
 // Expired says that the instance has lived as long as it may.
 func (i *Instance) Expired(now time.Time) bool {
-	return i.Job.TimeLimit > 0 && now.Sub(i.Began) >= time.Duration(i.Job.TimeLimit)*time.Second
+	stood := i.stood + i.Attempt.SuspendedUntil(i.Attempt.EndedAt)
+	return i.Job.TimeLimit > 0 && now.Sub(i.Began)-stood >= time.Duration(i.Job.TimeLimit)*time.Second
 }
 
 // Drains says whether the policy lets an instance drain rather than stops it, and adds to the cause why it does
 // where it could have been stopped.
 func (i *Instance) Drains(now time.Time, preempt string, most time.Duration, why *facts.Why) bool {
-	lost := now.Sub(i.Attempt.StartedAt)
+	lost := i.Attempt.RanUntil(now)
 	switch {
 	case preempt == "passive":
 	case i.Protected():

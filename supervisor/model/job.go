@@ -79,8 +79,18 @@ func (j *Job) Held() int {
 	return j.Parts[PartPrimary] + j.Parts[PartSecondary] + j.Parts[PartDraining]
 }
 
-// Remaining are the items that run or are ready.
-func (j *Job) Remaining() int { return j.Tally.Count(agenda.Pending) + j.Held() }
+// Remaining are the items that run or are ready. Of a suspended job none is.
+func (j *Job) Remaining() int {
+	if j.State == facts.Suspended {
+		return j.Held()
+	}
+	return j.Tally.Count(agenda.Pending) + j.Held()
+}
+
+// Planned says whether a plan sees the job: it may have instances, or those that it has hold slots while it is suspended.
+func (j *Job) Planned() bool {
+	return (j.State == facts.Active || j.State == facts.Suspended) && j.Remaining() > 0
+}
 
 // Finished says that nothing of the job waits or runs, and no order on it is under way.
 func (j *Job) Finished() bool {

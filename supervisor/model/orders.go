@@ -75,6 +75,8 @@ func (j *Job) Running(o *Order) []ordered {
 func (i *Instance) leftAlone(a facts.Action) bool {
 	kind := a.Marks()
 	switch {
+	case a == facts.Suspend || a == facts.Resume:
+		return i.Stopping() || i.Suspended() == (a == facts.Suspend)
 	case kind == "":
 		return i.Stopping() || i.SentAway && a == facts.Preempt
 	case i.Under == kind.State():

@@ -25,7 +25,7 @@ func (j *Job) itemEstimate(now time.Time, quantile float64) float64 {
 	oldest := 0.0
 	for _, i := range j.Instances {
 		if i.Attempt.State.Live() {
-			oldest = max(oldest, now.Sub(i.Attempt.StartedAt).Seconds())
+			oldest = max(oldest, i.Attempt.RanUntil(now).Seconds())
 		}
 	}
 	if first := j.FirstSeconds(); j.Times.Count() == 0 && first > 0 {

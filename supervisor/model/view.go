@@ -59,6 +59,8 @@ func (h *Host) View(now time.Time, p message.Policy) message.HostView {
 		switch {
 		case i.Stopping():
 			state = "stopping"
+		case i.Suspended():
+			state = "suspended"
 		case i.Draining || i.SentAway:
 			state = "draining"
 		}
@@ -82,7 +84,7 @@ func (h *Host) Explained(now time.Time, p message.Policy, instances []explain.In
 
 // Hold is how the instance holds its slots.
 func (i *Instance) Hold() explain.Hold {
-	protected := i.Protected()
+	protected := i.Stays()
 	switch {
 	case i.Ending() || i.Draining:
 		return explain.Ending

@@ -32,6 +32,11 @@ func FillItem(now time.Time, item *api.Item, j *facts.JobFacts, a *facts.Attempt
 		item.Kind, item.Host, item.Instance = a.Kind.String(), new(string(a.Host)), new(InstanceName(a.Job, a.Instance))
 		item.ExitCode, item.Signal, item.CPUSeconds, item.PeakMemory = a.ExitCode, a.Signal, a.CPU, a.Peak
 		item.StartedAt, item.FinishedAt = timeOrNil(a.StartedAt), timeOrNil(a.EndedAt)
+		if a.State == facts.Running && !a.SuspendedAt.IsZero() {
+			why := facts.Because(facts.ReasonSuspended, facts.Params{}, "")
+			item.SuspendedAt = timeOrNil(a.SuspendedAt)
+			item.Code, item.Params, item.Reason = string(why.Reason), nil, why.Cause
+		}
 		return
 	}
 	switch {

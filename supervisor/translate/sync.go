@@ -42,7 +42,7 @@ func reportedInstance(i api.SyncInstance) message.ReportedInstance {
 func reportedEnd(f api.Finished) message.ReportedEnd {
 	return message.ReportedEnd{
 		Attempt: AttemptID(f.Attempt), Outcome: problem.Clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Code: facts.Reason(f.Code), Reason: f.Reason,
-		Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit,
+		Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit, Suspended: f.Suspended,
 	}
 }
 
@@ -50,7 +50,7 @@ func reportedEnd(f api.Finished) message.ReportedEnd {
 // instance is there.
 func knownState(state string) string {
 	switch state {
-	case "starting", "running", "frozen", "stopping", "unkillable", "idle", "unknown":
+	case "starting", "running", "frozen", "suspended", "stopping", "unkillable", "idle", "unknown":
 		return state
 	}
 	return "running"
@@ -82,7 +82,7 @@ func desired(i message.DesiredInstance) api.Desired {
 	return api.Desired{
 		Instance: i.Instance, Kind: i.Kind.String(), Attempt: wireAttempt(i.Attempt), Version: i.Version, Slots: i.Slots,
 		Name: i.Name, Start: i.Start, End: i.End, Step: i.Step, Env: i.Env,
-		Memory: i.Memory, HardLimit: i.HardLimit, TimeLimit: i.TimeLimit,
+		Memory: i.Memory, HardLimit: i.HardLimit, TimeLimit: i.TimeLimit, Suspended: i.Suspended,
 	}
 }
 

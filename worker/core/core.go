@@ -84,6 +84,8 @@ type ShimMeasured struct {
 	CPU    float64
 	Wall   float64
 	Frozen bool
+	// Suspended: it stands still by order, and not only because its lease has ended.
+	Suspended bool
 	// Unkillable: what is left of the tree has outlived KILL for a while.
 	Unkillable bool
 	Held       bool // the kernel keeps it to its limit of memory
@@ -173,6 +175,13 @@ type WriteLease struct {
 	End Moment
 }
 
+// SuspendItem has the attempt's whole tree stand still, or go on.
+type SuspendItem struct {
+	Key       Key
+	Attempt   api.AttemptID
+	Suspended bool
+}
+
 // Forget drops a record that has been acknowledged.
 type Forget struct{ Attempt api.AttemptID }
 
@@ -186,26 +195,28 @@ type GiveUpSync struct {
 	Overdue  bool
 }
 
-func (StartShim) order()  {}
-func (HandItem) order()   {}
-func (StopItem) order()   {}
-func (CloseShim) order()  {}
-func (WriteLease) order() {}
-func (Forget) order()     {}
-func (SendSync) order()   {}
-func (GiveUpSync) order() {}
+func (StartShim) order()   {}
+func (HandItem) order()    {}
+func (StopItem) order()    {}
+func (CloseShim) order()   {}
+func (WriteLease) order()  {}
+func (SuspendItem) order() {}
+func (Forget) order()      {}
+func (SendSync) order()    {}
+func (GiveUpSync) order()  {}
 
 // States of an instance, as api.SyncInstance names them. An instance that closes is in no list: its item
 // has ended and nothing of it runs.
 const (
-	StateStarting = "starting"
-	StateRunning  = "running"
-	StateFrozen   = "frozen"
-	StateStopping = "stopping"
-	StateStuck    = "unkillable"
-	StateIdle     = "idle"
-	StateUnknown  = "unknown"
-	StateClosing  = "closing"
+	StateStarting  = "starting"
+	StateRunning   = "running"
+	StateFrozen    = "frozen"
+	StateSuspended = "suspended"
+	StateStopping  = "stopping"
+	StateStuck     = "unkillable"
+	StateIdle      = "idle"
+	StateUnknown   = "unknown"
+	StateClosing   = "closing"
 )
 
 type instance struct {
@@ -216,11 +227,29 @@ type instance struct {
 	stuck     bool   // its processes outlive KILL
 	held      bool   // to its limit of memory, by the kernel
 	leaseSent Moment // what the shim was last sent
+	told      told   // whether its item is to stand still
 	memory    int64
 	counted   bool // memory, by a look at the host: see noteForeign
 	cpu       float64
 	wall      float64
 	measured  Moment // when memory and wall were reported
+}
+
+// told is what a shim was last told: whether its item is to stand still.
+type told uint8
+
+const (
+	toldUnknown told = iota // its connection is new
+	toldToRun
+	toldToStand
+)
+
+// toTell is what a shim should have been told of an item.
+func toTell(want api.Desired) told {
+	if want.Suspended {
+		return toldToStand
+	}
+	return toldToRun
 }
 
 // record is an end that no answer has let go yet.
@@ -409,10 +438,14 @@ func (c *Core) onShimMeasured(ev ShimMeasured) {
 	c.noteLess(i, ev.Memory)
 	c.stress.itemCPU += max(0, ev.CPU-i.cpu)
 	i.memory, i.cpu, i.wall, i.stuck, i.held, i.measured = ev.Memory, ev.CPU, ev.Wall, ev.Unkillable, ev.Held, c.now
+	still := i.state == StateFrozen || i.state == StateSuspended
 	switch {
-	case ev.Frozen && i.state == StateRunning:
+	case !still && i.state != StateRunning:
+	case ev.Suspended:
+		i.state = StateSuspended
+	case ev.Frozen && i.state != StateFrozen:
 		i.state, i.leaseSent = StateFrozen, 0
-	case !ev.Frozen && i.state == StateFrozen:
+	case !ev.Frozen && still:
 		i.state = StateRunning
 	}
 	c.watchLimits(i)

@@ -24,6 +24,7 @@ func (c *Core) reconcile() {
 		case !wanted:
 			c.leave(i, "")
 		case want.Attempt == i.attempt:
+			c.maybeSuspend(i, want)
 			c.maybeRenew(i)
 		case i.state == StateIdle:
 			c.maybeHand(i, want)
@@ -84,6 +85,15 @@ func (c *Core) maybeRenew(i *instance) {
 	c.order(WriteLease{i.key, c.leaseEnd})
 }
 
+// maybeSuspend has the item stand still, or go on, as it should.
+func (c *Core) maybeSuspend(i *instance, want api.Desired) {
+	if i.state == StateIdle || i.state == StateClosing || i.state == StateUnknown || i.stopped || i.told == toTell(want) {
+		return
+	}
+	i.told = toTell(want)
+	c.order(SuspendItem{i.key, i.attempt, want.Suspended})
+}
+
 // runnable finds the item's specification and refuses what has ended here or may no longer start.
 func (c *Core) runnable(want api.Desired) (Item, bool) {
 	spec, known := c.specs[want.Attempt.Job]
@@ -98,7 +108,7 @@ func (c *Core) maybeHand(i *instance, want api.Desired) {
 	if !ok || c.livesElsewhere(i.key, want.Attempt) || !c.admits(want) {
 		return
 	}
-	*i = instance{key: i.key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd}
+	*i = instance{key: i.key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd, told: toTell(want)}
 	c.order(HandItem{Key: i.key, Item: item, Lease: c.leaseEnd})
 }
 
@@ -107,7 +117,7 @@ func (c *Core) maybeStart(key Key, want api.Desired) {
 	if !ok || len(c.instances) >= c.limits.Instances || c.livesElsewhere(key, want.Attempt) || !c.admits(want) {
 		return
 	}
-	c.instances[key] = &instance{key: key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd}
+	c.instances[key] = &instance{key: key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd, told: toTell(want)}
 	c.order(StartShim{Key: key, Item: item, Lease: c.leaseEnd})
 }
 

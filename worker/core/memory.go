@@ -178,7 +178,7 @@ func (c *Core) furthestOver() (victim *instance, over int64) {
 			return nil, 0 // its memory is on the way
 		}
 		want, ok := c.promised(i)
-		if !ok || i.memory <= 0 || (i.state != StateRunning && i.state != StateFrozen) {
+		if !ok || i.memory <= 0 || (i.state != StateRunning && i.state != StateFrozen && i.state != StateSuspended) {
 			continue
 		}
 		if by, second := i.memory-want.Memory, want.Kind == "secondary"; before(by, second) {

@@ -28,6 +28,8 @@ type shimItem struct {
 	started   core.Moment
 	ended     core.Moment
 	frozen    core.Moment // since when it stands still; 0: it does not
+	suspended core.Moment // since when by order; 0: it is not
+	stood     core.Moment // how long it was suspended before
 	status    syscall.WaitStatus
 	exited    bool
 	treeGone  bool
@@ -58,7 +60,7 @@ func (s *shim) run(o *RunOrder) {
 	}
 	s.begin(o)
 	it := &shimItem{order: o, pidfd: -1}
-	s.item, s.frozen = it, false
+	s.item, s.frozen, s.suspended = it, false, o.Suspended
 	s.writeNow(it)
 	_ = MakeSpare(s.dir) // where the last record took it; without it, this one waits for space
 	s.setLease(o.Lease)
@@ -67,7 +69,7 @@ func (s *shim) run(o *RunOrder) {
 
 // maybeLaunch starts the process if the lease lasts; else the next lease starts it.
 func (s *shim) maybeLaunch(it *shimItem) {
-	if it.over || it.pid != 0 || it.launching || it.stopped || BootNow() >= s.lease {
+	if it.over || it.pid != 0 || it.launching || it.stopped || s.suspended || BootNow() >= s.lease {
 		return
 	}
 	how := os.O_CREATE | os.O_TRUNC | os.O_WRONLY
@@ -146,6 +148,9 @@ func (s *shim) forked(it *shimItem, pid int, failed *api.Finished, pipes [2]int,
 		return
 	}
 	it.pid = pid
+	if s.suspended && it.suspended == 0 { // while it was being forked
+		it.suspended = it.started
+	}
 	s.writeNow(it)
 	s.follow(it, pipes[0], pipes[1], own)
 	if it.stopped || s.wiped {
@@ -294,7 +299,7 @@ func (s *shim) verdict(it *shimItem) api.Finished {
 		f.Outcome, f.ExitCode = "exit", &code
 	}
 	f.PeakMemory, f.CPU = it.meter.end()
-	f.Wall = (it.ended - it.started).Seconds()
+	f.Wall, f.Suspended = it.ran(it.ended).Seconds(), it.suspendedUntil(it.ended).Seconds()
 	f.Reason = cmp.Or(f.Reason, it.pump.shortfall())
 	return f
 }
@@ -329,7 +334,7 @@ func (s *shim) record(it *shimItem, f api.Finished) {
 		}
 		s.writeNow(it)
 	}
-	s.last, s.item, s.frozen = it.order.Attempt, nil, false
+	s.last, s.item, s.frozen, s.suspended = it.order.Attempt, nil, false, false
 	s.say(Report{Ended: &f})
 	s.done = s.closing || s.wiped
 }
@@ -339,7 +344,7 @@ func (s *shim) sayMeasured(it *shimItem) {
 		return
 	}
 	memory, cpu := it.meter.now()
-	s.say(Report{Sample: &sample{Memory: memory, CPU: cpu, Wall: (BootNow() - it.started).Seconds(), Frozen: s.frozen,
+	s.say(Report{Sample: &sample{Memory: memory, CPU: cpu, Wall: it.ran(BootNow()).Seconds(), Frozen: s.frozen, Suspended: s.frozen && s.suspended,
 		Held: it.kills.in.Kind != "", Unkillable: it.killing && !it.treeGone && BootNow()-it.killed > core.Moment(stuckAfter)}})
 }
 

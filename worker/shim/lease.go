@@ -57,19 +57,19 @@ func (s *shim) setLease(end core.Moment) {
 	s.checkLease()
 }
 
-// checkLease freezes or thaws the tree, as the lease says now.
+// checkLease freezes or thaws the tree, as the lease and the order to suspend it say now.
 func (s *shim) checkLease() {
-	over := BootNow() >= s.lease
+	still := s.suspended || BootNow() >= s.lease
 	switch it := s.item; {
 	case it == nil:
 	case it.pid == 0:
-		if !over {
+		if !still {
 			s.maybeLaunch(it)
 		}
-	case over && !s.frozen && !it.exited:
+	case still && !s.frozen && !it.exited:
 		s.frozen, s.frozenAt = true, time.Now()
 		s.keepFrozen(it)
-	case !over && s.frozen:
+	case !still && s.frozen:
 		s.frozen, it.frozen = false, 0
 		s.intent.Group.Thaw()
 		proc.SignalTree(s.self.PID, unix.SIGCONT)
@@ -83,8 +83,8 @@ func (s *shim) freeze() bool {
 	return proc.FreezeTree(s.self.PID, s.intent.Group.Inside()) && still
 }
 
-// keepFrozen freezes and looks again as long as the lease is over, for a person or a program may wake
-// what was stopped. A tree that outruns it is killed.
+// keepFrozen freezes and looks again as long as the tree is to stand still, for a person or a program may wake
+// what was stopped. A tree that outruns the end of its lease is killed.
 func (s *shim) keepFrozen(it *shimItem) {
 	if !s.frozen || s.item != it || it.treeGone || it.killing {
 		return
@@ -99,7 +99,7 @@ func (s *shim) keepFrozen(it *shimItem) {
 		again = 10 * time.Millisecond
 		if s.frozenAt.IsZero() {
 			s.frozenAt = time.Now()
-		} else if time.Since(s.frozenAt) > freezeWait {
+		} else if time.Since(s.frozenAt) > freezeWait && BootNow() >= s.lease {
 			it.stopped, it.reason = true, "its lease ended unheard and its processes could not be frozen"
 			s.kill(it, killRepeat)
 		}

@@ -27,6 +27,8 @@ type Order struct {
 	Stop  *StopOrder  `json:"stop,omitempty"`
 	Lease core.Moment `json:"lease,omitempty"`
 	Close bool        `json:"close,omitempty"`
+
+	Suspend *SuspendOrder `json:"suspend,omitempty"`
 }
 
 // RunOrder is all that a shim needs to run one attempt.
@@ -45,6 +47,7 @@ type RunOrder struct {
 	Private     Private       `json:"private,omitzero"`
 	Before      []Stage       `json:"before,omitempty"`
 	After       []Stage       `json:"after,omitempty"`
+	Suspended   bool          `json:"suspended,omitempty"` // it waits with its start until it is told to go on
 }
 
 // Login is whom the process runs as; nil is the agent's own user.
@@ -52,6 +55,12 @@ type Login struct {
 	UID    uint32   `json:"uid"`
 	GID    uint32   `json:"gid"`
 	Groups []uint32 `json:"groups"`
+}
+
+// SuspendOrder has the item's tree stand still, or go on.
+type SuspendOrder struct {
+	Attempt   api.AttemptID `json:"attempt"`
+	Suspended bool          `json:"suspended"`
 }
 
 type StopOrder struct {
@@ -78,10 +87,11 @@ type Hello struct {
 }
 
 type sample struct {
-	Memory int64   `json:"memory"`
-	CPU    float64 `json:"cpu"`
-	Wall   float64 `json:"wall"`
-	Frozen bool    `json:"frozen,omitempty"`
+	Memory    int64   `json:"memory"`
+	CPU       float64 `json:"cpu"`
+	Wall      float64 `json:"wall"`
+	Frozen    bool    `json:"frozen,omitempty"`
+	Suspended bool    `json:"suspended,omitempty"` // it stands still by order
 
 	Unkillable bool `json:"unkillable,omitempty"`
 	Held       bool `json:"held,omitempty"` // the kernel keeps it to its limit of memory

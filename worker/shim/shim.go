@@ -63,6 +63,7 @@ type shim struct {
 	leaseTimer *bootTimer
 	frozenAt   time.Time // zero: not frozen
 	frozen     bool
+	suspended  bool // the item is to stand still by order
 
 	item    *shimItem
 	found   string   // the program of the last item
@@ -317,6 +318,8 @@ func (s *shim) obey(m Order) {
 		s.stop(*m.Stop)
 	case m.Lease != 0:
 		s.setLease(m.Lease)
+	case m.Suspend != nil:
+		s.suspend(*m.Suspend)
 	case m.Close:
 		s.closing = true
 		s.done = s.item == nil
@@ -338,6 +341,8 @@ func (s *shim) state() string {
 		return core.StateStopping
 	case s.item.pid == 0: // also while it is being forked
 		return core.StateStarting
+	case s.frozen && s.suspended:
+		return core.StateSuspended
 	case s.frozen:
 		return core.StateFrozen
 	}

@@ -16,8 +16,8 @@ import (
 // ordered meanwhile. The simulator's shims decide by it too.
 func EndedByStop(ordered, signalled, killed bool) bool { return ordered && (signalled || killed) }
 
-// stop ends the attempt's tree. A tree that is frozen is not woken for its TERM: its item may already
-// run elsewhere.
+// stop ends the attempt's tree. A tree whose lease has ended is not woken for its TERM: its item may already
+// run elsewhere. One that is suspended is.
 func (s *shim) stop(o StopOrder) {
 	it := s.item
 	if it == nil || it.order.Attempt != o.Attempt || it.stopped || it.over {
@@ -27,6 +27,7 @@ func (s *shim) stop(o StopOrder) {
 		s.finish(it, api.Finished{Outcome: core.OutcomeStopped, Code: o.Code, Reason: o.Reason})
 		return
 	}
+	s.release(it)
 	if it.exited {
 		it.cancel = &api.Finished{Outcome: cmp.Or(o.Outcome, core.OutcomeStopped), Code: o.Code, Reason: o.Reason, Limit: o.Limit}
 	} else {

@@ -56,6 +56,15 @@ func whyStatement(sql, what string, list []facts.StopAttempt) statement {
 	return keys.statement(sql, what, whys.reason, whys.params, whys.cause)
 }
 
+func suspendStatement(list []facts.SuspendAttempt) statement {
+	keys, at, seconds := newKeys(len(list)), make([]*time.Time, len(list)), make([]float64, len(list))
+	for i, w := range list {
+		keys.add(w.ID)
+		at[i], seconds[i] = unless(w.At, time.Time{}), w.Seconds
+	}
+	return keys.statement(sqlSuspend, "suspending and resuming attempts", at, seconds)
+}
+
 func relabelStatement(list []facts.RelabelAttempt) statement {
 	keys, kinds := newKeys(len(list)), make([]string, len(list))
 	for i, w := range list {
@@ -71,17 +80,18 @@ func endStatement(list []facts.EndAttempt) statement {
 	was, state, whys := make([]string, n), make([]string, n), newReasons(n)
 	again := make([]int16, n)
 	exit, signal, peak := make([]*int, n), make([]*int, n), make([]int64, n)
-	wall, cpu := make([]float64, n), make([]float64, n)
+	wall, cpu, suspended := make([]float64, n), make([]float64, n), make([]float64, n)
 	ended := make([]*time.Time, n)
 	for i, w := range list {
 		keys.add(w.ID)
 		was[i], state[i], again[i] = string(w.From), string(w.State), int16(w.Again)
 		whys.set(i, w.Why)
 		exit[i], signal[i], wall[i], cpu[i], peak[i] = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
+		suspended[i] = w.Suspended
 		ended[i] = unless(w.EndedAt, time.Time{})
 	}
 	columns := append([]any{was, state, again, whys.cause, exit, signal, wall, cpu, peak, ended}, chargeColumns(list)...)
-	columns = append(columns, whys.reason, whys.params)
+	columns = append(columns, whys.reason, whys.params, suspended)
 	return keys.statement(sqlEnd, "ending attempts", columns...)
 }
 

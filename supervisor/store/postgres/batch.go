@@ -34,6 +34,7 @@ type batch struct {
 type wave struct {
 	renames  []facts.RenameHost
 	sentAway []facts.StopAttempt
+	suspends []facts.SuspendAttempt
 	stops    []facts.StopAttempt
 	relabels []facts.RelabelAttempt
 	ends     []facts.EndAttempt
@@ -44,6 +45,7 @@ type wave struct {
 // The kinds in the order of a wave.
 const (
 	rankSendAway = iota + 1
+	rankSuspend
 	rankStop
 	rankRelabel
 	rankEnd
@@ -111,6 +113,10 @@ func (s *sorter) add(w facts.Write) error {
 		v := s.wave(w.ID, rankSendAway)
 		w.Why = rules.NormalWhy(w.Why)
 		v.sentAway = append(v.sentAway, facts.StopAttempt(w))
+	case facts.SuspendAttempt:
+		v := s.wave(w.ID, rankSuspend)
+		w.At = rules.Exact(w.At)
+		v.suspends = append(v.suspends, w)
 	case facts.StopAttempt:
 		v := s.wave(w.ID, rankStop)
 		w.Why = rules.NormalWhy(w.Why)

@@ -267,11 +267,21 @@ func (g *generator) next(a facts.AttemptFacts) (facts.Write, facts.AttemptFacts)
 		return facts.RelabelAttempt{ID: a.AttemptID, Kind: a.Kind}, a
 	case a.State.Live() && choice == 2:
 		return facts.SendAwayAttempt{ID: a.AttemptID, Why: facts.Why{Reason: facts.ReasonSentAway, Cause: "leave"}}, a
+	case a.State == facts.Running && choice == 3:
+		w := facts.SuspendAttempt{ID: a.AttemptID}
+		if a.SuspendedAt.IsZero() {
+			w.At = at(g.when())
+		} else {
+			w.Seconds = a.Suspended + 1.5
+		}
+		a.SuspendedAt, a.Suspended = w.At, w.Seconds
+		return w, a
 	case a.State.Live() && choice == 1:
 		a.State = facts.Stopping
 		return facts.StopAttempt{ID: a.AttemptID, Why: facts.Why{Reason: facts.ReasonPrimaryWaits, Params: facts.Params{Job: 3}, Cause: "stop"}}, a
 	case a.State.Live():
 		w := facts.EndAttempt{ID: a.AttemptID, From: a.State, Wall: float64(rapid.IntRange(0, 9).Draw(g.r, "wall")), EndedAt: at(g.when())}
+		w.Suspended = float64(rapid.IntRange(0, 2).Draw(g.r, "suspended"))
 		w.Peak = int64(rapid.IntRange(0, 3).Draw(g.r, "peak")) << 20
 		w.State = rapid.SampledFrom([]facts.AttemptState{facts.Done, facts.Failed, facts.Killed, facts.Preempted, facts.Lost}).Draw(g.r, "end")
 		if w.State != facts.Done {

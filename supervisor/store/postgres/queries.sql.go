@@ -5,7 +5,7 @@ package postgres
 
 const attemptColumns = `job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
 	state, again, reason, params, cause, exit_code, signal, wall, cpu, peak, started_at, ended_at, holds,
-	charge_cpu, charge_ram, charge_gpu, charge_scratch, charged`
+	charge_cpu, charge_ram, charge_gpu, charge_scratch, charged, suspended_at, suspended`
 
 const markColumnNames = `job, first, last, step, kind, by, at`
 
@@ -52,6 +52,12 @@ const (
 		AS u(job, item, number, reason, params, cause)
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND (a.state = 'running') = (u.job > 0)`
 
+	sqlSuspend = `UPDATE attempt a SET suspended_at = u.at, suspended = u.seconds
+		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::timestamptz[], $5::double precision[])
+		AS u(job, item, number, at, seconds)
+		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND (a.state = 'running') = (u.job > 0)
+		AND (a.suspended_at IS NULL) = (u.at IS NOT NULL)`
+
 	sqlStop = `UPDATE attempt a SET state = 'stopping', reason = u.reason, params = u.params::jsonb, cause = u.cause
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::text[])
 		AS u(job, item, number, reason, params, cause)
@@ -63,16 +69,16 @@ const (
 
 	// A clock that was set back must not make an end precede its start; an end without a time fails the checks.
 	sqlEnd = `UPDATE attempt a SET state = u.state, again = u.again, reason = u.reason, params = u.params::jsonb, cause = u.cause, exit_code = u.exit_code,
-		signal = u.signal, wall = u.wall, cpu = u.cpu, peak = u.peak,
+		signal = u.signal, wall = u.wall, suspended = u.suspended, cpu = u.cpu, peak = u.peak,
 		ended_at = CASE WHEN u.ended_at < a.started_at THEN a.started_at ELSE u.ended_at END,
 		charge_cpu = u.charge_cpu, charge_ram = u.charge_ram, charge_gpu = u.charge_gpu,
 		charge_scratch = u.charge_scratch, charged = u.charged
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::smallint[], $7::text[],
 		$8::bigint[], $9::bigint[], $10::double precision[], $11::double precision[], $12::bigint[], $13::timestamptz[],
 		$14::double precision[], $15::double precision[], $16::double precision[], $17::double precision[], $18::boolean[],
-		$19::text[], $20::text[])
+		$19::text[], $20::text[], $21::double precision[])
 		AS u(job, item, number, was, state, again, cause, exit_code, signal, wall, cpu, peak, ended_at, charge_cpu,
-		charge_ram, charge_gpu, charge_scratch, charged, reason, params)
+		charge_ram, charge_gpu, charge_scratch, charged, reason, params, suspended)
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND a.state = u.was
 		AND u.was IN ('running', 'stopping')`
 

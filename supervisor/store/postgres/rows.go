@@ -77,6 +77,7 @@ type attemptScanner struct {
 	params                    *facts.Params
 	exitCode, signal          pgtype.Int8
 	startedAt, endedAt        pgtype.Timestamptz
+	suspendedAt               pgtype.Timestamptz
 	holds                     *held
 	charge                    [4]pgtype.Float8
 	targets                   []any
@@ -90,7 +91,7 @@ func newAttemptScanner() *attemptScanner {
 	}
 	s.targets = []any{&s.a.Job, &s.item, &s.number, &s.host, &s.boot, &s.stateID, &s.a.Instance, &s.kind, &s.owner,
 		&s.a.Slots, &s.a.Memory, &s.state, (*uint8)(&s.a.Again), &s.reason, &s.params, &s.cause, &s.exitCode, &s.signal, &s.a.Wall, &s.a.CPU, &s.a.Peak,
-		&s.startedAt, &s.endedAt, &s.holds, &s.charge[0], &s.charge[1], &s.charge[2], &s.charge[3], &s.a.Charged}
+		&s.startedAt, &s.endedAt, &s.holds, &s.charge[0], &s.charge[1], &s.charge[2], &s.charge[3], &s.a.Charged, &s.suspendedAt, &s.a.Suspended}
 	return s
 }
 
@@ -106,6 +107,9 @@ func (s *attemptScanner) scan(rows pgx.CollectableRow) (facts.AttemptFacts, erro
 	a.Reason, a.Params = facts.Reason(s.reason.value), orZero(s.params)
 	a.ExitCode, a.Signal = intOf(s.exitCode), intOf(s.signal)
 	a.StartedAt, a.Charge = rules.Exact(s.startedAt.Time), chargeOf(s.charge)
+	if s.suspendedAt.Valid {
+		a.SuspendedAt = rules.Exact(s.suspendedAt.Time)
+	}
 	if s.endedAt.Valid {
 		a.EndedAt = rules.Exact(s.endedAt.Time)
 	}

@@ -8,7 +8,7 @@ const (
 
 	// How the rows of attempts count. What a worker did not measure is taken to have run until its end, as it is
 	// charged; the ledger says what was measured.
-	attemptWall = `CASE WHEN a.wall > 0 OR a.state NOT IN ('lost', 'killed', 'preempted') THEN a.wall
+	attemptWall = `CASE WHEN a.wall > 0 OR a.state NOT IN ('lost', 'killed', 'preempted') THEN a.wall + a.suspended
 		ELSE extract(epoch FROM a.ended_at - a.started_at)::double precision END`
 	attemptKind = `CASE WHEN a.state IN ('done', 'superseded') THEN a.kind WHEN a.state = 'preempted' THEN 'preempted' ELSE 'failed' END`
 	attemptUsed = `(coalesce(a.charge_cpu, 0) + coalesce(a.charge_ram, 0) + coalesce(a.charge_gpu, 0) + coalesce(a.charge_scratch, 0))`

@@ -25,12 +25,7 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 	case facts.StartAttempt:
 		return m.start(rules.NormalAttempt(w.Attempt), undo)
 	case facts.ReopenAttempts:
-		for _, id := range w.Attempts {
-			if err := m.reopen(id, undo); err != nil {
-				return err
-			}
-		}
-		return nil
+		return m.reopenAll(w.Attempts, undo)
 	case facts.SendAwayAttempt:
 		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
 			if a.State != facts.Running {
@@ -39,6 +34,8 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 			a.Why = rules.NormalWhy(w.Why)
 			return nil
 		})
+	case facts.SuspendAttempt:
+		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error { return suspend(a, w) })
 	case facts.StopAttempt:
 		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
 			a.State, a.Why = facts.Stopping, rules.NormalWhy(w.Why)
@@ -216,6 +213,7 @@ func (m *Memory) start(a facts.AttemptFacts, undo *undoLog) error {
 	}
 	a.Again, a.Why, a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = facts.Never, facts.Why{}, nil, nil, 0, 0, 0
 	a.EndedAt, a.Charge, a.Charged = time.Time{}, facts.Charge{}, false
+	a.SuspendedAt, a.Suspended = time.Time{}, 0
 	a.Kind = facts.ParseKind(a.Kind.String())
 	put(undo, j.attempts, a.Item, append(slices.Clone(list), a))
 	return nil
@@ -246,6 +244,14 @@ func (m *Memory) change(id facts.AttemptID, undo *undoLog, f func(*facts.Attempt
 	return nil
 }
 
+func suspend(a *facts.AttemptFacts, w facts.SuspendAttempt) error {
+	if a.State != facts.Running || a.SuspendedAt.IsZero() == w.At.IsZero() {
+		return fmt.Errorf("%v is %s, suspended at %v, and is written as suspended at %v", w.ID, a.State, a.SuspendedAt, w.At)
+	}
+	a.SuspendedAt, a.Suspended = rules.Exact(w.At), w.Seconds
+	return nil
+}
+
 func end(a *facts.AttemptFacts, w facts.EndAttempt) error {
 	if a.State != w.From {
 		return fmt.Errorf("%v is %s, not %s", w.ID, a.State, w.From)
@@ -264,8 +270,18 @@ func end(a *facts.AttemptFacts, w facts.EndAttempt) error {
 	}
 	a.State, a.Again, a.Why = w.State, w.Again, rules.NormalWhy(w.Why)
 	a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
+	a.Suspended = w.Suspended
 	a.EndedAt = rules.NotBefore(rules.Exact(w.EndedAt), a.StartedAt)
 	a.Charge, a.Charged = w.Charge, w.Charged
+	return nil
+}
+
+func (m *Memory) reopenAll(attempts []facts.AttemptID, undo *undoLog) error {
+	for _, id := range attempts {
+		if err := m.reopen(id, undo); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -87,7 +87,8 @@ export function Job({ id }) {
         <${Change} class="quiet" onClick=${() => modify("cpus", [number])}>cpus…<//>
         <${Change} class="quiet" onClick=${() => modify("max_cpus", [number])}>max_cpus…<//>
         <a class="button quiet" href=${to(["what-if"], { job: id })}>What if</a>
-        <${Change} class="quiet" onClick=${() => order(full.status === "blocked" ? "unblock" : "block", [number])}>${full.status === "blocked" ? "Unblock…" : "Block…"}<//>`}
+        <${Change} class="quiet" onClick=${() => order(full.status === "blocked" ? "unblock" : "block", [number])}>${full.status === "blocked" ? "Unblock…" : "Block…"}<//>
+        ${["running", "suspended"].includes(full.status) && html`<${Change} class="quiet" onClick=${() => order(full.status === "suspended" ? "resume" : "suspend", [number])}>${full.status === "suspended" ? "Resume…" : "Suspend…"}<//>`}`}
       ${job.failed > 0 && html`<${Change} class="quiet" onClick=${() => order("retry", [number])}>Retry ${count(job.failed)} failed…<//>`}
       <a class="button quiet" href=${to(["submit"], { from: id })}>Submit again</a>
       ${!over && html`<${Change} class="danger" onClick=${() => order("kill", [number])}>Kill…<//>`}</header>

@@ -85,7 +85,7 @@ export function Jobs() {
       sort=${{ by, down }} onSort=${s => refine({ sort: s.by, down: s.down ? "1" : "0" })}
       empty=${all.size ? html`<${Empty} title="No job passes this filter"><a href=${to(["jobs"])}>Show all ${count(all.size)} jobs</a><//>` : html`<${Empty} title="There are no jobs yet"><a href=${to(["submit"])}>Submit one here</a>, or type <code>qbsub -range 1-10 echo hello</code><//>`} />
     ${ids.length > 0 && html`<footer class="actions" role="toolbar" aria-label="Selected jobs"><strong>${ids.length} selected</strong>
-      ${act("Kill…", () => order("kill", ids), true)}${act("Retry failed…", () => order("retry", ids))}${act("Block…", () => order("block", ids))}${act("Unblock…", () => order("unblock", ids))}
+      ${act("Kill…", () => order("kill", ids), true)}${act("Retry failed…", () => order("retry", ids))}${act("Block…", () => order("block", ids))}${act("Unblock…", () => order("unblock", ids))}${act("Suspend…", () => order("suspend", ids))}${act("Resume…", () => order("resume", ids))}
       ${act("Priority…", () => modify("priority", ids))}${act("cpus…", () => modify("cpus", ids))}${act("max_cpus…", () => modify("max_cpus", ids))}
       <span class="spring"></span><button class="quiet" onClick=${() => choose(new Set())}>Clear</button></footer>`}
   </section>`;

@@ -1,0 +1,21 @@
+package api
+
+import "time"
+
+// HostInstance is one instance that runs on a host.
+type HostInstance struct {
+	Job  int64  `json:"job"`
+	Kind string `json:"kind" enum:"primary,secondary"`
+	Item string `json:"item"`
+
+	Number   int              `json:"number" doc:"Of the item, from 0 in agenda order."`
+	Attempt  int              `json:"attempt"`
+	Instance int              `json:"instance" doc:"N of JOB.N."`
+	Slots    int              `json:"slots"`
+	Memory   int64            `json:"memory" doc:"Bytes promised to it."`
+	Holds    map[string]int64 `json:"holds,omitempty" doc:"Other resources it holds, such as host.gpus or license.nuke."`
+	Devices  []int            `json:"devices,omitempty" doc:"GPUs of the host that it holds."`
+
+	State         string     `json:"state" enum:"active,draining,suspended,stopping" doc:"draining: it ends after its item; suspended: its processes stand still; stopping: it ends now."`
+	ItemStartedAt *time.Time `json:"item_started_at,omitempty"`
+}

@@ -1,0 +1,57 @@
+package farm
+
+import (
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/facts"
+	"qb/supervisor/model"
+)
+
+// beginSuspend has the job start nothing more, if the order is on all of it, so it applies to the pending items too; what runs
+// then stands still piece by piece.
+func (f *Farm) beginSuspend(j *model.Job, o *model.Order) {
+	o.Stops = j.Running(o)
+	o.Affected = len(o.Stops)
+	if o.Items != nil || j.State != facts.Active || len(j.Instances) == 0 {
+		return
+	}
+	o.Affected += j.Tally.Count(agenda.Pending) + j.Paused()
+	o.Affected = max(1, o.Affected) // its instances may stand still already
+	j.State, j.BlockedBy = facts.Suspended, o.By
+	f.putJob(j)
+	o.Done = o.Affected - len(o.Stops)
+}
+
+func (f *Farm) beginResume(j *model.Job, o *model.Order) {
+	o.Stops = j.Running(o)
+	o.Affected = len(o.Stops)
+	if o.Items != nil || j.State != facts.Suspended {
+		return
+	}
+	o.Affected += j.Tally.Count(agenda.Pending) + j.Paused()
+	o.Affected = max(1, o.Affected) // what runs may have been resumed already
+	j.State, j.BlockedBy = facts.Active, ""
+	f.putJob(j)
+	o.Done = o.Affected - len(o.Stops)
+}
+
+// suspend has an instance's processes stand still, or go on. It keeps its slots and its memory.
+func (f *Farm) suspend(now time.Time, i *model.Instance, stand bool, by string) {
+	if i.Stopping() || i.Suspended() == stand {
+		return
+	}
+	a, e := &i.Attempt, facts.EventFacts{Type: "resumed", By: by}
+	if stand {
+		a.SuspendedAt = now
+		i.Draining = false // it ends nothing by itself; the next plan leaves it out
+		e.Type = "suspended"
+	} else {
+		a.Suspended, a.SuspendedAt = a.SuspendedUntil(now).Seconds(), time.Time{}
+	}
+	i.Touch()
+	f.out.Write(facts.SuspendAttempt{ID: a.AttemptID, At: a.SuspendedAt, Seconds: a.Suspended})
+	f.recordOf(now, i, e)
+	f.answerSoon(i.Host)
+	f.planStale = true
+}
