@@ -227,3 +227,22 @@ type HistoryReply struct {
 	Events []Event `json:"events"`
 	Next   int64   `json:"next" doc:"Give it as before to go on with what is older; 0: there is nothing older. A page may be short, as a bounded number of rows is read for it."`
 }
+
+// Fact is one line of an explanation.
+type Fact struct {
+	Kind string `json:"kind"`
+	Code string `json:"code,omitempty" doc:"Of kind refused: why those hosts do not serve the job."`
+	Text string `json:"text"`
+
+	Jobs  []int64    `json:"jobs,omitempty" doc:"Jobs that it tells of."`
+	Hosts []string   `json:"hosts,omitempty" doc:"Hosts that it tells of; at most 50."`
+	Slots int        `json:"slots,omitempty" doc:"Slots that it counts: of kind slots all on the hosts that serve the job, of kind holder those that a job holds of them."`
+	Holds *FactHolds `json:"holds,omitempty" doc:"Of kind holder: how it holds them."`
+}
+
+// FactHolds are slots by how they are held.
+type FactHolds struct {
+	Primary   int `json:"primary"`
+	Secondary int `json:"secondary"`
+	Ending    int `json:"ending" doc:"Of instances that are leaving."`
+}

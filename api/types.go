@@ -478,22 +478,3 @@ type Explanation struct {
 	Reason string      `json:"reason" doc:"One sentence; empty if nothing waits."`
 	Facts  []Fact      `json:"facts"`
 }
-
-// Fact is one line of an explanation.
-type Fact struct {
-	Kind string `json:"kind"`
-	Code string `json:"code,omitempty" doc:"Of kind refused: why those hosts do not serve the job."`
-	Text string `json:"text"`
-
-	Jobs  []int64    `json:"jobs,omitempty" doc:"Jobs that it tells of."`
-	Hosts []string   `json:"hosts,omitempty" doc:"Hosts that it tells of; at most 50."`
-	Slots int        `json:"slots,omitempty" doc:"Slots that it counts: of kind slots all on the hosts that serve the job, of kind holder those that a job holds of them."`
-	Holds *FactHolds `json:"holds,omitempty" doc:"Of kind holder: how it holds them."`
-}
-
-// FactHolds are slots by how they are held.
-type FactHolds struct {
-	Primary   int `json:"primary"`
-	Secondary int `json:"secondary"`
-	Ending    int `json:"ending" doc:"Of instances that are leaving."`
-}

@@ -39,22 +39,13 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 		f.out.Refuse(e.Ticket, "not-found", "there is no job %d", e.Job)
 		return
 	}
-	if e.IfVersion != 0 && j.Version != e.IfVersion && !(j.State.Final() && j.Version == e.IfVersion+1) { // its end is no change by anybody
-		f.out.Refuse(e.Ticket, "stale", "job %d was changed meanwhile (version %d, yours %d); read it again", e.Job, j.Version, e.IfVersion)
-		return
-	}
 	if j.State.Final() && e.Action.Reopens() {
 		if r := f.jobs.Quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.Needs)); r != nil {
 			f.out.Reject(e.Ticket, r)
 			return
 		}
 	}
-	if e.Items != nil && (e.Action == facts.Block || e.Action == facts.Unblock) {
-		f.out.Refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d without items, or take single items off with kill", e.Action, e.Job)
-		return
-	}
-	if !slices.Contains(facts.Actions, e.Action) {
-		f.out.Refuse(e.Ticket, "invalid", "there is no order %q", e.Action)
+	if f.refusesOrder(j, e) {
 		return
 	}
 	switch e.Action {
@@ -139,4 +130,20 @@ func (f *Farm) sendAway(now time.Time, i *model.Instance, by string) {
 	i.Touch()
 	f.out.Write(facts.SendAwayAttempt{ID: i.Attempt.AttemptID, Why: i.Attempt.Why})
 	f.recordOf(now, i, facts.EventFacts{Type: "draining", By: by, Why: facts.Why{Reason: facts.ReasonSentAway, Params: facts.Params{By: by}, Cause: "sent away at its item's end"}})
+}
+
+// refusesOrder refuses an order that there is not, and one of somebody who has not seen what others changed since. The job's end by
+// itself is no change by anybody.
+func (f *Farm) refusesOrder(j *model.Job, e message.JobOrdered) bool {
+	switch {
+	case e.IfVersion != 0 && j.Version != e.IfVersion && !(j.State.Final() && j.Version == e.IfVersion+1):
+		f.out.Refuse(e.Ticket, "stale", "job %d was changed meanwhile (version %d, yours %d); read it again", e.Job, j.Version, e.IfVersion)
+	case e.Items != nil && (e.Action == facts.Block || e.Action == facts.Unblock):
+		f.out.Refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d without items, or take single items off with kill", e.Action, e.Job)
+	case !slices.Contains(facts.Actions, e.Action):
+		f.out.Refuse(e.Ticket, "invalid", "there is no order %q", e.Action)
+	default:
+		return false
+	}
+	return true
 }
