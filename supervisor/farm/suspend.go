@@ -13,6 +13,7 @@ import (
 func (f *Farm) beginSuspend(j *model.Job, o *model.Order) {
 	o.Stops = j.Running(o)
 	o.Affected = len(o.Stops)
+	o.TakeStops()
 	if o.Items != nil || j.State != facts.Active || len(j.Instances) == 0 {
 		return
 	}
@@ -26,6 +27,7 @@ func (f *Farm) beginSuspend(j *model.Job, o *model.Order) {
 func (f *Farm) beginResume(j *model.Job, o *model.Order) {
 	o.Stops = j.Running(o)
 	o.Affected = len(o.Stops)
+	o.TakeStops()
 	if o.Items != nil || j.State != facts.Suspended {
 		return
 	}

@@ -97,7 +97,7 @@ export async function modified(job, name, value, before, version) {
 
 /** ordered is the step that undoes an order on a job, by what the answer says it did; null: there is none. */
 export function ordered(action, reply) {
-  const inverse = { kill: "retry", block: "unblock", unblock: "block" }[action], { job, affected, items, version } = reply;
+  const inverse = { kill: "retry", block: "unblock", unblock: "block", suspend: "resume", resume: "suspend" }[action], { job, affected, items, version } = reply;
   if (!inverse || !affected || (action === "kill" && !items)) return null;
   const step = { call: "order-job", params: { job, action: inverse }, match: version, what: `job ${job}`, command: `qb${inverse} ${job}` };
   return action === "kill" ? { ...step, body: { items }, items: affected, command: `qbretry ${quoted(`${job}:${items}`)}` } : step;
