@@ -16,11 +16,12 @@ const (
 	Failed
 	Killed
 	Blocked
-	Paused // pending, and not to run before its time; everybody else sees it as pending
-	states // their number
+	Paused  // pending, and not to run before its time; everybody else sees it as pending
+	Waiting // it would be pending, but for items of other jobs; everybody else sees it as blocked
+	states  // their number
 )
 
-var stateNames = [states]string{"pending", "running", "complete", "failed", "killed", "blocked", "pending"}
+var stateNames = [states]string{"pending", "running", "complete", "failed", "killed", "blocked", "pending", "blocked"}
 
 func (s State) String() string {
 	if s >= states {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -58,6 +59,13 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	return once(ctx, s, api.Modify, in.Key, in, shape, func(c term.Call) (any, error) {
 		if err := s.checkGroup(ctx, v.User, id, change.Change.Values.PGrp); err != nil {
 			return nil, err
+		}
+		if change.Change.Has("pgrp") && v.Label != "" {
+			named, err := s.linked(ctx, "", cmp.Or(change.Change.Values.PGrp, id), v.Label)
+			if err != nil {
+				return nil, err
+			}
+			change.LabelHas = named.labels[v.Label]
 		}
 		written, err := s.limits.Store(ctx, v.User, change.Bytes())
 		if err != nil {
@@ -164,7 +172,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 		}
 	}
 	if slices.Contains([]facts.Action{facts.Retry, facts.Requeue, facts.Redo}, e.Action) {
-		if e.Links, err = s.linked(ctx, v.Dependency); err != nil {
+		if err := s.again(ctx, &e, v); err != nil {
 			return nil, err
 		}
 	}
@@ -180,6 +188,19 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 		return out
 	}
 	return once(ctx, s, api.OrderJob, in.Key, in, shape, func(c term.Call) (any, error) { return s.orderFarm(ctx, c, e) })
+}
+
+// again adds to an order that lets an ended job run again what it needs to know of the jobs that this one waits for.
+func (s *server) again(ctx context.Context, e *message.JobOrdered, v facts.JobFacts) error {
+	named, err := s.linked(ctx, v.Dependency, v.PGrp, "")
+	if err != nil {
+		return err
+	}
+	e.Links, e.Labels = named.states, named.labels
+	if v.State.Final() && len(v.WaitFor) > 0 {
+		e.Parents, err = s.parents(ctx, named)
+	}
+	return err
 }
 
 // orderFarm gives the order. A farm that holds the job no more, since it ended long ago, is given its

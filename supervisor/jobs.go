@@ -90,10 +90,15 @@ func (s *server) submission(ctx context.Context, row facts.JobFacts, blocked boo
 // complete adds to a submission what the farm would have to wait for: the states of the jobs that it depends on, and its agenda. It refuses a
 // process group or a parent that the job cannot have.
 func (s *server) complete(ctx context.Context, e *message.JobSubmitted) (err error) {
-	if e.Links, err = s.linked(ctx, e.Facts.Dependency); err != nil || e.Known != 0 {
+	named, err := s.linked(ctx, e.Facts.Dependency, e.Facts.PGrp, e.Facts.Label)
+	e.Links, e.Labels, e.LabelHas = named.states, named.labels, named.labels[e.Facts.Label]
+	if err != nil || e.Known != 0 {
 		return err
 	}
 	if err = s.checkGroup(ctx, e.Facts.User, 0, e.Facts.PGrp); err != nil {
+		return err
+	}
+	if e.Parents, err = s.parents(ctx, named); err != nil {
 		return err
 	}
 	if _, err = s.named(ctx, "pid", e.Facts.PID); err != nil {
@@ -208,26 +213,6 @@ func unreadable(err error) error {
 func (s *server) known(ctx context.Context, submission string) (facts.JobID, error) {
 	id, err := s.reader.Submission(ctx, submission)
 	return id, problem.Reading("looking for an earlier submission", err)
-}
-
-// linked reads the states of the jobs that a dependency names, for the farm may no longer hold them.
-func (s *server) linked(ctx context.Context, dependency string) (map[facts.JobID]facts.JobState, error) {
-	if dependency == "" {
-		return nil, nil
-	}
-	links, err := facts.ParseDependency(dependency)
-	if err != nil {
-		return nil, problem.Invalid("dependency", "%v", err)
-	}
-	if len(links) > maxLinks {
-		return nil, problem.Invalid("dependency", "%d conditions; at most %d", len(links), maxLinks)
-	}
-	ids := make([]facts.JobID, 0, len(links))
-	for _, l := range links {
-		ids = append(ids, l.Job)
-	}
-	states, err := s.reader.JobStates(ctx, ids)
-	return states, problem.Reading("the jobs of the dependency", err)
 }
 
 func (s *server) checkPriority(p credentials.Principal, priority *int) error {

@@ -246,6 +246,8 @@ func ownAnswer(j *Job, state func(facts.JobID) facts.JobState) (a answer, found 
 		return answer{}, true
 	case j.Paused > 0 && j.Pending == 0:
 		return answer{Why: facts.Because(facts.ReasonRetryDelay, facts.Params{Items: j.Paused, Until: facts.Moment(j.NextTry), Limit: int64(j.RetryDelay)}, "")}, true
+	case j.Waiting > 0 && j.Pending == 0:
+		return j.waitingReason(state), true
 	case j.Blocked > 0 && j.Pending == 0:
 		return because(facts.ReasonItemsHeld, facts.Params{}, are(j.Blocked, "item")+" held; unblock the job to let them run"), true
 	case j.OverBudget.Reason != "" && j.Pending > 0:
@@ -259,9 +261,16 @@ func (j *Job) blockedReason(state func(facts.JobID) facts.JobState) answer {
 		return answer{Why: facts.Because(facts.ReasonBlocked, facts.Params{By: j.BlockedBy}, "")}
 	}
 	var waits, never []string
+	code := facts.ReasonWaitsForJobs
+	p := facts.Params{}
 	for _, l := range j.WaitFor {
 		is := state(l.Job)
 		switch {
+		case l.Job == 0:
+			never = append(never, fmt.Sprintf("a job labelled %s in its process group %d, which is not submitted yet", l.Label, j.PGrp))
+			code, p.Label = facts.ReasonWaitsForLabel, l.Label
+		case l.Of != facts.OfJob:
+			waits = append(waits, waitedItems(l))
 		case is == "" || (is.Final() && !l.Satisfied(is)):
 			never = append(never, fmt.Sprintf("job %d, which ended otherwise than %s: retry that job or unblock this one", l.Job, l.End))
 		case l.End == "done":
@@ -272,9 +281,14 @@ func (j *Job) blockedReason(state func(facts.JobID) facts.JobState) answer {
 	}
 	waits = append(never, waits...) // first what only a person can end
 	if len(waits) == 0 {
-		return because(facts.ReasonWaitsForJobs, facts.Params{}, "waits for other jobs")
+		return because(code, p, "waits for other jobs")
 	}
-	text := "waits for " + waits[0]
+	return because(code, p, listed("waits for ", waits))
+}
+
+// listed joins what a job waits for, as far as there is room.
+func listed(lead string, waits []string) string {
+	text := lead + waits[0]
 	for n, wait := range waits[1:] {
 		rest := len(waits) - n - 2
 		longer, more := text+" and for "+wait, ""
@@ -287,7 +301,42 @@ func (j *Job) blockedReason(state func(facts.JobID) facts.JobState) answer {
 		}
 		text = longer
 	}
-	return because(facts.ReasonWaitsForJobs, facts.Params{}, text)
+	return text
+}
+
+// waitedItems are the items of another job that a job or its items wait for.
+func waitedItems(l facts.Link) string {
+	if l.Items != "" {
+		return fmt.Sprintf("items %s of job %d to be %s", l.Items, l.Job, l.End)
+	}
+	if l.End == "done" {
+		return fmt.Sprintf("theirs of job %d to end", l.Job)
+	}
+	return fmt.Sprintf("theirs of job %d to be %s", l.Job, l.End)
+}
+
+// waitingReason says what the items wait for that wait for items of other jobs.
+func (j *Job) waitingReason(state func(facts.JobID) facts.JobState) answer {
+	var waits, never []string
+	p := facts.Params{Items: j.Waiting}
+	text := facts.Several(j.Waiting, "item") + " wait for "
+	if j.Waiting == 1 {
+		text = "1 item waits for "
+	}
+	for _, l := range j.WaitFor {
+		if !l.Each() {
+			continue
+		}
+		if p.Job == 0 {
+			p.Job = l.Job
+		}
+		if is := state(l.Job); is == "" || is.Final() {
+			never = append(never, fmt.Sprintf("theirs of job %d, which ended otherwise than %s: retry them or unblock this job", l.Job, l.End))
+			continue
+		}
+		waits = append(waits, waitedItems(l))
+	}
+	return because(facts.ReasonWaitsForItems, p, listed(text, append(never, waits...)))
 }
 
 // orderReason says how far the order under way has come.

@@ -85,7 +85,7 @@ type Job struct {
 	fit.Job
 	Items                        int       // all of them
 	Pending, Running, Done       int       // items
-	Blocked, Failed              int       // items: held, failed
+	Blocked, Waiting, Failed     int       // items: held, waiting for those of other jobs, failed
 	Paused                       int       // items that failed and wait before they are tried again
 	NextTry                      time.Time // of the first of them
 	Failure                      facts.Failure

@@ -80,7 +80,7 @@ var Attributes = slices.Concat([]Attribute{
 	},
 	{
 		Name: "dependency", Value: func(j *JobFacts) any { return &j.Dependency }, Trim: true,
-		Option: "wait for other jobs: `LINKS` such as link-complete-job-12,link-done-job-13 or 12,13",
+		Option: "wait for other jobs: `LINKS` such as link-complete-job-12, link-done-work-beauty (item by item, by label) or 12,13",
 	},
 	{
 		Name: "retrywork", Value: func(j *JobFacts) any { return &j.RetryWork }, Most: MaxRetryWork,
@@ -210,8 +210,8 @@ func checkProfile(text string) error {
 }
 
 func checkLabel(text string) error {
-	if strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, ",") {
-		return errors.New("write a name such as beauty, without commas and control characters")
+	if strings.ContainsFunc(text, unicode.IsControl) || strings.ContainsAny(text, ",:") {
+		return errors.New("write a name such as beauty, without commas, colons and control characters")
 	}
 	return nil
 }

@@ -3,41 +3,109 @@ package facts
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"qb/agenda"
 )
 
-// Link is one condition on another job: its End is complete, done, failed or killed.
+// Link is one condition on another job.
 type Link struct {
-	End string `json:"end"`
-	Job JobID  `json:"job"`
+	End   string `json:"end"`             // complete, done, failed or killed
+	Job   JobID  `json:"job"`             // 0: no job of the group has the label yet
+	Of    LinkOf `json:"of,omitempty"`    // what of the job has to end
+	Label string `json:"label,omitempty"` // of the job within the process group, if it was named by that
+	Items string `json:"items,omitempty"` // of OfItems: these; empty: each item waits for those that hold its numbers and labels
 }
 
-// ParseDependency reads 900, 900,901 and link-complete-job-900 (complete, done, failed or killed).
+// LinkOf says what of a job has to end.
+type LinkOf string
+
+// What a link can wait for. Instances become jobs or items as soon as the job is known: see model.
+const (
+	OfJob       LinkOf = ""
+	OfItems     LinkOf = "work"
+	OfInstances LinkOf = "subjob"
+)
+
+// LinkForms tells how a dependency is written.
+const LinkForms = "write 900, link-complete-job-900, link-done-work-beauty (complete, done, failed or killed; job, work or subjob; a job's number or its label), joined by commas"
+
+var linkEnds = []string{"complete", "done", "failed", "killed"}
+
+// ParseDependency reads 900, 900,901, link-complete-job-900, link-done-work-beauty, link-complete-work-900:7.
 func ParseDependency(text string) ([]Link, error) {
 	var links []Link
+	column := 1
 	for _, part := range strings.Split(text, ",") {
-		part = strings.TrimSpace(part)
-		end, number := "complete", part
-		if rest, ok := strings.CutPrefix(part, "link-"); ok {
-			fields := strings.SplitN(rest, "-", 3)
-			if len(fields) != 3 || fields[1] != "job" {
-				return nil, fmt.Errorf("dependency %q is not understood; write 900 or link-complete-job-900 (complete, done, failed, killed; only on jobs)", part)
-			}
-			end, number = fields[0], fields[2]
+		l, err := parseLink(strings.TrimSpace(part))
+		if err != nil {
+			return nil, fmt.Errorf("dependency, column %d: %w", column+len(part)-len(strings.TrimLeft(part, " \t")), err)
 		}
-		var id JobID
-		if _, err := fmt.Sscanf(number, "%d", &id); err != nil || fmt.Sprint(id) != number || id < 1 {
-			return nil, fmt.Errorf("dependency %q names no job: %q is not a job's number", part, number)
-		}
-		if !slices.Contains([]string{"complete", "done", "failed", "killed"}, end) {
-			return nil, fmt.Errorf("dependency %q: a job ends complete, failed or killed (done: any of them), not %q", part, end)
-		}
-		links = append(links, Link{End: end, Job: id})
+		links = append(links, l)
+		column += len(part) + 1
 	}
 	return links, nil
 }
 
-// Satisfied says whether a parent in this state fulfils the link.
+func parseLink(part string) (l Link, err error) {
+	rest, long := strings.CutPrefix(part, "link-")
+	if !long {
+		if l = (Link{End: "complete", Job: jobNumber(part)}); l.Job == 0 {
+			return l, fmt.Errorf("%q is not a job's number; %s", part, LinkForms)
+		}
+		return l, nil
+	}
+	fields := strings.SplitN(rest, "-", 3)
+	if len(fields) != 3 || fields[2] == "" {
+		return l, fmt.Errorf("%q is not understood; %s", part, LinkForms)
+	}
+	if !slices.Contains(linkEnds, fields[0]) {
+		return l, fmt.Errorf("%q: a job ends complete, failed or killed (done: any of them), not %q", part, fields[0])
+	}
+	l.End = fields[0]
+	target := fields[2]
+	switch fields[1] {
+	case "job":
+	case "work":
+		l.Of = OfItems
+		if at := strings.LastIndexByte(target, ':'); at >= 0 {
+			target, l.Items = target[:at], target[at+1:]
+			if l.Items == "" || target == "" {
+				return l, fmt.Errorf("%q names no item; write link-complete-work-900:7, or leave the colon out", part)
+			}
+		}
+	case "subjob":
+		l.Of = OfInstances
+		if id, number, dotted := strings.Cut(target, "."); dotted && jobNumber(id) > 0 {
+			if n, err := strconv.Atoi(number); err != nil || n < 0 || strconv.Itoa(n) != number {
+				return l, fmt.Errorf("%q: %q is not the number of an instance; write link-complete-subjob-900.0", part, number)
+			}
+			target, l.Items = id, number
+		}
+	default:
+		return l, fmt.Errorf("%q: %q is not job, work or subjob", part, fields[1])
+	}
+	if l.Job = jobNumber(target); l.Job == 0 {
+		if strings.Trim(target, "0123456789") == "" {
+			return l, fmt.Errorf("%q names no job: %q is not a job's number", part, target)
+		}
+		l.Label = target
+	}
+	return l, nil
+}
+
+// jobNumber is the job of that number, 0 if it is none.
+func jobNumber(text string) JobID {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 || id > MaxJobID || strconv.FormatInt(id, 10) != text {
+		return 0
+	}
+	return JobID(id)
+}
+
+// Satisfied says whether a parent in this state fulfils the link. Of a link on items it may be fulfilled in other
+// states, too: that depends on the items.
 func (l Link) Satisfied(s JobState) bool {
 	switch l.End {
 	case "done":
@@ -45,9 +113,33 @@ func (l Link) Satisfied(s JobState) bool {
 	case "complete":
 		return s == Complete
 	case "failed":
-		return s == FailedJob
+		return l.Of == OfJob && s == FailedJob
 	case "killed":
-		return s == KilledJob
+		return l.Of == OfJob && s == KilledJob
 	}
 	return false
+}
+
+// Each says whether each item of the job waits for its own, so that the job as a whole need not wait.
+func (l Link) Each() bool { return l.Of == OfItems && l.Items == "" && l.Job != 0 }
+
+// MetBy says whether an item of the parent in this state fulfils a link on items.
+func (l Link) MetBy(s agenda.State) bool {
+	switch s {
+	case agenda.Complete:
+		return l.End == "complete" || l.End == "done"
+	case agenda.Failed:
+		return l.End == "failed" || l.End == "done"
+	case agenda.Killed:
+		return l.End == "killed" || l.End == "done"
+	}
+	return false
+}
+
+// Name is the job as the link names it.
+func (l Link) Name() string {
+	if l.Job == 0 {
+		return "the job labelled " + l.Label
+	}
+	return fmt.Sprintf("job %d", l.Job)
 }

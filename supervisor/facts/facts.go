@@ -307,7 +307,7 @@ type Facts struct {
 	// AttemptFloor is from the last restore of the rows: attempts given from now on have higher numbers.
 	AttemptFloor int
 	LastAttempt  int                // highest number of any attempt; read only while a restore is not settled
-	Jobs         []JobRecord        // all that are not final
+	Jobs         []JobRecord        // all that are not final, and those whose items these wait for
 	Ended        map[JobID]JobState // never nil: final ones that those still wait for: their end is told over several commits
 	Hosts        []HostFacts
 	Usage        []UsageFacts

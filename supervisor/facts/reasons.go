@@ -70,6 +70,8 @@ const (
 	ReasonOrderUnderWay  Reason = "order_under_way"
 	ReasonWaitsForJobs   Reason = "waits_for_jobs" // ReasonBlocked: it waits for a person
 	ReasonItemsHeld      Reason = "items_held"
+	ReasonWaitsForItems  Reason = "waits_for_items" // of other jobs
+	ReasonWaitsForLabel  Reason = "waits_for_label" // no job of its process group has it yet
 	ReasonNoWorker       Reason = "no_worker"
 	ReasonNoHostUp       Reason = "no_host_up"
 	ReasonNoHostFits     Reason = "no_host_fits"
@@ -134,6 +136,8 @@ const (
 const (
 	ReasonOrdered          Reason = "ordered"          // a person asked for it
 	ReasonDependencyEnded  Reason = "dependency_ended" // the last job that it waited for
+	ReasonItemsEnded       Reason = "items_ended"      // the last ones that it waited for
+	ReasonLabelAppeared    Reason = "label_appeared"   // in the job's process group
 	ReasonPrimariesMissing Reason = "primaries_missing"
 	ReasonCPUsLowered      Reason = "cpus_lowered"
 	ReasonSlotNotNeeded    Reason = "slot_not_needed"
@@ -184,6 +188,7 @@ type Params struct {
 	End      Reason  `json:"end,omitempty"`      // how all of them failed, if alike
 	ExitCode int     `json:"exit_code,omitempty"`
 	Signal   int     `json:"signal,omitempty"`
+	Label    string  `json:"label,omitempty"` // of the job that is waited for
 	Path     string  `json:"path,omitempty"`  // of the place in the tree of shares whose budget is used up
 	Until    string  `json:"until,omitempty"` // when jobs will fit it again
 }
@@ -285,8 +290,12 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonConfirmedDead: func(p Params, _ string) string {
 		return fmt.Sprintf("%s confirmed that nothing runs on %s", p.By, p.Host)
 	},
-	ReasonItemsFailed:      failedSentence,
-	ReasonDependencyEnded:  func(p Params, _ string) string { return fmt.Sprintf("job %d is %s", p.Job, p.State) },
+	ReasonItemsFailed:     failedSentence,
+	ReasonDependencyEnded: func(p Params, _ string) string { return fmt.Sprintf("job %d is %s", p.Job, p.State) },
+	ReasonItemsEnded: func(p Params, _ string) string {
+		return fmt.Sprintf("the items of job %d that it waited for have ended", p.Job)
+	},
+	ReasonLabelAppeared:    func(p Params, _ string) string { return fmt.Sprintf("job %d has the label %s", p.Job, p.Label) },
 	ReasonPrimariesMissing: func(Params, string) string { return "the job has fewer primaries than its cpus" },
 	ReasonCPUsLowered:      func(Params, string) string { return "cpus was lowered" },
 	ReasonSlotNotNeeded:    func(Params, string) string { return "its slot is not asked for any more" },

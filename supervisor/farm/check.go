@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"cmp"
 	"fmt"
 
 	"qb/supervisor/facts"
@@ -35,7 +36,7 @@ func (f *Farm) Check() error {
 			return fmt.Errorf("host %s: %d slots are counted as used, its instances hold %d", h.ID, h.Used, used)
 		}
 	}
-	if err := f.jobs.CheckOwners(); err != nil {
+	if err := cmp.Or(f.jobs.CheckOwners(), f.jobs.CheckGates()); err != nil {
 		return err
 	}
 	if err := f.jobs.CheckBounds(); err != nil {

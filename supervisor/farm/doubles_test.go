@@ -334,10 +334,10 @@ func (r *rows) prepared(t testing.TB, id facts.JobID) *items.Prepared {
 func (r *rows) facts() facts.Facts {
 	given := facts.Facts{NextJob: facts.JobID(len(r.jobs) + 1), Ended: map[facts.JobID]facts.JobState{}}
 	for _, id := range slices.Sorted(maps.Keys(r.jobs)) {
-		if !r.jobs[id].State.Final() {
+		if !r.jobs[id].State.Final() || r.isWatched(id) {
 			given.Jobs = append(given.Jobs, *r.record(id))
 			for _, l := range r.jobs[id].WaitFor {
-				if state := r.jobs[l.Job].State; state.Final() {
+				if state := r.jobs[l.Job].State; state.Final() && !r.jobs[id].State.Final() {
 					given.Ended[l.Job] = state
 				}
 			}
@@ -351,6 +351,26 @@ func (r *rows) facts() facts.Facts {
 		given.Profiles = append(given.Profiles, p)
 	}
 	return given
+}
+
+// labelled is the job of the group with the label, 0 if there is none.
+func (r *rows) labelled(group facts.JobID, label string) (found facts.JobID) {
+	for id, j := range r.jobs {
+		if label != "" && j.PGrp == group && j.Label == label {
+			found = max(found, id)
+		}
+	}
+	return found
+}
+
+// isWatched says whether an unfinished job waits for items of this one.
+func (r *rows) isWatched(id facts.JobID) bool {
+	for _, j := range r.jobs {
+		if !j.State.Final() && slices.ContainsFunc(j.WaitFor, func(l facts.Link) bool { return l.Job == id && l.Of == facts.OfItems }) {
+			return true
+		}
+	}
+	return false
 }
 
 // short is facts as a store loads them.

@@ -76,6 +76,7 @@ func (f *Farm) setPolicy(p message.Policy) {
 
 // Step takes in what happened. What follows from it lies in the next Take.
 func (f *Farm) Step(now time.Time, e message.Event) {
+	defer f.follow()
 	switch e := e.(type) {
 	case message.JobSubmitted:
 		f.onJobSubmitted(now, e)

@@ -105,8 +105,8 @@ func (f *Farm) giveBack(attempts []facts.AttemptID) {
 			if j.Decided(id.Item) {
 				continue
 			}
-			j.Tally.Set(int(id.Item), agenda.Pending)
-		case agenda.Pending:
+			j.Put(id.Item, agenda.Pending)
+		case agenda.Pending, agenda.Waiting:
 		case agenda.Paused:
 			j.Put(id.Item, agenda.Pending)
 		default:
@@ -133,10 +133,10 @@ func (f *Farm) giveBack(attempts []facts.AttemptID) {
 func (f *Farm) maybeHoldPoison(now time.Time, j *model.Job, end facts.EndAttempt) {
 	item := end.ID.Item
 	hosts := j.Trouble.LostOn[item]
-	if len(hosts) < poisonAfter || j.Tally.State(int(item)) != agenda.Pending {
+	if len(hosts) < poisonAfter || j.Tally.State(int(item)) != agenda.Pending && j.Tally.State(int(item)) != agenda.Waiting {
 		return
 	}
-	j.Tally.Set(int(item), agenda.Blocked)
+	j.Put(item, agenda.Blocked)
 	held := facts.Mark{Kind: facts.MarkBlocked, By: model.LockedByFarm, At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
 	f.setMarks(j, items.WithMarks(j.Marks, []facts.Mark{held}))
 	why := facts.Why{Reason: facts.ReasonHostsLost, Params: facts.Params{Hosts: len(hosts)}, Cause: fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)}

@@ -49,15 +49,16 @@ func (f *Farm) maybeFinish(now time.Time, j *model.Job) {
 	f.out.Record(now, e)
 	f.jobs.Final = append(f.jobs.Final, j.ID)
 	f.freeing = append(f.freeing, ended{j.ID, j.State})
+	f.jobs.Unwatch(j)
 	f.jobs.ForgetOldest()
 }
 
-// onJobsAged answers which of the jobs the farm does not hold any more; one that runs again it keeps.
+// onJobsAged answers which of the jobs the farm does not hold any more; one that runs again, or whose items others wait for, it keeps.
 func (f *Farm) onJobsAged(e message.JobsAged) {
 	reply := message.AgedReply{Jobs: make([]facts.JobID, 0, len(e.Jobs))}
 	for _, id := range e.Jobs {
 		j := f.jobs.ByID[id]
-		if j != nil && !j.State.Final() {
+		if j != nil && (!j.State.Final() || j.Watched()) {
 			continue
 		}
 		if j != nil {
@@ -69,7 +70,8 @@ func (f *Farm) onJobsAged(e message.JobsAged) {
 	f.out.Answer(e.Ticket, reply)
 }
 
-// ended is a job that became final, and what as, for it may be forgotten before all its children are told.
+// ended is a job that became final, and what as, for it may be forgotten before all its children are told; or one that goes
+// on, of which items ended that others wait for.
 type ended struct {
 	id    facts.JobID
 	state facts.JobState
@@ -95,19 +97,26 @@ func (f *Farm) release(now time.Time, parent ended) (all bool) {
 		}
 		before := len(child.WaitFor)
 		child.WaitFor = slices.DeleteFunc(slices.Clone(child.WaitFor), func(l facts.Link) bool {
-			return l.Job == parent.id && l.Satisfied(parent.state)
+			return l.Job == parent.id && child.Met(l, parent.state)
 		})
 		if len(child.WaitFor) == before {
 			still = append(still, id)
 			continue
 		}
-		if len(child.WaitFor) == 0 && child.State == facts.Blocked && child.BlockedBy == "" {
+		f.jobs.Unwatch(child)
+		if !child.Holds() && child.State == facts.Blocked && child.BlockedBy == "" {
 			child.State = facts.Active
 			f.planStale = true
-			f.out.Record(now, facts.EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1,
-				Why: facts.Because(facts.ReasonDependencyEnded, facts.Params{Job: parent.id, State: string(parent.state)}, "")})
+			why := facts.Because(facts.ReasonDependencyEnded, facts.Params{Job: parent.id, State: string(parent.state)}, "")
+			if !parent.state.Final() {
+				why = facts.Because(facts.ReasonItemsEnded, facts.Params{Job: parent.id}, "")
+			}
+			f.out.Record(now, facts.EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1, Why: why})
 		}
 		f.putJob(child)
+		if slices.ContainsFunc(child.WaitFor, func(l facts.Link) bool { return l.Job == parent.id }) {
+			still = append(still, id)
+		}
 	}
 	if len(still) == 0 {
 		delete(f.jobs.Children, parent.id)

@@ -27,7 +27,7 @@ func (f *Farm) give(now time.Time, j *model.Job, e message.JobOrdered, spans []a
 		f.out.Answer(e.Ticket, o.Reply(j.Version, fmt.Sprintf("it waits for %s on job %d, which is under way", j.Orders[0].Action, j.ID)))
 		return
 	}
-	if why := f.begin(now, j, o, e.Links); why != "" {
+	if why := f.begin(now, j, o, e); why != "" {
 		f.out.Refuse(e.Ticket, "invalid", "%s", why)
 		return
 	}
@@ -52,7 +52,7 @@ func (f *Farm) give(now time.Time, j *model.Job, e message.JobOrdered, spans []a
 
 // begin settles what the order applies to and does all of it but what rows of attempts tell. It changes nothing if it
 // says why not.
-func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, links map[facts.JobID]facts.JobState) string {
+func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, e message.JobOrdered) string {
 	marks, why := j.MarksAfter(now, o)
 	if why != "" {
 		return why
@@ -63,7 +63,8 @@ func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, links map[fact
 	case facts.Kill, facts.ToFailed, facts.ToComplete:
 		f.beginMarking(j, o, marks)
 	case facts.Retry, facts.Requeue, facts.Redo:
-		f.beginReopening(j, o, marks, links)
+		f.recall(now, e.Parents)
+		f.beginReopening(j, o, marks, e)
 	case facts.Block:
 		f.beginBlock(j, o)
 	case facts.Unblock:
@@ -103,7 +104,7 @@ func (f *Farm) beginMarking(j *model.Job, o *model.Order, marks []facts.Mark) {
 		case ended && j.LastAttempt(item) > 0:
 			o.Ended.Add(int(item), j.Entries.Len())
 			o.Taken = append(o.Taken, int(item))
-		case ended || was == agenda.Pending || was == agenda.Paused || was == agenda.Blocked:
+		case ended || was == agenda.Pending || was == agenda.Paused || was == agenda.Blocked || was == agenda.Waiting:
 			j.Put(item, state)
 			o.Done++
 			o.Taken = append(o.Taken, int(item))
@@ -125,7 +126,11 @@ func (f *Farm) beginMarking(j *model.Job, o *model.Order, marks []facts.Mark) {
 }
 
 // beginReopening lets the items that never ran go at once, and notes the others.
-func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, links map[facts.JobID]facts.JobState) {
+func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, e message.JobOrdered) {
+	if j.State.Final() {
+		f.jobs.Resolve(j, e.Labels)
+		f.jobs.Watch(j)
+	}
 	o.Done = j.Release(o)
 	o.Affected = o.Done
 	for item := range items.Each(o.Spans) {
@@ -142,6 +147,7 @@ func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, 
 		o.Done++
 	}
 	if o.Affected == 0 {
+		f.jobs.Unwatch(j)
 		return
 	}
 	f.setMarks(j, marks)
@@ -152,9 +158,11 @@ func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, 
 		f.jobs.WaitOn(j)
 	case wasFinal:
 		j.State, j.FinishedAt = facts.Active, time.Time{}
-		if j.WaitFor = f.jobs.StillWaits(j, links); len(j.WaitFor) > 0 {
+		j.WaitFor = f.jobs.StillWaits(j, e.Links)
+		f.jobs.Unwatch(j)
+		f.jobs.WaitOn(j)
+		if j.Holds() {
 			j.State, j.BlockedBy = facts.Blocked, ""
-			f.jobs.WaitOn(j)
 		}
 	default:
 		return
@@ -166,7 +174,7 @@ func (f *Farm) beginBlock(j *model.Job, o *model.Order) {
 	if j.State.Final() || (j.State == facts.Blocked && j.BlockedBy != "") {
 		return
 	}
-	o.Affected = max(1, j.Tally.Count(agenda.Pending)+j.Paused()+j.Tally.Count(agenda.Running))
+	o.Affected = max(1, j.Pending()+j.Paused()+j.Waiting()+j.Tally.Count(agenda.Running))
 	j.State, j.BlockedBy = facts.Blocked, o.By
 	f.putJob(j)
 	o.Stops = j.Running(o)
@@ -243,7 +251,7 @@ func (f *Farm) carryOrders(now time.Time) {
 		f.underway.orders = f.underway.orders[1:]
 		o := j.Orders[0]
 		if began = o.Begun.IsZero(); began {
-			if why := f.begin(now, j, o, nil); why != "" {
+			if why := f.begin(now, j, o, message.JobOrdered{}); why != "" {
 				f.out.Record(now, facts.EventFacts{Type: "order-refused", Job: j.ID, Item: -1, Instance: -1, By: o.By, Why: facts.Why{Reason: facts.ReasonTooManyMarks, Cause: string(o.Action) + ": " + why}})
 			}
 		}

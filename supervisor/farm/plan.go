@@ -72,6 +72,7 @@ func (f *Farm) Plan(now time.Time) {
 	defer f.out.OwnWork()()
 	f.carryOn(now)
 	f.carryOrders(now)
+	f.follow()
 	switch {
 	case f.out.Spent():
 		return

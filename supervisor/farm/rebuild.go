@@ -40,6 +40,11 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	for _, j := range f.jobs.Sorted() {
 		j.Learned = f.profiles.Estimate(now, j.ProfileKey())
 	}
+	for _, j := range f.jobs.Sorted() {
+		if !j.State.Final() {
+			f.jobs.Watch(j)
+		}
+	}
 	f.unsettled, f.endedOnes, f.planStale = f.jobs.Sorted(), rows.Ended, true
 	f.carryOn(now)
 	if err := f.Check(); err != nil {
@@ -104,6 +109,7 @@ func (f *Farm) admit(now time.Time, p *items.Prepared) (*model.Job, error) {
 		return nil, fmt.Errorf("job %d cannot be read: %w", p.Job.ID, err)
 	}
 	j := model.NewJob(p.Job, p.Items, needs)
+	j.Compacted = p.Compacted
 	f.jobs.Enter(j)
 	for _, a := range p.Live {
 		if err := f.adopt(now, j, a); err != nil {
@@ -159,14 +165,16 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 
 // settle frees a job whose conditions came true while it was not looked at.
 func (f *Farm) settle(j *model.Job) {
-	if j.State != facts.Blocked || j.BlockedBy != "" {
+	if j.State.Final() || j.BlockedBy != "" || j.State == facts.Active && len(j.WaitFor) == 0 {
 		return
 	}
-	before := len(j.WaitFor)
-	if j.WaitFor = f.jobs.StillWaits(j, f.endedOnes); len(j.WaitFor) == 0 {
+	before, was := len(j.WaitFor), j.State
+	j.WaitFor = f.jobs.StillWaits(j, f.endedOnes)
+	f.jobs.Unwatch(j)
+	if j.State == facts.Blocked && !j.Holds() {
 		j.State = facts.Active
 	}
-	if len(j.WaitFor) != before || j.State == facts.Active {
+	if len(j.WaitFor) != before || j.State != was {
 		f.putJob(j)
 	}
 }

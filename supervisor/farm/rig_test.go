@@ -86,6 +86,8 @@ func (r *rig) do(verb string, args []string) {
 		r.modify(args)
 	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt", "shove", "suspend", "resume", "top", "bottom", "complete", "fail":
 		r.order(facts.Action(verb), args)
+	case "forget": // takes an ended job out of memory
+		r.step(message.JobsAged{Ticket: r.newTicket(), Jobs: []facts.JobID{facts.JobID(number(args[0]))}})
 	case "lock", "unlock":
 		r.step(message.HostLocked{Ticket: r.newTicket(), Host: facts.HostID(args[0]), Lock: verb == "lock", Slots: number(option(args, "slots", "0")), Purge: option(args, "purge", "") != "", By: "op", LockedBy: option(args, "by", ""), Reason: "test"})
 	case "confirm-dead":
@@ -382,7 +384,8 @@ func (r *rig) submit(args []string) {
 	row.Kind = option(args, "kind", "")
 	row.Cwd, row.Profile = option(args, "cwd", ""), option(args, "profile", "")
 	row.Cluster, row.Account = option(args, "cluster", ""), option(args, "account", "")
-	row.PGrp = facts.JobID(number(option(args, "pgrp", "0")))
+	row.Label, row.PGrp = option(args, "label", ""), facts.JobID(number(option(args, "pgrp", "0")))
+	row.Agenda.Chunk, row.Agenda.Runs = number(option(args, "chunk", "0")), number(option(args, "runs", "0"))
 	row.CPUs = number(option(args, "cpus", "1"))
 	row.Priority = number(option(args, "priority", "0"))
 	row.RetryWork, row.RetryDelay = number(option(args, "retrywork", "0")), number(option(args, "retrydelay", "0"))
@@ -402,13 +405,14 @@ func (r *rig) submit(args []string) {
 		n := number(width)
 		row.MaxCPUs = &n
 	}
-	r.step(message.JobSubmitted{Ticket: r.newTicket(), Facts: row, By: row.User, Blocked: slices.Contains(args, "blocked"),
+	states, labels, parents := r.linked(row.Dependency, row.PGrp)
+	r.step(message.JobSubmitted{Ticket: r.newTicket(), Links: states, Labels: labels, LabelHas: r.rows.labelled(row.PGrp, row.Label), Parents: parents, Facts: row, By: row.User, Blocked: slices.Contains(args, "blocked"),
 		Groups: accounting.Groups{Names: names(args, "ingroups"), Unsure: slices.Contains(args, "unsure")}})
 }
 
 func (r *rig) modify(args []string) {
 	e := message.JobModified{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), By: "u1", IfVersion: int64(number(option(args, "version", "0")))}
-	for _, name := range []string{"cpus", "max", "priority", "retrywork_delay"} {
+	for _, name := range []string{"cpus", "max", "priority", "retrywork_delay", "pgrp"} {
 		if text := option(args, name, ""); text != "" {
 			e.Change.Set(strings.Replace(name, "max", "max_cpus", 1), number(text))
 		}
@@ -442,6 +446,7 @@ func (r *rig) order(action facts.Action, args []string) {
 		}
 	}
 	e.Record = r.rows.prepared(r.t, e.Job)
+	e.Links, e.Labels, e.Parents = r.linked(r.rows.jobs[e.Job].Dependency, r.rows.jobs[e.Job].PGrp)
 	r.step(e)
 }
 
@@ -601,4 +606,23 @@ func number(text string) int {
 		panic(err)
 	}
 	return n
+}
+
+// linked is what the supervisor reads of the jobs that a dependency names.
+func (r *rig) linked(dependency string, group facts.JobID) (states map[facts.JobID]facts.JobState, labels map[string]facts.JobID, parents []*items.Prepared) {
+	states, labels = map[facts.JobID]facts.JobState{}, map[string]facts.JobID{}
+	links, _ := facts.ParseDependency(dependency)
+	for _, l := range links {
+		if id := r.rows.labelled(group, l.Label); id != 0 {
+			l.Job, labels[l.Label] = id, id
+		}
+		j, there := r.rows.jobs[l.Job]
+		if there {
+			states[l.Job] = j.State
+		}
+		if there && j.State.Final() && l.Of != facts.OfJob && !l.Satisfied(j.State) {
+			parents = append(parents, r.rows.prepared(r.t, l.Job))
+		}
+	}
+	return states, labels, parents
 }

@@ -15,13 +15,13 @@ import (
 
 func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 	j := f.jobs.ByID[e.Job]
+	if j != nil && j.Compacted || j == nil && e.Record != nil && e.Record.Compacted {
+		f.out.Refuse(e.Ticket, "conflict", "job %d ended so long ago that its attempts have become daily sums (supervisor_history_days); submit it again", e.Job)
+		return
+	}
 	if j == nil && e.Record != nil {
 		if e.Job >= f.jobs.Next || !e.Record.Job.State.Final() {
 			f.out.Refuse(e.Ticket, "unavailable", "job %d was changed by another supervisor, which leads now; repeat the request", e.Job)
-			return
-		}
-		if e.Record.Compacted {
-			f.out.Refuse(e.Ticket, "conflict", "job %d ended so long ago that its attempts have become daily sums (supervisor_history_days); submit it again", e.Job)
 			return
 		}
 		if e.Record.Job.Version < f.jobs.Recalled[e.Job] {
@@ -111,17 +111,25 @@ func (f *Farm) unblock(j *model.Job, marks []facts.Mark) int {
 			break
 		}
 		if j.Tally.State(item) == agenda.Blocked {
-			j.Tally.Set(item, agenda.Pending)
+			j.Put(facts.ItemNo(item), agenda.Pending)
 			n++
 		}
 	}
 	f.setMarks(j, marks)
-	if j.State != facts.Blocked {
+	if j.State != facts.Blocked && len(j.WaitFor) == 0 {
 		return n
 	}
+	if j.State != facts.Blocked {
+		n += j.Waiting()
+	}
+	was := j.State
 	j.State, j.BlockedBy, j.WaitFor = facts.Active, "", nil
+	f.jobs.Unwatch(j)
 	f.putJob(j)
-	return max(1, j.Tally.Count(agenda.Pending)+j.Paused())
+	if was != facts.Blocked {
+		return n
+	}
+	return max(1, j.Pending()+j.Paused())
 }
 
 // sendAway sends an instance away at its item's end. Its attempt's row says so, so that the next term knows.

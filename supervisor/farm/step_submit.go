@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -22,8 +23,10 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 		f.out.Answer(e.Ticket, message.JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: e.Known}}, Remarks: []string{"this submission was received before"}})
 		return
 	}
+	f.recall(now, e.Parents)
 	j, remarks, refusal := f.examine(now, e)
 	if refusal != nil {
+		f.jobs.ForgetOldest()
 		f.out.Reject(e.Ticket, refusal)
 		return
 	}
@@ -33,6 +36,8 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 		f.jobs.BySubmission[j.Submission] = j.ID
 	}
 	f.jobs.WaitOn(j)
+	f.jobs.Watch(j)
+	f.appear(now, j)
 	j.Learned = f.profiles.Estimate(now, j.ProfileKey())
 	f.putJob(j)
 	f.tryFolder(j)
@@ -52,9 +57,16 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 		return nil, nil, refused
 	}
 	row.Account = account
-	links, refusal := f.jobs.OpenLinks(e)
-	if refusal != "" {
-		return nil, nil, &outbox.Refusal{Kind: "invalid", Text: refusal, Member: "dependency"}
+	if row.PGrp == 0 {
+		row.PGrp = f.jobs.Next
+	}
+	if taken := f.jobs.LabelTaken(row.PGrp, 0, row.Label, e.LabelHas); taken != "" {
+		return nil, nil, &outbox.Refusal{Kind: "conflict", Text: taken, Member: "label"}
+	}
+	links, wrong := f.jobs.Conditions(e, row.PGrp)
+	wrong = cmp.Or(wrong, f.jobs.Circle(row.PGrp, row.Label, f.jobs.Next, links))
+	if wrong != "" {
+		return nil, nil, &outbox.Refusal{Kind: "invalid", Text: wrong, Member: "dependency"}
 	}
 	j, err := f.readJob(row, e.Agenda)
 	if err != nil {
@@ -64,11 +76,12 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 		return nil, nil, r
 	}
 	j.ID = f.jobs.Next
-	j.WaitFor, j.State, j.SubmittedAt, j.FinishedAt, j.Version = links, facts.Active, now, time.Time{}, 0
-	if j.PGrp == 0 {
-		j.PGrp = j.ID
+	links = f.jobs.Whole(j, links)
+	if much := f.jobs.TooMuch(j, links); much != "" {
+		return nil, nil, &outbox.Refusal{Kind: "invalid", Text: much, Member: "dependency"}
 	}
-	if len(links) > 0 {
+	j.WaitFor, j.State, j.SubmittedAt, j.FinishedAt, j.Version = links, facts.Active, now, time.Time{}, 0
+	if slices.ContainsFunc(links, func(l facts.Link) bool { return !l.Each() }) {
 		j.State = facts.Blocked
 	}
 	if e.Blocked {
@@ -119,6 +132,9 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 	if changed.Priority != j.Priority || changed.Cluster != j.Cluster {
 		changed.GlobalOrder = 0 // it was among jobs of the former ones
 	}
+	if changed.PGrp = cmp.Or(changed.PGrp, j.ID); f.refusesGroup(j, changed.PGrp, e) {
+		return
+	}
 	if changed.Account != j.Account {
 		account, refused := f.usage.accounts.Choose(j.User, e.Groups, changed.Account)
 		if refused != nil {
@@ -141,11 +157,10 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 		f.out.Reject(e.Ticket, r)
 		return
 	}
+	group := j.PGrp
 	j.JobFacts, j.Needs = changed, n
 	f.jobs.Rebind(j)
-	f.jobs.Quota.Remove(j.User, j.Size)
-	f.jobs.Quota.Add(j.User, size)
-	j.Size = size
+	f.jobs.Resize(j, size)
 	j.TouchAll()
 	f.admission.refreshNeed(now, j)
 	if given.Has("reservations") {
@@ -154,6 +169,7 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 	if given.OfHosts() {
 		remarks = append(remarks, f.fitRemarks(now, j, nil)...)
 	}
+	f.regroup(now, j, group)
 	f.putJob(j)
 	f.out.Record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: given.String()}})
 	f.planStale, f.planNow = true, true

@@ -17,7 +17,7 @@ func (f *Farm) beginSuspend(j *model.Job, o *model.Order) {
 	if o.Items != nil || j.State != facts.Active || len(j.Instances) == 0 {
 		return
 	}
-	o.Affected += j.Tally.Count(agenda.Pending) + j.Paused()
+	o.Affected += j.Tally.Count(agenda.Pending) + j.Tally.Count(agenda.Waiting) + j.Paused()
 	o.Affected = max(1, o.Affected) // its instances may stand still already
 	j.State, j.BlockedBy = facts.Suspended, o.By
 	f.putJob(j)
@@ -31,7 +31,7 @@ func (f *Farm) beginResume(j *model.Job, o *model.Order) {
 	if o.Items != nil || j.State != facts.Suspended {
 		return
 	}
-	o.Affected += j.Tally.Count(agenda.Pending) + j.Paused()
+	o.Affected += j.Tally.Count(agenda.Pending) + j.Tally.Count(agenda.Waiting) + j.Paused()
 	o.Affected = max(1, o.Affected) // what runs may have been resumed already
 	j.State, j.BlockedBy = facts.Active, ""
 	f.putJob(j)

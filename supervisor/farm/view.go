@@ -141,7 +141,7 @@ func (p *snapshot) meantFor() map[*model.Host]facts.JobID {
 func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
 	e := explain.Job{
 		Job:   fit.Job{JobFacts: &j.JobFacts, Needs: j.Needs, Learned: j.MemoryNeed, Avoids: j.Avoids, Started: !j.FirstStart.IsZero()},
-		Items: j.Entries.Len(), Pending: j.Pending(), Running: j.Tally.Count(agenda.Running), Done: j.Tally.Count(agenda.Complete), Blocked: j.Tally.Count(agenda.Blocked),
+		Items: j.Entries.Len(), Pending: j.Pending(), Running: j.Tally.Count(agenda.Running), Done: j.Tally.Count(agenda.Complete), Blocked: j.Tally.Count(agenda.Blocked), Waiting: j.Waiting(),
 		Failed: j.Tally.Count(agenda.Failed), Failure: j.FailedBy, Paused: j.Paused(), NextTry: j.PausesUntil(j.FirstPaused()),
 		Held: j.Held(), Width: j.Width(&f.policy.Share), Due: f.due[j.ID], MemoryUse: j.MemoryUse(), FromProfile: j.GoesBy(),
 	}

@@ -27,6 +27,9 @@ type Items struct {
 	Strikes    Strikes   // against hosts
 	doneWall   float64   // seconds of those
 	attempts   []uint32  // latest attempt number of each item; nil until the first
+
+	Waits []uint32 // what each item waits for of other jobs, counted; nil: nothing
+	Watch Watcher  // may be nil
 }
 
 // BytesEach is about what is known of an item takes in memory: its state, its latest attempt and how it failed.
@@ -62,7 +65,7 @@ func (s *Items) setLastAttempt(n facts.ItemNo, number int) {
 
 // Start notes that an attempt at the item begins.
 func (s *Items) Start(now time.Time, item facts.ItemNo, number int) {
-	s.Tally.Set(int(item), agenda.Running)
+	s.set(int(item), agenda.Running)
 	s.setLastAttempt(item, number)
 	if s.FirstStart.IsZero() {
 		s.FirstStart = now
@@ -75,7 +78,7 @@ func (s *Items) End(end facts.EndAttempt, under agenda.State, paused bool) {
 	item := end.ID.Item
 	s.countEnd(item, end.State, end.Reason, end.Wall)
 	if end.State == facts.Done {
-		s.Tally.Set(int(item), agenda.Complete)
+		s.set(int(item), agenda.Complete)
 		delete(s.Failures, item)
 		return
 	}
@@ -86,7 +89,7 @@ func (s *Items) End(end facts.EndAttempt, under agenda.State, paused bool) {
 			s.pause(item, end.ID.Number, end.EndedAt)
 		}
 	case end.State == facts.Killed:
-		s.Tally.Set(int(item), agenda.Killed)
+		s.set(int(item), agenda.Killed)
 	default:
 		s.fail(item, facts.FailureOf(end.Reason, end.ExitCode, end.Signal))
 	}
@@ -94,7 +97,7 @@ func (s *Items) End(end facts.EndAttempt, under agenda.State, paused bool) {
 
 // Put puts an item into a state that no attempt decides.
 func (s *Items) Put(item facts.ItemNo, to agenda.State) {
-	s.Tally.Set(int(item), to)
+	s.set(int(item), to)
 	if s.failed != nil {
 		s.failed[item] = 0
 	}
@@ -104,7 +107,7 @@ func (s *Items) Put(item facts.ItemNo, to agenda.State) {
 const maxWays = 255
 
 func (s *Items) fail(item facts.ItemNo, how facts.Failure) {
-	s.Tally.Set(int(item), agenda.Failed)
+	s.set(int(item), agenda.Failed)
 	if s.failed == nil {
 		s.failed = make([]uint8, s.Entries.Len())
 	}
@@ -177,9 +180,12 @@ func (s *Items) Note(host facts.HostID, end facts.EndAttempt, at time.Time) {
 // Pending is how many items are ready and wait.
 func (s *Items) Pending() int { return s.Tally.Count(agenda.Pending) }
 
+// Waiting is how many items wait for items of other jobs.
+func (s *Items) Waiting() int { return s.Tally.Count(agenda.Waiting) }
+
 // Over says that no item waits or runs.
 func (s *Items) Over() bool {
-	return s.Tally.Count(agenda.Pending)+s.Paused()+s.Tally.Count(agenda.Running)+s.Tally.Count(agenda.Blocked) == 0
+	return s.Tally.Count(agenda.Pending)+s.Paused()+s.Tally.Count(agenda.Running)+s.Tally.Count(agenda.Blocked)+s.Waiting() == 0
 }
 
 // EndState is what a job becomes whose items are over.

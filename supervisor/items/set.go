@@ -38,6 +38,9 @@ func (s *Set) Add(n, items int) {
 	}
 }
 
+// Has says whether an item is in.
+func (s *Set) Has(n int) bool { return s.words != nil && s.words[n/64]&(1<<(n%64)) != 0 }
+
 // Remove takes an item out.
 func (s *Set) Remove(n int) {
 	if s.words != nil && s.words[n/64]&(1<<(n%64)) != 0 {

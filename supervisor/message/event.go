@@ -29,6 +29,12 @@ type JobSubmitted struct {
 	// Links are the jobs named in the dependency that the farm may not hold any more, with their state;
 	// a job that is in neither is unknown and the submission is refused.
 	Links map[facts.JobID]facts.JobState
+	// Labels are the jobs of the process group, in memory or not, that have the labels named in the dependency; LabelHas is
+	// the one that has this job's own, 0 if none has.
+	Labels   map[string]facts.JobID
+	LabelHas facts.JobID
+	// Parents are the records of ended jobs whose items the dependency is on, if the farm may no longer hold them.
+	Parents []*items.Prepared
 	// Account is the owner as the supervisor's machine knows it; nil: not looked up.
 	Account *fit.Account
 	Groups  accounting.Groups // of the owner
@@ -39,7 +45,8 @@ type JobModified struct {
 	Ticket    outbox.Ticket
 	Job       facts.JobID
 	By        string
-	IfVersion int64 // 0: any
+	IfVersion int64       // 0: any
+	LabelHas  facts.JobID // that has the job's label in a new process group, as in JobSubmitted
 	Change    facts.JobChange
 	Groups    accounting.Groups // of the job's owner, if the account is to change
 }
@@ -60,9 +67,11 @@ type JobOrdered struct {
 	Record    *items.Prepared
 	// Everybody lets top and bottom order the job among those of all users, not its owner's alone.
 	Everybody bool
-	// Links are the states of the jobs that an ended job still waits for, as in JobSubmitted; an order that
+	// Links, Labels and Parents tell of the jobs that an ended job still waits for, as in JobSubmitted; an order that
 	// lets it run again needs them.
-	Links map[facts.JobID]facts.JobState
+	Links   map[facts.JobID]facts.JobState
+	Labels  map[string]facts.JobID
+	Parents []*items.Prepared
 }
 
 // JobsAged takes final jobs out of memory, so that their rows can become daily sums beside the farm.

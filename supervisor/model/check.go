@@ -56,8 +56,8 @@ func (j *Job) Check() error {
 		return err
 	}
 	if j.State.Final() != (j.Finished() && !j.FinishedAt.IsZero()) {
-		return fmt.Errorf("it is %s with %d pending, %d running, %d blocked items", j.State,
-			j.Tally.Count(agenda.Pending)+j.Paused(), j.Tally.Count(agenda.Running), j.Tally.Count(agenda.Blocked))
+		return fmt.Errorf("it is %s with %d pending, %d running, %d blocked, %d waiting items", j.State,
+			j.Tally.Count(agenda.Pending)+j.Paused(), j.Tally.Count(agenda.Running), j.Tally.Count(agenda.Blocked), j.Waiting())
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type Job struct {
 	SlotShare  cpuShare
 	Overused   bool             // told once
 	Limit      *accounting.Over // budget that its payer has used up, as of the last plan; nil: none
+	Compacted  bool             // attempts of it are daily sums: it never runs again
 	Recalled   bool             // it had been forgotten, and came back for an order
 
 	countedOpen, countedEnded bool       // in its owner's use; among the ended ones in memory
@@ -44,6 +45,8 @@ type Job struct {
 	Lacked     []LackedBy
 	Avoids     map[facts.HostID]time.Time // hosts on which its items failed, and until when
 	Orders     []*Order                   // the first is under way, the others wait
+	Gates      []*Gate                    // of its conditions those on items of other jobs
+	watchers   []*Gate                    // of other jobs, on its items
 	Carried    []facts.OrderFacts         // the last orders that took more than one commit; nobody may change it
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
-	"qb/supervisor/message"
 	"qb/supervisor/quota"
 )
 
@@ -23,10 +22,12 @@ type Jobs struct {
 	endedBytes   int64                         // that those take
 	bounds       Bounds
 	Recalled     map[facts.JobID]int64 // versions of jobs that came back for an order and were forgotten again
+	labels
+	moved
 }
 
 func NewJobs() Jobs {
-	return Jobs{Next: 1, ByID: map[facts.JobID]*Job{}, BySubmission: map[string]facts.JobID{}, Children: map[facts.JobID][]facts.JobID{}, Quota: quota.New()}
+	return Jobs{Next: 1, ByID: map[facts.JobID]*Job{}, BySubmission: map[string]facts.JobID{}, Children: map[facts.JobID][]facts.JobID{}, Quota: quota.New(), labels: newLabels()}
 }
 
 // Sorted are all jobs by id: no decision may depend on map order.
@@ -48,57 +49,11 @@ func (js *Jobs) Enter(j *Job) {
 	byID := js.Sorted()
 	js.ByID[j.ID] = j
 	js.Rebind(j)
+	js.labels.enter(j)
 	if at, _ := slices.BinarySearchFunc(byID, j.ID, func(o *Job, id facts.JobID) int { return cmp.Compare(o.ID, id) }); at < len(byID) {
 		js.list = slices.Insert(slices.Clone(byID), at, j)
 	} else {
 		js.list = append(byID, j)
-	}
-}
-
-// OpenLinks are the conditions that are not yet true; a condition that can no longer come true by itself
-// is kept, as its job may be retried.
-func (js *Jobs) OpenLinks(e message.JobSubmitted) ([]facts.Link, string) {
-	if e.Facts.Dependency == "" {
-		return nil, ""
-	}
-	links, err := facts.ParseDependency(e.Facts.Dependency)
-	if err != nil {
-		return nil, err.Error()
-	}
-	var open []facts.Link
-	for _, l := range links {
-		state, known := e.Links[l.Job]
-		if parent := js.ByID[l.Job]; parent != nil {
-			state, known = parent.State, true
-		}
-		if l.Job == js.Next || !known {
-			return nil, fmt.Sprintf("dependency on job %d: there is no such job", l.Job)
-		}
-		if !l.Satisfied(state) && !slices.Contains(open, l) {
-			open = append(open, l)
-		}
-	}
-	return open, ""
-}
-
-// StillWaits are the conditions of the job that have not come true; what became of jobs that are not in memory, states
-// tells.
-func (js *Jobs) StillWaits(j *Job, states map[facts.JobID]facts.JobState) []facts.Link {
-	return slices.DeleteFunc(slices.Clone(j.WaitFor), func(l facts.Link) bool {
-		state := states[l.Job]
-		if parent := js.ByID[l.Job]; parent != nil {
-			state = parent.State
-		}
-		return l.Satisfied(state)
-	})
-}
-
-// WaitOn notes which jobs the job waits for.
-func (js *Jobs) WaitOn(j *Job) {
-	for _, l := range j.WaitFor {
-		if !slices.Contains(js.Children[l.Job], j.ID) {
-			js.Children[l.Job] = append(js.Children[l.Job], j.ID)
-		}
 	}
 }
 
@@ -113,13 +68,20 @@ func (js *Jobs) Count(j *Job) {
 			js.Quota.Remove(j.User, j.Size)
 		}
 	}
-	if ended := held && j.State.Final(); ended != j.countedEnded {
+	if ended := held && j.State.Final() && !j.Watched(); ended != j.countedEnded {
 		if j.countedEnded = ended; ended {
 			js.endedBytes += j.heldBytes()
 		} else {
 			js.endedBytes -= j.heldBytes()
 		}
 	}
+}
+
+// Resize counts the job as one of this size for its owner.
+func (js *Jobs) Resize(j *Job, size quota.Size) {
+	js.Quota.Remove(j.User, j.Size)
+	js.Quota.Add(j.User, size)
+	j.Size = size
 }
 
 // heldBytes is what the job takes in memory: its texts, and what is known of each item.
@@ -131,7 +93,7 @@ func (js *Jobs) ForgetOldest() {
 		id := js.Final[0]
 		js.Final = js.Final[1:]
 		j := js.ByID[id]
-		if j == nil || !j.State.Final() || slices.Contains(js.Final, id) {
+		if j == nil || !j.State.Final() || j.Watched() || slices.Contains(js.Final, id) {
 			continue
 		}
 		js.Forget(j)
@@ -145,6 +107,7 @@ func (js *Jobs) Forget(j *Job) {
 	js.bounds.release(j)
 	js.Count(j)
 	delete(js.BySubmission, j.Submission)
+	js.labels.leave(j)
 	if !j.Recalled {
 		return
 	}
@@ -159,9 +122,11 @@ func (js *Jobs) CheckOwners() error {
 	owners, ended := quota.New(), int64(0)
 	for _, j := range js.ByID {
 		size := quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.Needs)
-		if j.State.Final() {
+		switch {
+		case j.State.Final() && j.Watched():
+		case j.State.Final():
 			ended += j.heldBytes()
-		} else {
+		default:
 			owners.Add(j.User, size)
 		}
 	}

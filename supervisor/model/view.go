@@ -15,7 +15,7 @@ func (j *Job) View(now time.Time, p *message.Policy) facts.JobView {
 	t := j.Tally
 	v.Items = facts.ItemCounts{
 		Total: t.Len(), Pending: t.Count(agenda.Pending) + t.Count(agenda.Paused), Running: t.Count(agenda.Running), Complete: t.Count(agenda.Complete),
-		Failed: t.Count(agenda.Failed), Killed: t.Count(agenda.Killed), Blocked: t.Count(agenda.Blocked),
+		Failed: t.Count(agenda.Failed), Killed: t.Count(agenda.Killed), Blocked: t.Count(agenda.Blocked) + t.Count(agenda.Waiting),
 	}
 	v.Status = j.Status()
 	if j.State == facts.Blocked {

@@ -85,6 +85,12 @@ func (s Reader) Answer(ctx context.Context, user, key string) (facts.AnswerFacts
 	return f.answer, f.ok, err
 }
 
+func (s Reader) Labels(ctx context.Context, group facts.JobID, labels []string) (map[string]facts.JobID, error) {
+	return againWith(ctx, s, "labels", func(ctx context.Context, labels []string) (map[string]facts.JobID, error) {
+		return s.Reader.Labels(ctx, group, labels)
+	}, labels)
+}
+
 func (s Reader) JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
 	return againWith(ctx, s, "states of jobs", s.Reader.JobStates, ids)
 }

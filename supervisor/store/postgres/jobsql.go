@@ -35,8 +35,9 @@ var (
 		return c.name + " = u." + c.name + ", "
 	}) + `bytes = u.bytes FROM ` + jobRecords + ` WHERE j.id = u.id AND j.version = u.expected`
 
-	sqlLoadJobs = `SELECT ` + jobColumns + ` FROM job WHERE state IN ('active', 'blocked', 'suspended')`
-	sqlJob      = `SELECT ` + jobColumns + ` FROM job WHERE id = $1::bigint`
+	sqlLoadJobs = `SELECT ` + jobColumns + ` FROM job WHERE state IN ('active', 'blocked', 'suspended') OR id = ANY(ARRAY(
+		SELECT jsonb_path_query(w.wait_for, '$[*] ? (@.of == "work").job')::bigint FROM job w WHERE w.state IN ('active', 'blocked', 'suspended')))`
+	sqlJob = `SELECT ` + jobColumns + ` FROM job WHERE id = $1::bigint`
 )
 
 // jobColumnsOf are the columns of a list. A brief one has no environments, and no command that is long: neither is fetched

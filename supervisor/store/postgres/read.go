@@ -186,6 +186,11 @@ func (p *Store) Stored(ctx context.Context, owner string) (int64, error) {
 	return bytes, err
 }
 
+// Labels tells which jobs of a process group have these labels.
+func (p *Store) Labels(ctx context.Context, group facts.JobID, labels []string) (map[string]facts.JobID, error) {
+	return readMap[string, facts.JobID](ctx, p.pool, "labels", sqlLabels, group, labels)
+}
+
 // JobStates tells the states of those that exist.
 func (p *Store) JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
 	return readMap[facts.JobID, facts.JobState](ctx, p.pool, "the states of jobs", sqlJobStates, ids)

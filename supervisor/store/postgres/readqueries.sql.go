@@ -37,6 +37,7 @@ const (
 
 	sqlStored     = `SELECT coalesce(sum(bytes), 0)::bigint FROM job WHERE owner = $1`
 	sqlSubmission = `SELECT id FROM job WHERE submission = $1`
+	sqlLabels     = `SELECT label, max(id) FROM job WHERE pgrp = $1 AND label = ANY($2::text[]) AND label <> '' GROUP BY label`
 	sqlJobStates  = `SELECT id, state FROM job WHERE id = ANY($1::bigint[])`
 
 	sqlLastChange = `SELECT coalesce(max(changed_at), ` + zeroTime + `) FROM job_change`

@@ -147,8 +147,11 @@ func (t *memoryTerm) Load(ctx context.Context) (rows facts.Facts, err error) {
 		m.loadNumbers(t.descent, &rows)
 		for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
 			rows.NextJob = max(rows.NextJob, id+1)
-			if j := m.jobs[id]; !j.facts.State.Final() {
-				rows.Jobs = append(rows.Jobs, j.loaded())
+			j := m.jobs[id]
+			if j.facts.State.Final() && !m.watched(id) {
+				continue
+			}
+			if rows.Jobs = append(rows.Jobs, j.loaded()); !j.facts.State.Final() {
 				m.addEnded(&rows, j.facts.WaitFor)
 			}
 		}
@@ -160,6 +163,16 @@ func (t *memoryTerm) Load(ctx context.Context) (rows facts.Facts, err error) {
 		return nil
 	})
 	return rows, err
+}
+
+// watched says whether an unfinished job waits for items of this one.
+func (m *Memory) watched(id facts.JobID) bool {
+	for _, j := range m.jobs {
+		if !j.facts.State.Final() && slices.ContainsFunc(j.facts.WaitFor, func(l facts.Link) bool { return l.Job == id && l.Of == facts.OfItems }) {
+			return true
+		}
+	}
+	return false
 }
 
 // addEnded adds those of the links' jobs that are final.
@@ -275,6 +288,19 @@ func (m *Memory) Record(_ context.Context, id facts.JobID, r facts.Recorder) (bo
 	}
 	r.Finish()
 	return true, nil
+}
+
+// Labels tells which jobs of a process group have these labels.
+func (m *Memory) Labels(_ context.Context, group facts.JobID, labels []string) (map[string]facts.JobID, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := map[string]facts.JobID{}
+	for id, j := range m.jobs {
+		if l := j.facts.Label; l != "" && j.facts.PGrp == group && slices.Contains(labels, l) {
+			found[l] = max(found[l], id)
+		}
+	}
+	return found, nil
 }
 
 // JobStates tells the states of those that exist.

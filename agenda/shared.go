@@ -1,0 +1,33 @@
+package agenda
+
+// Entries is the number of numbers and labels in all items.
+func (a *Agenda) Entries() int { return a.list.entries }
+
+// Same says whether both have the same items in the same order.
+func (a *Agenda) Same(b *Agenda) bool {
+	return a == b || a.items == b.items && a.size == b.size && a.longer == b.longer && a.order == b.order && a.list.entries == b.list.entries &&
+		len(a.list.segments) == len(b.list.segments) && a.list.String() == b.list.String()
+}
+
+// Shared calls visit with the item of b that holds it for each entry of item n which b has too.
+func (a *Agenda) Shared(n int, b *Agenda, visit func(item int)) {
+	from, to := a.span(a.unordered(n))
+	for at := from; at < to; at++ {
+		if there, ok := b.position(a.list.at(at)); ok {
+			visit(b.ordered(b.holder(there)))
+		}
+	}
+}
+
+// Meets says whether an entry of a is one of b, too.
+func (a *Agenda) Meets(b *Agenda) bool {
+	if a.list.entries > b.list.entries {
+		a, b = b, a
+	}
+	for at := range a.list.entries {
+		if _, ok := b.position(a.list.at(at)); ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,196 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"qb/supervisor/facts"
+)
+
+// label names a job within its process group.
+type label struct {
+	group facts.JobID
+	name  string
+}
+
+// maxAwaiting is how many jobs may wait for one label: all of them are told in the commit in which it appears.
+const maxAwaiting = 500
+
+// labels are the labels of jobs in memory, and who waits for one that no job has yet.
+type labels struct {
+	jobs     map[label]facts.JobID
+	awaiting map[label][]facts.JobID
+}
+
+func newLabels() labels {
+	return labels{map[label]facts.JobID{}, map[label][]facts.JobID{}}
+}
+
+func (ls labels) enter(j *Job) {
+	if j.Label != "" {
+		ls.jobs[label{j.PGrp, j.Label}] = j.ID
+	}
+}
+
+func (ls labels) leave(j *Job) {
+	if at := (label{j.PGrp, j.Label}); ls.jobs[at] == j.ID {
+		delete(ls.jobs, at)
+	}
+	for _, l := range j.WaitFor {
+		at := label{j.PGrp, l.Label}
+		if left := slices.DeleteFunc(ls.awaiting[at], func(id facts.JobID) bool { return id == j.ID }); l.Job == 0 && len(left) > 0 {
+			ls.awaiting[at] = left
+		} else if l.Job == 0 {
+			delete(ls.awaiting, at)
+		}
+	}
+}
+
+// Regroup notes that the job has another process group than it had.
+func (js *Jobs) Regroup(j *Job, was facts.JobID) {
+	if at := (label{was, j.Label}); js.labels.jobs[at] == j.ID {
+		delete(js.labels.jobs, at)
+	}
+	js.labels.enter(j)
+}
+
+// Labelled is the job in memory that has the label in the group, 0 if there is none.
+func (js *Jobs) Labelled(group facts.JobID, name string) facts.JobID {
+	return js.labels.jobs[label{group, name}]
+}
+
+// LabelTaken says why a job may not have this label in the group, "" if it may. Elsewhere is the job that has it there and
+// may no longer be in memory; 0: none.
+func (js *Jobs) LabelTaken(group, job facts.JobID, name string, elsewhere facts.JobID) string {
+	if name == "" {
+		return ""
+	}
+	has := js.Labelled(group, name)
+	if has == 0 {
+		has = elsewhere
+	}
+	if has == 0 || has == job {
+		return ""
+	}
+	return fmt.Sprintf("label %q: job %d has it in process group %d, and a label names one job of its group; give another", name, has, group)
+}
+
+// Awaiting are the unfinished jobs that wait for the label to appear in the group, by id.
+func (js *Jobs) Awaiting(group facts.JobID, name string) (list []*Job) {
+	for _, id := range js.labels.awaiting[label{group, name}] {
+		if j := js.ByID[id]; j != nil && !j.State.Final() && j.PGrp == group && j.awaits(name) {
+			list = append(list, j)
+		}
+	}
+	return list
+}
+
+func (j *Job) awaits(name string) bool {
+	return slices.ContainsFunc(j.WaitFor, func(l facts.Link) bool { return l.Job == 0 && l.Label == name })
+}
+
+// await notes that the job waits for a label.
+func (js *Jobs) await(j *Job, name string) {
+	at := label{j.PGrp, name}
+	if !slices.Contains(js.labels.awaiting[at], j.ID) {
+		js.labels.awaiting[at] = append(js.labels.awaiting[at], j.ID)
+	}
+}
+
+// Appeared puts the job that has a label now into the conditions of those that waited for it.
+func (js *Jobs) Appeared(j *Job) (waited []*Job) {
+	if j.Label == "" {
+		return nil
+	}
+	waited = js.Awaiting(j.PGrp, j.Label)
+	delete(js.labels.awaiting, label{j.PGrp, j.Label})
+	for _, child := range waited {
+		links := slices.Clone(child.WaitFor)
+		for n, l := range links {
+			if l.Job == 0 && l.Label == j.Label {
+				l.Job = j.ID
+				links[n] = settled(l, child.HasAgenda(), j.HasAgenda())
+			}
+		}
+		child.WaitFor = js.Whole(child, links)
+		js.WaitOn(child)
+		js.Watch(child)
+	}
+	return waited
+}
+
+// Resolve puts jobs that have appeared into those conditions of an ended job that name a label; elsewhere are the jobs of
+// its group that may no longer be in memory.
+func (js *Jobs) Resolve(j *Job, elsewhere map[string]facts.JobID) {
+	links := slices.Clone(j.WaitFor)
+	for n := range links {
+		l := &links[n]
+		if l.Job != 0 {
+			continue
+		}
+		if l.Job = js.Labelled(j.PGrp, l.Label); l.Job == 0 {
+			l.Job = elsewhere[l.Label]
+		}
+		if parent := js.ByID[l.Job]; parent != nil {
+			*l = settled(*l, j.HasAgenda(), parent.HasAgenda())
+		}
+	}
+	j.WaitFor = js.Whole(j, links)
+}
+
+// Circle says why a job may not have this label in the group: jobs that wait for the label would have the job wait for
+// itself, by these links of it. "" if there is no such circle.
+func (js *Jobs) Circle(group facts.JobID, name string, id facts.JobID, links []facts.Link) string {
+	goals := map[facts.JobID]bool{}
+	if name != "" {
+		for _, j := range js.Awaiting(group, name) {
+			goals[j.ID] = true
+		}
+	}
+	if len(goals) == 0 {
+		return ""
+	}
+	from := map[facts.JobID]facts.JobID{}
+	var next []facts.JobID
+	look := func(at facts.JobID, links []facts.Link) {
+		for _, l := range links {
+			if _, seen := from[l.Job]; l.Job != 0 && !seen {
+				from[l.Job] = at
+				next = append(next, l.Job)
+			}
+		}
+	}
+	look(id, links)
+	for len(next) > 0 {
+		at := next[0]
+		next = next[1:]
+		if goals[at] {
+			return js.circleText(group, name, id, at, from)
+		}
+		if j := js.ByID[at]; j != nil && !j.State.Final() {
+			look(at, j.WaitFor)
+		}
+	}
+	return ""
+}
+
+// circleText shows the chain from the job by way of its conditions to the one that waits for it.
+func (js *Jobs) circleText(group facts.JobID, name string, id, goal facts.JobID, from map[facts.JobID]facts.JobID) string {
+	var chain []string
+	for at := goal; at != id; at = from[at] {
+		text := fmt.Sprintf("job %d", at)
+		if j := js.ByID[at]; j != nil && j.Label != "" {
+			text += " (" + j.Label + ")"
+		}
+		chain = append(chain, text)
+	}
+	slices.Reverse(chain)
+	if len(chain) > maxChain {
+		chain = append(append(chain[:maxChain-1:maxChain-1], "…"), chain[len(chain)-1])
+	}
+	return fmt.Sprintf("the jobs would wait for each other: %s waits for %s, which waits for %s in process group %d", name, strings.Join(chain, ", which waits for "), name, group)
+}
+
+// maxChain is how many jobs of a circle are shown.
+const maxChain = 8
