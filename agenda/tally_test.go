@@ -8,7 +8,7 @@ import (
 )
 
 func TestStateNames(t *testing.T) {
-	want := []string{"pending", "running", "complete", "failed", "killed", "blocked", "pending", "state 7"}
+	want := []string{"pending", "running", "complete", "failed", "killed", "blocked", "pending", "blocked", "state 8"}
 	for i, name := range want {
 		if got := State(i).String(); got != name {
 			t.Errorf("state %d is %q, want %q", i, got, name)
