@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test build check attack clients browser page page-bugs sso vendor vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
+.PHONY: help help-all demo test build check attack clients browser page page-bugs page-size sso vendor vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -66,6 +66,10 @@ browser: #more let a real browser open pages of strangers that try all that page
 page: #more walk through the page of a real farm with a real browser, compare the grid with the rows, check every view with axe, leave screenshots in page-out; installs chromium and npm (3 minutes)
 	@tools/deps go postgres chromium npm
 	cd tools && $(GO) test -count=1 -v -run ^TestPage ./browser
+
+page-size: #more count the elements of the page's views with 10,000 hosts, 1,000 jobs and a job of 100,000 items; installs chromium (10 minutes)
+	@tools/deps go postgres chromium
+	cd tools && $(GO) test -count=1 -v -timeout 30m -run ^TestSizeOfPage ./browser
 
 page-bugs: #more put known bugs into copies of the page, one at a time: each must be found by the proof that is there for it; installs chromium (3 minutes)
 	@tools/deps go postgres chromium
