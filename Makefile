@@ -65,7 +65,7 @@ browser: #more let a real browser open pages of strangers that try all that page
 
 page: #more walk through the page of a real farm with a real browser, compare the grid with the rows, check every view with axe, leave screenshots in page-out; installs chromium and npm (3 minutes)
 	@tools/deps go postgres chromium npm
-	cd tools && $(GO) test -count=1 -v -run ^TestPage ./browser
+	cd tools && $(GO) test -count=1 -v -timeout 30m -run ^TestPage ./browser
 
 page-size: #more count the elements of the page's views with 10,000 hosts, 1,000 jobs and a job of 100,000 items; installs chromium (10 minutes)
 	@tools/deps go postgres chromium

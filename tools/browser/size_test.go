@@ -99,7 +99,7 @@ func largeFarm(t *testing.T, hosts, jobs int, duration string) (*farm, string) {
 	}
 }
 
-// TestPageSize: with 10,000 hosts, 1,000 jobs that run and one of 100,000 items no view has many elements, and lists ask for nothing.
+// TestSizeOfPage: with 10,000 hosts, 1,000 jobs that run and one of 100,000 items no view has many elements, and lists ask for nothing.
 func TestSizeOfPage(t *testing.T) {
 	const most = 1500
 	f, large := largeFarm(t, 10_000, 1000, "10h")
