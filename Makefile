@@ -67,9 +67,9 @@ page: #more walk through the page of a real farm with a real browser, compare th
 	@tools/deps go postgres chromium npm
 	cd tools && $(GO) test -count=1 -v -timeout 30m -run ^TestPage ./browser
 
-page-size: #more count the elements of the page's views with 10,000 hosts, 1,000 jobs and a job of 100,000 items; installs chromium (10 minutes)
+page-size: #more count the elements of the page's views with 10,000 hosts, 1,000 jobs and a job of 100,000 items, and undo what was done there; installs chromium (10 minutes)
 	@tools/deps go postgres chromium
-	cd tools && $(GO) test -count=1 -v -timeout 30m -run ^TestSizeOfPage ./browser
+	cd tools && $(GO) test -count=1 -v -timeout 30m -run '^(TestSizeOfPage|TestUndoOfPage)' ./browser
 
 page-bugs: #more put known bugs into copies of the page, one at a time: each must be found by the proof that is there for it; installs chromium (3 minutes)
 	@tools/deps go postgres chromium

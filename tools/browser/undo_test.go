@@ -17,9 +17,9 @@ func (b *tab) answer(t *testing.T, value, button string) {
 	b.until(t, "its end", `document.querySelector("dialog[open]") === null`)
 }
 
-// TestPageUndo: a kill, a lock and a priority are undone from the list of all that can be, exactly; what another has changed
+// TestUndoOfPage: a kill, a lock and a priority are undone from the list of all that can be, exactly; what another has changed
 // since stays. A change of what another has changed since it was shown shows both values.
-func TestPageUndo(t *testing.T) {
+func TestUndoOfPage(t *testing.T) {
 	f := startFarm(t, "2")
 	job := f.sub("-name", "shot", "-cpus", "2", "-max_cpus", "2", "-range", "1-40", "sleep", "300")
 	f.run("kill", job+":40") // not by the page
