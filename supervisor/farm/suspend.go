@@ -11,31 +11,32 @@ import (
 // beginSuspend has the job start nothing more, if the order is on all of it, so it applies to the pending items too; what runs
 // then stands still piece by piece.
 func (f *Farm) beginSuspend(j *model.Job, o *model.Order) {
-	o.Stops = j.Running(o)
-	o.Affected = len(o.Stops)
-	o.TakeStops()
-	if o.Items != nil || j.State != facts.Active || len(j.Instances) == 0 {
-		return
+	if f.beginStandstill(j, o, facts.Active) {
+		j.State, j.BlockedBy = facts.Suspended, o.By
+		f.putJob(j)
 	}
-	o.Affected += j.Tally.Count(agenda.Pending) + j.Tally.Count(agenda.Waiting) + j.Paused()
-	o.Affected = max(1, o.Affected) // its instances may stand still already
-	j.State, j.BlockedBy = facts.Suspended, o.By
-	f.putJob(j)
-	o.Done = o.Affected - len(o.Stops)
 }
 
 func (f *Farm) beginResume(j *model.Job, o *model.Order) {
+	if f.beginStandstill(j, o, facts.Suspended) {
+		j.State, j.BlockedBy = facts.Active, ""
+		f.putJob(j)
+	}
+}
+
+// beginStandstill counts what an order to suspend or resume applies to, and says whether the job itself changes: it is in that
+// state, the order is on all of it, and there is something to stand still.
+func (f *Farm) beginStandstill(j *model.Job, o *model.Order, from facts.JobState) bool {
 	o.Stops = j.Running(o)
 	o.Affected = len(o.Stops)
 	o.TakeStops()
-	if o.Items != nil || j.State != facts.Suspended {
-		return
+	if o.Items != nil || j.State != from || from == facts.Active && len(j.Instances) == 0 {
+		return false
 	}
 	o.Affected += j.Tally.Count(agenda.Pending) + j.Tally.Count(agenda.Waiting) + j.Paused()
-	o.Affected = max(1, o.Affected) // what runs may have been resumed already
-	j.State, j.BlockedBy = facts.Active, ""
-	f.putJob(j)
+	o.Affected = max(1, o.Affected) // its instances may be in that state already
 	o.Done = o.Affected - len(o.Stops)
+	return true
 }
 
 // suspend has an instance's processes stand still, or go on. It keeps its slots and its memory.
