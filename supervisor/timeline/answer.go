@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -57,13 +58,25 @@ func (q *Query) Settle(now time.Time) (fault string) {
 type sums struct {
 	series             api.TimelineSeries
 	primary, secondary []float64
-	total              float64
 }
 
-// Of is the means of each point. The query is settled.
+func newSums(series api.TimelineSeries, points int) *sums {
+	return &sums{series, make([]float64, points), make([]float64, points)}
+}
+
+// Of is the means of each point. The query is settled. What is remembered is copied first, so that a long answer keeps no commit
+// waiting in Note; samples themselves never change.
 func (t *Timeline) Of(q Query) api.TimelineReply {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	now := &Timeline{
+		fine: line{samples: slices.Clone(t.fine.samples)}, coarse: line{samples: slices.Clone(t.coarse.samples)},
+		owners: maps.Clone(t.owners), marks: slices.Clone(t.marks),
+	}
+	t.mu.Unlock()
+	return now.answer(q)
+}
+
+func (t *Timeline) answer(q Query) api.TimelineReply {
 	width, first := ticks(q.Step), tickOf(q.From)
 	points := int((tickOf(q.To)-first)/width) + 1
 	r := api.TimelineReply{From: q.From.UTC(), Step: int(q.Step / time.Second), By: q.By, Samples: make([]int, points), Series: []api.TimelineSeries{}, Marks: []api.TimelineMark{}}
@@ -71,77 +84,82 @@ func (t *Timeline) Of(q Query) api.TimelineReply {
 	if q.Step >= Coarse && (len(t.fine.samples) == 0 || t.fine.samples[0].tick > first) {
 		source = &t.coarse
 	}
-	all := map[string]*sums{}
-	for _, s := range source.samples {
-		point := int((s.tick - first) / width)
-		if s.tick < first || point >= points {
-			continue
-		}
-		r.Samples[point]++
-		for _, e := range s.entries {
-			of := t.sumsOf(all, e.job, q.By, points)
-			of.primary[point] += float64(e.primary)
-			of.secondary[point] += float64(e.secondary)
-			of.total += float64(e.primary) + float64(e.secondary)
+	within := func(visit func(point int, s sample)) {
+		for _, s := range source.samples {
+			if point := int((s.tick - first) / width); s.tick >= first && point < points {
+				visit(point, s)
+			}
 		}
 	}
-	r.Series, r.Entries = meansOf(all, r.Samples, points), len(all)
+	totals := map[string]float64{}
+	within(func(point int, s sample) {
+		r.Samples[point]++
+		for _, e := range s.entries {
+			totals[t.keyOf(e.job, q.By)] += float64(e.primary) + float64(e.secondary)
+		}
+	})
+	shown, of := t.largest(totals, q.By, points)
+	within(func(point int, s sample) {
+		for _, e := range s.entries {
+			sum := of[t.keyOf(e.job, q.By)]
+			if sum == nil {
+				sum = shown[len(shown)-1]
+			}
+			sum.primary[point] += float64(e.primary)
+			sum.secondary[point] += float64(e.secondary)
+		}
+	})
+	for _, sum := range shown {
+		r.Series = append(r.Series, sum.means(r.Samples))
+	}
+	r.Entries = len(totals)
 	r.Marks = t.marksOf(q, first, width, points)
 	return r
 }
 
-// sumsOf is where a job is added to.
-func (t *Timeline) sumsOf(all map[string]*sums, job uint32, by string, points int) *sums {
-	who := t.owners[job]
-	key, series := strconv.FormatUint(uint64(job), 10), api.TimelineSeries{Name: who.name}
+// keyOf is by what a job is added up.
+func (t *Timeline) keyOf(job uint32, by string) string {
 	switch by {
 	case "user":
-		key, series = who.user, api.TimelineSeries{}
+		return t.owners[job].user
 	case "account":
-		key, series = who.account, api.TimelineSeries{}
+		return t.owners[job].account
 	}
-	of := all[key]
-	if of == nil {
-		series.Key = key
-		of = &sums{series: series, primary: make([]float64, points), secondary: make([]float64, points)}
-		all[key] = of
-	}
-	return of
+	return strconv.FormatUint(uint64(job), 10)
 }
 
-// meansOf divides by the samples of each point. The largest entries come first; what has no place is the last, without a key.
-func meansOf(all map[string]*sums, samples []int, points int) []api.TimelineSeries {
-	list := make([]*sums, 0, len(all))
-	for _, of := range all {
-		list = append(list, of)
-	}
-	slices.SortFunc(list, func(a, b *sums) int {
-		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.series.Key, b.series.Key))
+// largest makes room for the sums of the largest entries, by key and in order; what has no place of its own goes to the last, which has
+// no key. Only these have a number for each point: a day may have a hundred thousand jobs.
+func (t *Timeline) largest(totals map[string]float64, by string, points int) (shown []*sums, of map[string]*sums) {
+	keys := slices.SortedFunc(maps.Keys(totals), func(a, b string) int {
+		return cmp.Or(cmp.Compare(totals[b], totals[a]), cmp.Compare(a, b))
 	})
-	if len(list) > Series {
-		rest := &sums{series: api.TimelineSeries{Others: len(list) - Series}, primary: make([]float64, points), secondary: make([]float64, points)}
-		for _, of := range list[Series:] {
-			for n := range points {
-				rest.primary[n] += of.primary[n]
-				rest.secondary[n] += of.secondary[n]
-			}
+	of = map[string]*sums{}
+	for _, key := range keys[:min(Series, len(keys))] {
+		series := api.TimelineSeries{Key: key}
+		if by != "user" && by != "account" {
+			job, _ := strconv.ParseUint(key, 10, 32)
+			series.Name = t.owners[uint32(job)].name
 		}
-		list = append(list[:Series], rest)
+		of[key] = newSums(series, points)
+		shown = append(shown, of[key])
 	}
-	means := func(sums []float64) []float64 {
-		for n, count := range samples {
-			if count > 0 {
-				sums[n] = math.Round(10*sums[n]/float64(count)) / 10
-			}
+	if others := len(keys) - len(shown); others > 0 {
+		shown = append(shown, newSums(api.TimelineSeries{Others: others}, points))
+	}
+	return shown, of
+}
+
+// means divides by the samples of each point.
+func (s *sums) means(samples []int) api.TimelineSeries {
+	for n, count := range samples {
+		if count > 0 {
+			s.primary[n] = math.Round(10*s.primary[n]/float64(count)) / 10
+			s.secondary[n] = math.Round(10*s.secondary[n]/float64(count)) / 10
 		}
-		return sums
 	}
-	out := make([]api.TimelineSeries, 0, len(list))
-	for _, of := range list {
-		of.series.Primary, of.series.Secondary = means(of.primary), means(of.secondary)
-		out = append(out, of.series)
-	}
-	return out
+	s.series.Primary, s.series.Secondary = s.primary, s.secondary
+	return s.series
 }
 
 // marksOf are the marks by point, entry and kind, in order; the newest if they are too many.
@@ -156,13 +174,7 @@ func (t *Timeline) marksOf(q Query, first, width int64, points int) []api.Timeli
 		if m.tick < first || point >= points {
 			continue
 		}
-		key := strconv.FormatInt(int64(m.job), 10)
-		if q.By == "user" {
-			key = t.owners[uint32(m.job)].user
-		} else if q.By == "account" {
-			key = t.owners[uint32(m.job)].account
-		}
-		counts[place{point, key, m.kind}] += m.count
+		counts[place{point, t.keyOf(uint32(m.job), q.By), m.kind}] += m.count
 	}
 	out := make([]api.TimelineMark, 0, len(counts))
 	for p, n := range counts {
