@@ -103,7 +103,7 @@ var audited = []struct {
 	{api.OrderJobs, params("action", "retry"), api.ManyJobs{Jobs: []int64{2}}, "job 2", `{"status":"killed"}`, `{"affected":3}`},
 	{api.OrderJob, params("job", 2, "action", "kill"), nil, "job 2", `{"status":`, `{"affected":3}`},
 	{api.RemoveJob, params("job", 2), nil, "job 2", `{"name":"x","status":"killed"}`, `null`},
-	{api.LockHost, params("host", "h0"), nil, "host h0", `"locked":false`, `{"locked":true,"locked_slots":0,"purge":false}`},
+	{api.LockHost, params("host", "h0"), nil, "host h0", `"locked":false`, `{"purge":false,"locked":true,"locked_slots":0}`},
 	{api.UnlockHost, params("host", "h0"), nil, "host h0", `"machine":"m-h0"`, `{"locked":false}`},
 	{api.ApproveHost, params("host", "new"), nil, "host new", `"state":"pending"`, `{"state":"approved"}`},
 	{api.SetShare, nil, api.ShareSetting{Path: "ann", Shares: 2}, "share ann", `null`, `{"shares":2}`},

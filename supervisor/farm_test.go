@@ -222,7 +222,7 @@ func TestBadInput(t *testing.T) {
 		"NUL":              {api.SubmitRequest{Command: []string{"x"}, Name: "a\x00b"}, "name NUL"},
 		"long name":        {api.SubmitRequest{Command: []string{"x"}, Name: strings.Repeat("ä", 256)}, "name 255"},
 		"depends on none":  {api.SubmitRequest{Command: []string{"x"}, Dependency: "4711"}, "4711 no such job"},
-		"depends on junk":  {api.SubmitRequest{Command: []string{"x"}, Dependency: "link-complete-work-1"}, "dependency link-complete-work-1"},
+		"depends on junk":  {api.SubmitRequest{Command: []string{"x"}, Dependency: "link-complete-frame-1"}, "dependency link-complete-frame-1"},
 		"relative cluster": {api.SubmitRequest{Command: []string{"x"}, Cluster: "show"}, "cluster show slash"},
 		"bad order":        {api.SubmitRequest{Command: []string{"x"}, Range: "1-2", Order: "random"}, "order"},
 		"bad variable":     {api.SubmitRequest{Command: []string{"x"}, Env: map[string]string{"a=b": "secret"}}, "env a=b"},

@@ -79,7 +79,7 @@ func TestAnswersOutliveTheTerm(t *testing.T) {
 	if got := r.credits(admin); len(got) != 1 {
 		t.Errorf("credit %+v", got)
 	}
-	if job := must[api.Job](t, r.client("u1", api.User), api.GetJob, params("job", 1), nil); job.Version != 2 || job.Items.Killed != 1 {
+	if job := must[api.Job](t, r.client("u1", api.User), api.GetJob, params("job", 1), nil); job.Version != 3 || job.Items.Killed != 1 {
 		t.Errorf("the job is %+v", job)
 	}
 	if status, _ := r.keyed("POST", "/v1/credits", r.token("other", api.Admin), "key/v1/credits", strings.Replace(tenPoints, "a paper", "another paper", 1)); status >= 300 || len(r.credits(admin)) != 2 {
