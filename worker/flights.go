@@ -52,7 +52,7 @@ func outputCheck(text string) shim.Stage {
 			path, least = text[:n], bytes
 		}
 	}
-	return shim.Stage{Argv: []string{"/bin/sh", "-c", outputScript, "qb", path, strconv.FormatInt(least, 10)}, Text: "output file " + text, Code: codeOutput}
+	return shim.Stage{Argv: []string{"/bin/sh", "-c", outputScript, "qb", path, strconv.FormatInt(least, 10)}, Text: "output file " + text + " is missing or too small", Code: codeOutput}
 }
 
 // programFolder is where qb's programs lie, for QBDIR.

@@ -267,7 +267,7 @@ func (j *Job) blockedReason(state func(facts.JobID) facts.JobState) answer {
 		is := state(l.Job)
 		switch {
 		case l.Job == 0:
-			never = append(never, fmt.Sprintf("a job labelled %s in its process group %d, which is not submitted yet", l.Label, j.PGrp))
+			never = append(never, fmt.Sprintf("a job labelled %s in process group %d (not submitted yet)", l.Label, j.PGrp))
 			code, p.Label = facts.ReasonWaitsForLabel, l.Label
 		case l.Of != facts.OfJob:
 			waits = append(waits, waitedItems(l))
@@ -310,9 +310,9 @@ func waitedItems(l facts.Link) string {
 		return fmt.Sprintf("items %s of job %d to be %s", l.Items, l.Job, l.End)
 	}
 	if l.End == "done" {
-		return fmt.Sprintf("theirs of job %d to end", l.Job)
+		return fmt.Sprintf("the same items of job %d to end", l.Job)
 	}
-	return fmt.Sprintf("theirs of job %d to be %s", l.Job, l.End)
+	return fmt.Sprintf("the same items of job %d to be %s", l.Job, l.End)
 }
 
 // waitingReason says what the items wait for that wait for items of other jobs.
@@ -331,7 +331,7 @@ func (j *Job) waitingReason(state func(facts.JobID) facts.JobState) answer {
 			p.Job = l.Job
 		}
 		if is := state(l.Job); is == "" || is.Final() {
-			never = append(never, fmt.Sprintf("theirs of job %d, which ended otherwise than %s: retry them or unblock this job", l.Job, l.End))
+			never = append(never, fmt.Sprintf("the same items of job %d, which ended otherwise than %s: retry them or unblock this job", l.Job, l.End))
 			continue
 		}
 		waits = append(waits, waitedItems(l))
