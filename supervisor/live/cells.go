@@ -36,12 +36,6 @@ func (w *writer) row() row {
 
 func (w *writer) end() { w.offsets = append(w.offsets, uint32(len(w.buffer)-w.first)) }
 
-// put takes a cell that is encoded.
-func (w *writer) put(cell []byte) {
-	w.buffer = append(w.buffer, cell...)
-	w.end()
-}
-
 func (w *writer) numbers(values ...int) {
 	for _, v := range values {
 		w.buffer = strconv.AppendInt(w.buffer, int64(v), 10)
