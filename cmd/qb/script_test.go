@@ -203,7 +203,8 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// later PATTERN COMMAND… repeats a command until its output matches.
+// later PATTERN COMMAND… repeats a command until its output matches. It pauses for thrice as long as the command took, so that
+// scripts that wait leave the processors to what they wait for: under the race detector a start takes a third of a second of them.
 func later(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: later PATTERN COMMAND…")
@@ -211,12 +212,14 @@ func later(ts *testscript.TestScript, neg bool, args []string) {
 	pattern, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
 	var text string
-	for began := time.Now(); time.Since(began) < laterLimit; time.Sleep(50 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < laterLimit; {
+		asked := time.Now()
 		err = ts.Exec(args[1], args[2:]...)
 		text = ts.ReadFile("stdout") + ts.ReadFile("stderr")
 		if pattern.MatchString(text) {
 			return
 		}
+		time.Sleep(min(3*time.Since(asked), time.Second))
 	}
 	ts.Fatalf("%v never says %q; the last time, %v:\n%s", args[1:], args[0], err, text)
 }
