@@ -14,6 +14,7 @@ var (
 	Watch           = Endpoint{"watch", http.MethodGet, "/v1/watch", ReadOnly, "Follow the states of jobs and hosts, and of a job's items; the changes of a moment come together"}
 	GetItem         = Endpoint{"get-item", http.MethodGet, "/v1/jobs/{job}/items/{item}", ReadOnly, "One item of a job with its attempts"}
 	WhatIf          = Endpoint{"what-if", http.MethodGet, "/v1/what-if", ReadOnly, "What a change would start and stop, by one plan; nothing is changed"}
+	TrySubmission   = Endpoint{"try-submission", http.MethodPost, "/v1/submissions/what-if", User, "What submitting a job would start and stop, by one plan; nothing is stored"}
 	SlotMap         = Endpoint{"slot-map", http.MethodGet, "/v1/slots", ReadOnly, "What every slot of every host does, as columns"}
 	CheckSubmission = Endpoint{"check-submission", http.MethodPost, "/v1/submissions/check", User, "What submitting a job would say; nothing is stored"}
 	ItemStates      = Endpoint{"item-states", http.MethodGet, "/v1/jobs/{job}/states", ReadOnly, "The states of all items of a job, a letter each"}
@@ -117,6 +118,25 @@ type WhatIfQuery struct {
 	Lock     []string `query:"lock" maxItems:"1000" doc:"Hosts that would be locked, comma-separated."`
 }
 
+// TrialReply is what one plan would do with a submission, beside what it would do without. Of the jobs, number 0 is the one that
+// would be submitted.
+type TrialReply struct {
+	WhatIfReply
+	Submission WhatIfSubmission `json:"submission"`
+}
+
+// WhatIfSubmission is when the job of a submission would start.
+type WhatIfSubmission struct {
+	Items    int      `json:"items" doc:"Of a job without a range: its instances."`
+	Start    string   `json:"start" enum:"now,after-stops,later" doc:"now: an instance starts at once, on free slots; after-stops: the first starts when what stops for it has ended; later: this plan has no slot for it."`
+	Now      int      `json:"now" doc:"Instances that start at once."`
+	Stopped  int      `json:"after_stops" doc:"Instances that start when what stops for them has ended."`
+	Earliest *float64 `json:"earliest_seconds" doc:"Seconds until the first instance can start, items taken to run as long as others of their job; null: not known. It is no promise: other jobs may come first."`
+	Code     string   `json:"code" doc:"Why nothing starts now, as in the list of jobs; empty: something does."`
+	Reason   string   `json:"reason" doc:"The same for people."`
+	Remarks  []string `json:"remarks" doc:"What submit would remark."`
+}
+
 // WhatIfReply is what one plan would do with the change, beside what it would do without. It says nothing of tomorrow.
 type WhatIfReply struct {
 	At         time.Time    `json:"at" doc:"When the farm was as the answer has it."`
@@ -136,7 +156,7 @@ type WhatIfReply struct {
 
 // WhatIfJob is a job whose instances change.
 type WhatIfJob struct {
-	Job     int64        `json:"job"`
+	Job     int64        `json:"job" doc:"Its number; 0: the job that would be submitted."`
 	Running WhatIfCounts `json:"running" doc:"What runs now."`
 	Before  WhatIfCounts `json:"before" doc:"What it has after a plan without the change."`
 	After   WhatIfCounts `json:"after" doc:"What it has after a plan with it."`

@@ -321,8 +321,9 @@ type ActionReply struct {
 
 // ManyJobs are the jobs of an order on many: either named, or chosen.
 type ManyJobs struct {
-	Jobs   []int64    `json:"jobs,omitempty" maxItems:"1000" doc:"Ids."`
-	Filter *JobFilter `json:"filter,omitempty" doc:"All jobs that pass it, which must be 1,000 at most; at least one member must be given."`
+	Jobs     []int64    `json:"jobs,omitempty" maxItems:"1000" doc:"Ids."`
+	Versions []int64    `json:"versions,omitempty" maxItems:"1000" doc:"Of these jobs, one for each: the order on a job that has another version now is refused as stale, as with If-Match; 0: any. Not with remove."`
+	Filter   *JobFilter `json:"filter,omitempty" doc:"All jobs that pass it, which must be 1,000 at most; at least one member must be given."`
 }
 
 // ManyReply has a result for each job, in the order of the request, or the newest job first.

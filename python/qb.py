@@ -399,13 +399,13 @@ class Client:
 
     def jobs(self, **filters: Any) -> Iterator[Dict[str, Any]]:
         """All jobs that pass the filters, the newest first, page by page: user, status, name, cluster, tags, ids,
-        changed_since, finished_since."""
+        changed_since, finished_since, expression; in another order with sort="-priority,name", with these members alone with
+        fields="id,name"."""
         return self._pages("/v1/jobs", filters)
 
-    def hosts(self) -> List[Dict[str, Any]]:
-        """All hosts."""
-        rows: List[Dict[str, Any]] = self.request("GET", "/v1/hosts")
-        return rows
+    def hosts(self, **filters: Any) -> List[Dict[str, Any]]:
+        """All hosts that pass the filters: expression="state = up and memory.avail >= 16GiB"; with sort and fields as for jobs."""
+        return list(self._pages("/v1/hosts", filters))
 
     def events(self, after: Optional[str] = None, **filters: Any) -> Iterator[Dict[str, Any]]:
         """What happens, as it happens, for ever; each event has its ``id``. ``after`` is the id of the last one that is known. A

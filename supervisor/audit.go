@@ -22,7 +22,7 @@ import (
 
 // changes says whether an endpoint is one whose calls leave rows. What workers do has rows of its own, but that they join.
 func changes(e api.Endpoint) bool {
-	return e.Method != http.MethodGet && e.ID != api.CheckSubmission.ID && (e.Role != api.Worker || e.ID == api.Enrol.ID)
+	return e.Method != http.MethodGet && e.ID != api.CheckSubmission.ID && e.ID != api.TrySubmission.ID && (e.Role != api.Worker || e.ID == api.Enrol.ID)
 }
 
 // requestKey holds who asks from where, for refusals that come before or after the handlers.

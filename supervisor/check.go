@@ -9,10 +9,14 @@ import (
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/gate"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
+	"qb/supervisor/planner"
 	"qb/supervisor/term"
 	"qb/supervisor/translate"
+	"qb/supervisor/whatif"
 )
 
 // checkSubmission says what submit would say to the same body. Nothing is stored, and nothing is taken from the owner's
@@ -49,35 +53,76 @@ func (s *server) checkSubmission(ctx context.Context, in *struct{ Body api.Submi
 	return out, nil
 }
 
+// trySubmission tries a submission on a copy of the live farm. One that would be refused is refused here.
+func (s *server) trySubmission(ctx context.Context, in *struct{ Body api.SubmitRequest }) (*jsonOf[api.TrialReply], error) {
+	l, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
+	p := gate.PrincipalOf(ctx)
+	owner := cmp.Or(in.Body.User, p.User)
+	if err := cmp.Or(s.gate.MayOn(ctx, api.TrySubmission, owner, 0), s.limits.Check(p.User)); err != nil {
+		return nil, err
+	}
+	e, err := s.supposed(ctx, &in.Body, owner)
+	if err != nil {
+		return nil, err
+	}
+	look := func(to *planner.Snapshot) (supposed message.Supposed, err error) {
+		var refusal *outbox.Refusal
+		err = l.Look(ctx, func(m term.Machine, now time.Time) { *to, supposed, refusal = m.SnapshotWith(now, e) })
+		if err == nil && refusal != nil {
+			err = term.ErrorOf(refusal)
+		}
+		return supposed, err
+	}
+	explain := func() (why facts.Why, err error) {
+		return why, l.Look(ctx, func(m term.Machine, now time.Time) { why = m.ExplainSubmission(now, e) })
+	}
+	reply, err := s.trials.TrySubmission(ctx, whatif.Submission{Look: look, Explain: explain, View: s.lastView()})
+	if err != nil {
+		return nil, err
+	}
+	reply.Epoch = l.Epoch
+	return &jsonOf[api.TrialReply]{Body: reply}, nil
+}
+
 // tried goes the way of submit up to the farm's word, which becomes the remarks; the agenda is nil if it was not read.
 func (s *server) tried(ctx context.Context, l *term.Loop, r *api.SubmitRequest, owner string, to *api.SubmissionCheck) (agenda.Spec, *agenda.Agenda, error) {
-	row, err := s.readSubmission(ctx, r, owner, "")
+	e, err := s.supposed(ctx, r, owner)
 	if err != nil {
-		return row.Agenda, nil, err
-	}
-	if err := s.limits.MaySubmit(owner, int(row.Bytes())); err != nil {
-		return row.Agenda, nil, err
-	}
-	e, err := s.submission(ctx, row, r.Status == "blocked")
-	if err != nil {
-		return row.Agenda, nil, err
-	}
-	if err := s.complete(ctx, &e); err != nil {
-		return row.Agenda, nil, err
-	}
-	if err := s.limits.MayStore(ctx, owner, row.Stored()); err != nil {
-		return row.Agenda, e.Agenda, err
+		return e.Facts.Agenda, e.Agenda, err
 	}
 	var remarks []string
 	var refusal *outbox.Refusal
 	if err := l.Look(ctx, func(m term.Machine, now time.Time) { remarks, refusal = m.CheckSubmission(now, e) }); err != nil {
-		return row.Agenda, e.Agenda, err
+		return e.Facts.Agenda, e.Agenda, err
 	}
 	to.Remarks = translate.OrEmpty(remarks)
 	if refusal != nil {
-		return row.Agenda, e.Agenda, term.ErrorOf(refusal)
+		return e.Facts.Agenda, e.Agenda, term.ErrorOf(refusal)
 	}
-	return row.Agenda, e.Agenda, nil
+	return e.Facts.Agenda, e.Agenda, nil
+}
+
+// supposed goes the way of submit up to the farm's word, taking nothing from the owner's allowances. With an error it has what was
+// read before.
+func (s *server) supposed(ctx context.Context, r *api.SubmitRequest, owner string) (message.JobSubmitted, error) {
+	row, err := s.readSubmission(ctx, r, owner, "")
+	if err == nil {
+		err = s.limits.MaySubmit(owner, int(row.Bytes()))
+	}
+	if err != nil {
+		return message.JobSubmitted{Facts: row}, err
+	}
+	e, err := s.submission(ctx, row, r.Status == "blocked")
+	if err == nil {
+		err = s.complete(ctx, &e)
+	}
+	if err == nil {
+		err = s.limits.MayStore(ctx, owner, row.Stored())
+	}
+	return e, err
 }
 
 // refuse takes up an error that submit would answer because of what was submitted; any other one is given back.

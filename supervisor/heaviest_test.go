@@ -125,6 +125,14 @@ func (s *scales) CheckSubmission(now time.Time, e message.JobSubmitted) (remarks
 	s.weigh("checking a submission", func() { remarks, refusal = s.Machine.CheckSubmission(now, e) })
 	return remarks, refusal
 }
+func (s *scales) SnapshotWith(now time.Time, e message.JobSubmitted) (v planner.Snapshot, supposed message.Supposed, refusal *outbox.Refusal) {
+	s.weigh("making the snapshot with a submission", func() { v, supposed, refusal = s.Machine.SnapshotWith(now, e) })
+	return v, supposed, refusal
+}
+func (s *scales) ExplainSubmission(now time.Time, e message.JobSubmitted) (why facts.Why) {
+	s.weigh("explaining a submission", func() { why = s.Machine.ExplainSubmission(now, e) })
+	return why
+}
 func (s *scales) Shares(now time.Time) (r accounting.Report) {
 	s.weigh("adding up shares", func() { r = s.Machine.Shares(now) })
 	return r

@@ -25,7 +25,7 @@ import (
 
 // heaviest are for each endpoint the heaviest requests that it accepts.
 var heaviest = map[string]func(h *heavyRig) []request{
-	"check-submission": heavySubmissions, "submit": heavySubmissions, "modify-job": heavyModifications, "order-job": heavyOrders,
+	"check-submission": heavySubmissions, "try-submission": heavySubmissions, "submit": heavySubmissions, "modify-job": heavyModifications, "order-job": heavyOrders,
 	"order-jobs": func(h *heavyRig) []request {
 		jobs := make([]int64, 1000)
 		for n := range jobs {

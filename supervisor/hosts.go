@@ -26,22 +26,6 @@ import (
 
 type nothing struct{}
 
-type listHostsOut struct{ Body []api.Host }
-
-// listHosts shows the view: what is promised and what runs is known to the live farm only.
-func (s *server) listHosts(context.Context, *nothing) (*listHostsOut, error) {
-	view := s.view.Load()
-	if view == nil {
-		return nil, s.standingBy()
-	}
-	out := &listHostsOut{Body: make([]api.Host, 0, len(view.Hosts))}
-	for h := range view.AllHosts() {
-		out.Body = append(out.Body, s.withTerm(translate.Host(*h)))
-	}
-	out.Body = append(out.Body, s.pendingHosts()...)
-	return out, nil
-}
-
 type getHostIn struct {
 	Host string `path:"host" maxLength:"255" doc:"The host's name."`
 }

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -161,4 +162,56 @@ func TestChangedSince(t *testing.T) {
 		t.Errorf("after an order on one job, %d are listed", n)
 	}
 	refused(t, api.KindInvalid, c, api.ListJobs, params("changed_since", "yesterday"), nil)
+}
+
+// TestSortedLists: jobs and hosts come in the order asked for, page by page along the header Link, with the members asked for; what
+// there is not is named.
+func TestSortedLists(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	c, token := r.client("u1", api.User), r.token("u1", api.User)
+	for n, slots := range []int{4, 16, 8} {
+		r.agent(fmt.Sprint("h", n+1), slots).beat(0)
+	}
+	for n, name := range []string{"b", "a", "c", "a", "b"} {
+		must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Name: name, Priority: new(100 + n%2), Command: []string{"x"}, Range: fmt.Sprintf("1-%d", 9-n), Status: "blocked"})
+	}
+	must[api.ActionReply](t, c, api.OrderJob, params("job", 2, "action", "kill"), nil)
+	must[api.ActionReply](t, c, api.OrderJob, params("job", 3, "action", "kill"), api.ActionRequest{Items: "1-2"})
+	pages := func(path string) (bodies []string) {
+		for path != "" {
+			resp := r.raw("GET", path, token, "", nil)
+			bodies = append(bodies, strings.TrimSpace(text(t, resp)))
+			path, _, _ = strings.Cut(strings.TrimPrefix(resp.Header.Get("Link"), "<"), ">")
+		}
+		return bodies
+	}
+	eventually(t, "three hosts", func() bool { return len(must[[]api.Host](t, c, api.ListHosts, nil, nil)) == 3 })
+	for path, want := range map[string]string{
+		"/v1/jobs?fields=id&sort=-priority,name":                                               `[[{"id":4},{"id":2},{"id":5},{"id":1},{"id":3}]]`,
+		"/v1/jobs?fields=id,name&sort=name,-id&limit=2":                                        `[[{"id":4,"name":"a"},{"id":2,"name":"a"}] [{"id":5,"name":"b"},{"id":1,"name":"b"}] [{"id":3,"name":"c"}]]`,
+		"/v1/jobs?fields=id&sort=-items.killed&limit=3":                                        `[[{"id":2},{"id":3},{"id":5}] [{"id":4},{"id":1}]]`,
+		"/v1/jobs?fields=id&sort=-finished_at,submitted_at&limit=3":                            `[[{"id":2},{"id":1},{"id":3}] [{"id":4},{"id":5}]]`,
+		"/v1/jobs?fields=id&expression=items.killed+>+0":                                       `[[{"id":3},{"id":2}]]`,
+		"/v1/jobs?fields=id&sort=items.total&expression=not+items.killed+>+2&limit=2":          `[[{"id":5},{"id":4}] [{"id":3},{"id":1}]]`,
+		"/v1/jobs?fields=id&sort=name&status=killed":                                           `[[{"id":2}]]`,
+		"/v1/jobs?fields=id&sort=name&user=nobody":                                             `[[]]`,
+		"/v1/hosts?fields=name&sort=-processors&limit=2":                                       `[[{"name":"h2"},{"name":"h3"}] [{"name":"h1"}]]`,
+		"/v1/hosts?fields=name,slots&limit=1&expression=host.processors+%3C+9+and+not+name=h3": `[[{"name":"h1","slots":{"total":4,"used":0,"foreign":0}}]]`,
+		"/v1/hosts?fields=name&limit=1":                                                        `[[{"name":"h1"}] [{"name":"h2"}] [{"name":"h3"}]]`,
+	} {
+		if got := fmt.Sprint(pages(strings.ReplaceAll(path, ">", "%3E"))); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	for path, want := range map[string]string{
+		"/v1/jobs?sort=priority,sze": `sort: column 10: there is no field \"sze\"; there are id, name,`, "/v1/jobs?fields=id,nam": `entry 2: there is no member \"nam\"; there are id, name,`,
+		"/v1/jobs?sort=id&after=x": "is no place in a list", "/v1/jobs?after=x": "there is none", "/v1/jobs?sort=id&before=4": "go on with after",
+		"/v1/hosts?sort=wings": `column 1: there is no field \"wings\"`, "/v1/hosts?fields=wings": "there are name, state", "/v1/hosts?expression=wings=2": "column 1",
+	} {
+		resp := r.raw("GET", path, token, "", nil)
+		if body := text(t, resp); resp.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s, want %s", path, resp.StatusCode, body, want)
+		}
+	}
 }

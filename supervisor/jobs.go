@@ -22,6 +22,7 @@ import (
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
+	"qb/supervisor/rowlist"
 	"qb/supervisor/store"
 	"qb/supervisor/term"
 	"qb/supervisor/translate"
@@ -298,8 +299,16 @@ type listJobsIn struct {
 	api.JobFilter
 	IDs    []int64 `query:"ids" maxItems:"1000" doc:"Only these, comma-separated."`
 	Before int64   `query:"before" minimum:"0" doc:"Only ids below this one: the last id of the page before."`
-	Limit  int     `query:"limit" minimum:"1" maximum:"1000" default:"200" doc:"Jobs of one page."`
-	Total  bool    `query:"total" doc:"Also count the jobs of all pages, in the header Total-Count."`
+	Listed
+	Limit int  `query:"limit" minimum:"1" maximum:"1000" default:"200" doc:"Jobs of one page."`
+	Total bool `query:"total" doc:"Also count the jobs of all pages, in the header Total-Count."`
+}
+
+// Listed is how lists of jobs and of hosts are ordered and what they show.
+type Listed struct {
+	Sort   string   `query:"sort" maxLength:"255" doc:"Fields by which the list is ordered, comma-separated, each with a - before it if the largest come first, such as -priority,submitted_at; docs/rest.md has them."`
+	After  string   `query:"after" maxLength:"16384" doc:"With sort: the place at which the page before ended, as its header Link has it."`
+	Fields []string `query:"fields" maxItems:"100" doc:"Only these members of each, comma-separated, such as id,name,status."`
 }
 
 type listJobsOut struct {
@@ -313,7 +322,7 @@ type listJobsOut struct {
 // until the page is full or the rows end.
 func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, error) {
 	filter, err := jobfilter.Read(&in.JobFilter)
-	if err != nil {
+	if err = problem.FirstError(err, rowlist.CheckMembers[api.Job](in.Fields), in.checkPlace(in.Before)); err != nil {
 		return nil, err
 	}
 	for _, id := range in.IDs {
@@ -332,6 +341,9 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 		}
 		out.Total = strconv.Itoa(len(jobs))
 	}
+	if in.Sort != "" {
+		return out, s.sortedJobs(ctx, in, filter, out)
+	}
 	q, p := s.jobQuery(filter.Query), gate.PrincipalOf(ctx)
 	q.Before, q.Limit, q.Brief = facts.JobID(in.Before), in.Limit, true
 	q.Known = func(row facts.JobFacts) (facts.JobView, bool) {
@@ -342,15 +354,19 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 		return v, live
 	}
 	return out, s.eachPassing(ctx, filter, q, func(v *facts.JobView) bool {
-		out.Body = append(out.Body, api.Job{})
-		j := &out.Body[len(out.Body)-1]
-		translate.FillJob(j, v, p.Sees(v.User))
-		translate.Shorten(j)
+		out.add(v, p)
 		if len(out.Body) == in.Limit {
-			out.Link = nextPage(in, v.ID)
+			out.Link = nextPage(in, "before", strconv.FormatInt(int64(v.ID), 10))
 		}
 		return len(out.Body) < in.Limit
 	})
+}
+
+func (out *listJobsOut) add(v *facts.JobView, p credentials.Principal) {
+	out.Body = append(out.Body, api.Job{})
+	j := &out.Body[len(out.Body)-1]
+	translate.FillJob(j, v, p.Sees(v.User))
+	translate.Shorten(j)
 }
 
 // eachPassing visits the jobs that pass a filter, newest first, until visit says no.
@@ -385,10 +401,11 @@ func (s *server) matching(ctx context.Context, f *jobfilter.Filter) (ids []facts
 		q := f.Query
 		q.Limit, q.Brief = expressionPage, true
 		q.Known = func(row facts.JobFacts) (facts.JobView, bool) {
-			if v, live := s.inView(row.ID); live {
-				return v, true
+			v, live := s.inView(row.ID)
+			if !live && !f.Counts() {
+				return jobfilter.OfRow(row), true
 			}
-			return jobfilter.OfRow(row), true
+			return v, live
 		}
 		err := s.eachPassing(ctx, f, q, func(v *facts.JobView) bool {
 			ids = append(ids, v.ID)
@@ -436,7 +453,7 @@ func (s *server) newer(row facts.JobFacts) (facts.JobView, bool) {
 	return v, ok && v.Version >= row.Version
 }
 
-func nextPage(in *listJobsIn, last facts.JobID) string {
+func nextPage(in *listJobsIn, place, at string) string {
 	ids := make([]string, 0, len(in.IDs))
 	for _, id := range in.IDs {
 		ids = append(ids, strconv.FormatInt(id, 10))
@@ -445,8 +462,7 @@ func nextPage(in *listJobsIn, last facts.JobID) string {
 	if in.Total {
 		total = "true"
 	}
-	q := queryOf("user", in.User, "ids", strings.Join(ids, ","), "status", in.Status, "name", in.Name, "cluster", in.Cluster,
+	return linkTo(api.ListJobs, "user", in.User, "ids", strings.Join(ids, ","), "status", in.Status, "name", in.Name, "cluster", in.Cluster,
 		"tags", strings.Join(in.Tags, ","), "expression", in.Expression, "changed_since", timeOf(in.ChangedSince), "finished_since", timeOf(in.FinishedSince),
-		"before", strconv.FormatInt(int64(last), 10), "limit", strconv.Itoa(in.Limit), "total", total)
-	return fmt.Sprintf("<%s?%s>; rel=\"next\"", api.ListJobs.Path, q)
+		"sort", in.Sort, "fields", strings.Join(in.Fields, ","), place, at, "limit", strconv.Itoa(in.Limit), "total", total)
 }

@@ -50,7 +50,7 @@ func (s *server) orderJobs(ctx context.Context, in *orderJobsIn) (*orderJobsOut,
 	some.SetLimit(manyAtOne)
 	for n, id := range ids {
 		some.Go(func() error {
-			out.Body.Results[n] = s.orderOne(ctx, in, id)
+			out.Body.Results[n] = s.orderOne(ctx, in, n, id)
 			return nil
 		})
 	}
@@ -61,8 +61,8 @@ func (s *server) orderJobs(ctx context.Context, in *orderJobsIn) (*orderJobsOut,
 	return out, nil
 }
 
-// orderOne is the result of one job, under a key that no request can have.
-func (s *server) orderOne(ctx context.Context, in *orderJobsIn, id int64) (r api.JobResult) {
+// orderOne is the result of the job n, under a key that no request can have.
+func (s *server) orderOne(ctx context.Context, in *orderJobsIn, n int, id int64) (r api.JobResult) {
 	ctx = withNote(ctx, api.OrderJobs)
 	key := ""
 	if in.Key != "" {
@@ -76,7 +76,11 @@ func (s *server) orderOne(ctx context.Context, in *orderJobsIn, id int64) (r api
 	case in.Action == actionRemove:
 		out, err = s.removeJob(ctx, &removeJobIn{Job: id, Key: key})
 	default:
-		out, err = s.order(ctx, &orderIn{Job: id, Action: in.Action, Key: key})
+		match := ""
+		if n < len(in.Body.Versions) && in.Body.Versions[n] != 0 {
+			match = etag(in.Body.Versions[n])
+		}
+		out, err = s.order(ctx, &orderIn{Job: id, Action: in.Action, Key: key, IfMatch: match})
 	}
 	if err != nil {
 		p := s.problemFor(ctx, api.OrderJobs, err)
@@ -104,6 +108,8 @@ func (s *server) jobsNamed(ctx context.Context, in *orderJobsIn) ([]int64, error
 	switch f := body.Filter; {
 	case (len(body.Jobs) > 0) == (f != nil):
 		return nil, problem.Invalid("jobs", "give either jobs or a filter")
+	case len(body.Versions) > 0 && (f != nil || len(body.Versions) != len(body.Jobs) || in.Action == actionRemove):
+		return nil, problem.Invalid("versions", "give one for each of jobs, and none with a filter or for remove")
 	case f == nil:
 		return body.Jobs, nil
 	case f.User == "" && f.Status == "" && f.Name == "" && f.Cluster == "" && f.Expression == "" && len(f.Tags) == 0 && f.ChangedSince.IsZero() && f.FinishedSince.IsZero():

@@ -153,6 +153,26 @@ func TestRemoveJobs(t *testing.T) {
 	})
 }
 
+// TestVersionsOfManyJobs: of jobs that are named with their versions those that somebody has changed since are refused as stale.
+func TestVersionsOfManyJobs(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	c := r.client("u1", api.User)
+	var versions []int64
+	for range 3 {
+		versions = append(versions, must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1-3"}).Version)
+	}
+	must[api.SubmitReply](t, c, api.Modify, params("job", 2), api.ModifyRequest{Priority: new(7)})
+	versions[2] = 0
+	if got, want := many(t, c, "block", "", api.ManyJobs{Jobs: []int64{1, 2, 3}, Versions: versions}), "6 1:ok:3 2:stale:0 3:ok:3"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for _, wrong := range []api.ManyJobs{{Jobs: []int64{1, 2}, Versions: []int64{1}}, {Filter: &api.JobFilter{User: "u1"}, Versions: []int64{1}}} {
+		refused(t, api.KindInvalid, c, api.OrderJobs, params("action", "block"), wrong)
+	}
+	refused(t, api.KindInvalid, c, api.OrderJobs, params("action", "remove"), api.ManyJobs{Jobs: []int64{1}, Versions: []int64{1}})
+}
+
 // TestOrdersThatChangeNothing: the answer says why, of one job and of many, and a repeated call says the same.
 func TestOrdersThatChangeNothing(t *testing.T) {
 	r := startRig(t)

@@ -50,6 +50,7 @@ var bodies = map[string]string{
 	"add-credits": `[{"user":"{user}","amount":1,"source":"shot %d"}]`,
 	"set-share":   `{"path":"{user}","shares":2}`, "add-credit": `{"user":"{user}","amount":1,"source":"shot %d"}`,
 	"check-submission": `{"user":"{user}","command":["true"],"range":"1-2"}`,
+	"try-submission":   `{"user":"{user}","command":["true"],"range":"1-2"}`,
 	"submit":           `{"user":"{user}","command":["true"],"range":"1-2","status":"blocked"}`, "modify-job": `{"priority":7}`,
 	"order-jobs": `{"jobs":[{job}]}`, "create-token": `{"user":"{user}","role":"user"}`, "rotate-token": `{"overlap_seconds":60}`,
 	"sync":     `{"host":"h9","machine_id":"m","boot_id":"b","state_id":"s","incarnation":"%d","sequence":1,"epoch":0,"slots":0,"memory":{"total":1,"available":1}}`,
@@ -232,7 +233,7 @@ func verdict(e api.Endpoint, c caller, whose string) api.Kind {
 		return api.KindForbidden // also of what is not there: a caller without the right learns nothing
 	case ((ofJob || e.ID == api.RevokeOwn.ID) && others || (ofUser || ofProfile) && (others || whose == "missing")) && strings.IndexByte(may, c.letter) < 0:
 		return api.KindForbidden
-	case (e.ID == api.Submit.ID || e.ID == api.CheckSubmission.ID) && (others || whose == "missing") && c.letter != 'a':
+	case (e.ID == api.Submit.ID || e.ID == api.CheckSubmission.ID || e.ID == api.TrySubmission.ID) && (others || whose == "missing") && c.letter != 'a':
 		return api.KindForbidden // for somebody else
 	case (e.ID == api.RemoveJob.ID || e.ID == api.RevokeToken.ID || e.ID == api.RevokeOwn.ID) && whose == "deleted":
 		return "" // it is gone, as is asked

@@ -42,7 +42,7 @@ func (r *rig) readOnly(t *testing.T, fill func(full bool)) {
 	taken := len(must[[]api.Job](t, u1, api.ListJobs, nil, nil))
 	eventually(t, "ping says so", func() bool {
 		p := ping(t, u1)
-		return p.Leader && strings.HasPrefix(p.Trouble, "read-only since ")
+		return p.Leader && strings.HasPrefix(p.Trouble, "the farm is read-only since ")
 	})
 	if text := refused(t, api.KindUnavailable, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"z"}}); !strings.Contains(text, "free some space") {
 		t.Errorf("a submission hears %q", text)

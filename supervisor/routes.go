@@ -52,6 +52,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	small, long := []option{body(maxSmallBody)}, []option{body(maxBody)}
 	mount(rt, api.Submit, s.submit, append(long, created)...)
 	mount(rt, api.CheckSubmission, s.checkSubmission, long...)
+	mount(rt, api.TrySubmission, s.trySubmission, long...)
 	mount(rt, api.ListJobs, s.listJobs)
 	mount(rt, api.GetJob, s.getJob)
 	mount(rt, api.Modify, s.modify, small...)
@@ -148,6 +149,12 @@ func humaConfig() huma.Config {
 	cfg.Servers = []*huma.Server{{URL: "http://127.0.0.1:50001", Description: "qb farm, as it listens by default"}}
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
 	cfg.CreateHooks = nil // no $schema members
+	cfg.Transformers = append(cfg.Transformers, func(ctx huma.Context, _ string, body any) (any, error) {
+		if fields := ctx.Query("fields"); fields != "" {
+			return onlyFields(fields, body)
+		}
+		return body, nil
+	})
 	cfg.RejectUnknownQueryParameters = true
 	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer", Description: "qb_ROLE_ID_SECRET; local users need none on the unix socket."},
@@ -240,7 +247,7 @@ func tagOf(e api.Endpoint) string {
 		return "hosts"
 	case e.Role == api.Admin && e.ID != api.Reread.ID:
 		return "tokens"
-	case e.ID == api.OrderJobs.ID, e.ID == api.CheckSubmission.ID:
+	case e.ID == api.OrderJobs.ID, e.ID == api.CheckSubmission.ID, e.ID == api.TrySubmission.ID:
 		return "jobs"
 	case len(e.Path) >= len(api.ListJobs.Path) && e.Path[:len(api.ListJobs.Path)] == api.ListJobs.Path:
 		return "jobs"

@@ -49,3 +49,37 @@ func TestWhatIf(t *testing.T) {
 	refused(t, api.KindInvalid, reader, api.WhatIf, params("job", 1, "priority", -1), nil)
 	must[api.WhatIfReply](t, reader, api.WhatIf, params("lock", "h1"), nil)
 }
+
+// TestTrySubmission: what is said of a submission comes true when it is submitted, and trying makes no job; a refusal is that of submit.
+func TestTrySubmission(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	c := r.client("ana", api.User)
+	host := r.agent("h1", 8)
+	must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1-100", MaxCPUs: new(-1)})
+	instances := func(job int) int {
+		j := must[api.Job](t, c, api.GetJob, params("job", job), nil)
+		return j.Instances.Primary + j.Instances.Secondary
+	}
+	host.until("a full host", func() bool { return instances(1) == 8 })
+	body := api.SubmitRequest{Command: []string{"x"}, Range: "1-100", CPUs: new(2), MaxCPUs: new(-1)}
+	reply := must[api.TrialReply](t, c, api.TrySubmission, nil, body)
+	sub := reply.Submission
+	if sub.Items != 100 || sub.Start != "after-stops" || sub.Stopped == 0 || reply.Stopped != sub.Stopped || reply.Stops[0].Item == "" || reply.Epoch == 0 {
+		t.Fatalf("%+v", reply)
+	}
+	blocked := body
+	blocked.Status = "blocked"
+	if reply := must[api.TrialReply](t, c, api.TrySubmission, nil, blocked); reply.Submission.Start != "later" || reply.Submission.Code != "blocked" || reply.Moved != 0 {
+		t.Errorf("blocked: %+v", reply)
+	}
+	if jobs := must[[]api.Job](t, c, api.ListJobs, nil, nil); len(jobs) != 1 {
+		t.Errorf("trying made %d jobs", len(jobs)-1)
+	}
+	must[api.SubmitReply](t, c, api.Submit, nil, body)
+	host.until("what was shown", func() bool { return instances(2) == sub.Stopped })
+	body.Range = "5-"
+	refused(t, api.KindInvalid, c, api.TrySubmission, nil, body)
+	body.Range, body.User = "1-5", "ben"
+	refused(t, api.KindForbidden, c, api.TrySubmission, nil, body)
+}

@@ -17,6 +17,7 @@ import (
 	"qb/cmd/qb/remote"
 	"qb/cmd/qb/shares"
 	"qb/cmd/qb/summary"
+	"qb/cmd/qb/whatif"
 	"qb/units"
 )
 
@@ -39,6 +40,7 @@ var (
 	peopleShell   = people.Shell{Shell: shell}
 	profilesShell = profiles.Shell{Shell: shell}
 	sharesShell   = shares.Shell{Shell: shell}
+	whatifShell   = whatif.Shell{Shell: shell}
 	summaryShell  = summary.Shell{Shell: shell, Unfinished: everybodysUnfinished}
 )
 

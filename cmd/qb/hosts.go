@@ -36,22 +36,24 @@ func newHostsCommand() *cobra.Command {
 
 // chosenHosts are the hosts with these names, or all, that pass the options.
 func chosenHosts(cmd *cobra.Command, c *client, names []string, choice *hostselect.Options) ([]api.Host, error) {
-	passes, err := choice.Filter()
-	if err != nil {
-		return nil, err
-	}
-	var hosts []api.Host
-	if err := c.call(cmd.Context(), api.ListHosts, nil, nil, &hosts); err != nil {
-		return nil, err
+	var all, chosen []api.Host
+	expression := choice.Expression()
+	if expression == "" || len(names) > 0 {
+		if err := c.call(cmd.Context(), api.ListHosts, nil, nil, &all); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(hosts, func(h api.Host) bool { return h.Name == name }) {
+		if !slices.ContainsFunc(all, func(h api.Host) bool { return h.Name == name }) {
 			return nil, api.Errorf(api.KindNotFound, "host %q is not known; qbhosts lists all", output.Escape(name))
 		}
 	}
-	return slices.DeleteFunc(hosts, func(h api.Host) bool {
-		return len(names) > 0 && !slices.Contains(names, h.Name) || !passes(h)
-	}), nil
+	if chosen = all; expression != "" {
+		if err := c.call(cmd.Context(), api.ListHosts, api.Params{"expression": expression}, nil, &chosen); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(chosen, func(h api.Host) bool { return len(names) > 0 && !slices.Contains(names, h.Name) }), nil
 }
 
 var hostColumns = []output.Column[api.Host]{

@@ -149,7 +149,7 @@ func clientCommands() []*cobra.Command {
 		newSubCommand(), newModifyCommand(), newJobsCommand(), newItemsCommand(), newHostsCommand(),
 		newOutCommand("out", "stdout"), newOutCommand("err", "stderr"),
 		newPingCommand(), newLockCommand(true), newLockCommand(false), newAdminCommand(),
-		newHistoryCommand(), newWaitCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(), sharesShell.ShareCommand(), profilesShell.Command(), summaryShell.Command(), summaryShell.StatsCommand(), peopleShell.LoginCommand(), peopleShell.LogoutCommand(), peopleShell.OpenCommand(),
+		newHistoryCommand(), newWaitCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(), sharesShell.ShareCommand(), profilesShell.Command(), summaryShell.Command(), summaryShell.StatsCommand(), whatifShell.Command(), peopleShell.LoginCommand(), peopleShell.LogoutCommand(), peopleShell.OpenCommand(),
 	}
 	return append(commands, newActionCommands()...)
 }

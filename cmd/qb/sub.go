@@ -16,6 +16,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/whatif"
 	"qb/supervisor/facts"
 )
 
@@ -27,6 +28,7 @@ type subOptions struct {
 	reverse bool
 	binary  bool
 	waitOn  bool
+	try     bool
 	results output.Results
 }
 
@@ -69,6 +71,7 @@ func (o *subOptions) bindBeside(f *pflag.FlagSet, attribute string) {
 		f.StringVar(&o.waitFor, "waitfor", "", "wait until `JOBS`, a list of ids, have ended")
 	case "agendatimelimit":
 		f.StringVar(&o.req.Status, "status", "", "initial `STATE`: pending or blocked")
+		f.BoolVar(&o.try, "whatif", false, "do not submit: print which jobs would gain and lose instances, what would stop, and when the job would start")
 		f.BoolVar(&o.waitOn, "waiton", false, "wait until the job ends; exit with 0 if complete, 1 if failed or killed")
 	case "cwd":
 		f.StringVar(&o.req.User, "user", "", "submit for user `NAME`; operators and admins only")
@@ -84,6 +87,14 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 	c, err := connect(cmd)
 	if err != nil {
 		return err
+	}
+	if o.try {
+		var reply api.TrialReply
+		if err := c.call(cmd.Context(), api.TrySubmission, nil, &o.req, &reply); err != nil {
+			return err
+		}
+		remark(cmd, reply.Submission.Remarks)
+		return whatif.Print(cmd.OutOrStdout(), o.results.List(), reply, &reply.WhatIfReply, &reply.Submission)
 	}
 	var reply api.SubmitReply
 	if err := c.Change(cmd.Context(), "", api.Submit, nil, &o.req, &reply); err != nil {

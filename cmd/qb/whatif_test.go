@@ -13,6 +13,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/message"
 	"qb/supervisor/planner"
 	"qb/supervisor/translate"
 	"qb/supervisor/whatif"
@@ -46,14 +47,23 @@ func compareWithPlans(t *rapid.T, desk *whatif.Desk) (moved, stopped int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, after := planned(t, doc), planned(t, hand)
+	compare(t, reply, planned(t, doc), planned(t, hand), nil)
+	return reply.Moved, reply.Stopped
+}
+
+// compare says what an answer has otherwise than the two plans, whose jobs are numbered but for the one that is new.
+func compare(t *rapid.T, reply api.WhatIfReply, before, after api.BalanceDoc, name func(id string) string) {
 	rows := map[string]api.WhatIfJob{}
 	for _, j := range reply.Jobs {
 		rows[strconv.FormatInt(j.Job, 10)] = j
 	}
 	for id, a := range after.Jobs {
-		b, row := before.Jobs[id], rows[id]
-		if got := (api.WhatIfJob{Job: row.Job, Running: row.Running, Before: counts(b), After: counts(a)}); counts(a) != counts(b) && got != row || counts(a) == counts(b) && row.Job != 0 {
+		b, shown := before.Jobs[id], id
+		if name != nil {
+			shown = name(id)
+		}
+		row := rows[shown]
+		if got := (api.WhatIfJob{Job: row.Job, Running: row.Running, Before: counts(b), After: counts(a)}); counts(a) != counts(b) && (got != row || strconv.FormatInt(row.Job, 10) != shown) || counts(a) == counts(b) && row != (api.WhatIfJob{}) {
 			t.Fatalf("job %s: what-if says %+v, the plans %+v and %+v", id, row, b, a)
 		}
 	}
@@ -68,7 +78,48 @@ func compareWithPlans(t *rapid.T, desk *whatif.Desk) (moved, stopped int) {
 	if reply.FreeBefore != before.FreeSlots || reply.FreeAfter != after.FreeSlots || reply.LostBefore != before.LostWork || reply.LostAfter != after.LostWork {
 		t.Fatalf("what-if says %+v, the plans %+v and %+v", reply, before, after)
 	}
-	return reply.Moved, reply.Stopped
+}
+
+// TestTrialIsPlanByHand: the same holds of a submission, whose job is added to the snapshot by hand.
+func TestTrialIsPlanByHand(t *testing.T) {
+	moved, stopped, desk := 0, 0, whatif.NewDesk()
+	starts := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		for range 20 {
+			s := drawnFarm(t)
+			last := len(s.Jobs) - 1
+			s.Running = slices.DeleteFunc(s.Running, func(r planner.SnapInstance) bool { return r.Job == last })
+			reply, err := desk.TrySubmission(context.Background(), whatif.Submission{
+				Look: func(to *planner.Snapshot) (message.Supposed, error) {
+					*to = s
+					return message.Supposed{Planned: true}, nil
+				},
+				Explain: func() (facts.Why, error) { return facts.Why{}, nil },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			hand := translate.Snapshot(s)
+			now := hand
+			now.Jobs = hand.Jobs[:last]
+			before, after := planned(t, now), planned(t, hand)
+			compare(t, reply.WhatIfReply, before, after, func(id string) string {
+				if id == s.Jobs[last].ID {
+					return "0"
+				}
+				return id
+			})
+			job, sub := after.Jobs[s.Jobs[last].ID], reply.Submission
+			if sub.Now+sub.Stopped != job.StartPrimary+job.StartSecondary || (sub.Start == "later") != (sub.Now+sub.Stopped == 0) || (sub.Start == "now") != (sub.Now > 0) {
+				t.Fatalf("%+v, the plan starts %+v", sub, job)
+			}
+			moved, stopped = moved+reply.Moved, stopped+reply.Stopped
+			starts[sub.Start]++
+		}
+	})
+	if moved < 20 || stopped < 5 || len(starts) != 3 {
+		t.Errorf("submissions moved %d jobs and stopped %d instances; they start %v: too few to compare", moved, stopped, starts)
+	}
 }
 
 func counts(j api.BalanceJob) api.WhatIfCounts {

@@ -50,6 +50,32 @@ func (f *Farm) rankSharers(now time.Time, p *snapshot) {
 	})
 }
 
+// rankSupposed gives the row of a job that is not one of the farm's the virtual time with which it would come, and returns those that
+// other jobs would then have, by their rows.
+func (f *Farm) rankSupposed(now time.Time, p *snapshot, j *model.Job) map[int]float64 {
+	if f.policy.CPUShare.Mode != "stride" {
+		return nil
+	}
+	others := make([]slottime.Job, 0, len(f.jobs.ByID))
+	for _, o := range f.jobs.Sorted() {
+		others = append(others, o)
+	}
+	moved := map[int]float64{}
+	f.sharing.Joining(now, f.policy.CPUShare, j, others, func(of slottime.Job, vtime float64) int {
+		o := of.(*model.Job)
+		if o == j {
+			p.Jobs[j.Row].VTime = vtime
+		} else if p.Jobs[o.Row].VTime != vtime {
+			moved[o.Row] = vtime
+		}
+		if o.LacksPrimary() {
+			return o.Needs.Slots
+		}
+		return 0
+	})
+	return moved
+}
+
 // competingKept bounds the list of jobs that are asked at an item's end.
 const competingKept = 1000
 

@@ -9,6 +9,7 @@ import (
 	"qb/supervisor/fit"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
+	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
 	"qb/supervisor/profiles"
 	"qb/supervisor/slottime"
@@ -110,8 +111,33 @@ func (f *Farm) planNext(now time.Time) *snapshot {
 	return p
 }
 
+// SnapshotWith is that farm with the job of a submission, as if that had been accepted: the last of the jobs. One that would be
+// blocked is not among them.
+func (f *Farm) SnapshotWith(now time.Time, e message.JobSubmitted) (planner.Snapshot, message.Supposed, *outbox.Refusal) {
+	p, last, supposed := newSnapshot(), cmp.Or(f.last, newSnapshot()), message.Supposed{}
+	remarks, refusal := f.suppose(now, e, func(j *model.Job) {
+		last = f.planFarm(now, p, last)
+		if supposed.Planned = j.Planned(); supposed.Planned {
+			f.usage.limit(now, j)
+			f.admission.refreshNeed(now, j)
+			f.planJob(now, p, last, j)
+			supposed.VTimes = f.rankSupposed(now, p, j)
+		}
+		p.addResources(f.policy.Resources)
+		supposed.Items = j.Entries.Len()
+	})
+	supposed.Remarks = remarks
+	return p.Snapshot, supposed, refusal
+}
+
 // plan fills in the farm as it is now. What has not changed since the last plan comes from there.
 func (f *Farm) plan(now time.Time, p, last *snapshot) {
+	f.planFarm(now, p, last)
+	p.addResources(f.policy.Resources)
+}
+
+// planFarm fills in all but the resources. It returns the last snapshot, empty if this one does not go on from it.
+func (f *Farm) planFarm(now time.Time, p, last *snapshot) *snapshot {
 	f.compete(now)
 	f.usage.judge(now)
 	f.planHosts(now, p)
@@ -125,7 +151,7 @@ func (f *Farm) plan(now time.Time, p, last *snapshot) {
 		}
 	}
 	f.rankSharers(now, p)
-	p.addResources(f.policy.Resources)
+	return last
 }
 
 // planHosts adds all hosts, by name.

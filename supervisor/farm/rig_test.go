@@ -377,6 +377,12 @@ func (r *rig) item(id facts.AttemptID) string {
 }
 
 func (r *rig) submit(args []string) {
+	e := r.submission(args)
+	e.Ticket = r.newTicket()
+	r.step(e)
+}
+
+func (r *rig) submission(args []string) message.JobSubmitted {
 	row := facts.JobFacts{Name: args[0], User: option(args, "user", "u1"), Command: []string{"true"}, Dependency: option(args, "after", ""),
 		Submission: option(args, "token", ""), Agenda: agenda.Spec{Range: option(args, "items", ""), Order: agenda.Order(option(args, "order", ""))}}
 	row.Requirements, row.Reservations = strings.ReplaceAll(option(args, "requirements", ""), "_", " "), option(args, "reservations", "")
@@ -406,8 +412,8 @@ func (r *rig) submit(args []string) {
 		row.MaxCPUs = &n
 	}
 	states, labels, parents := r.linked(row.Dependency, row.PGrp)
-	r.step(message.JobSubmitted{Ticket: r.newTicket(), Links: states, Labels: labels, LabelHas: r.rows.labelled(row.PGrp, row.Label), Parents: parents, Facts: row, By: row.User, Blocked: slices.Contains(args, "blocked"),
-		Groups: accounting.Groups{Names: names(args, "ingroups"), Unsure: slices.Contains(args, "unsure")}})
+	return message.JobSubmitted{Links: states, Labels: labels, LabelHas: r.rows.labelled(row.PGrp, row.Label), Parents: parents, Facts: row, By: row.User, Blocked: slices.Contains(args, "blocked"),
+		Groups: accounting.Groups{Names: names(args, "ingroups"), Unsure: slices.Contains(args, "unsure")}}
 }
 
 func (r *rig) modify(args []string) {

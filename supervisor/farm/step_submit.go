@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/message"
@@ -94,6 +95,31 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 func (f *Farm) CheckSubmission(now time.Time, e message.JobSubmitted) (remarks []string, refusal *outbox.Refusal) {
 	_, remarks, refusal = f.examine(now, e)
 	return remarks, refusal
+}
+
+// suppose looks at the job of a submission under the limits and conditions that would act on it. It is not one of the farm's.
+func (f *Farm) suppose(now time.Time, e message.JobSubmitted, look func(*model.Job)) ([]string, *outbox.Refusal) {
+	j, remarks, refusal := f.examine(now, e)
+	if refusal != nil {
+		return nil, refusal
+	}
+	end := f.jobs.Suppose(j)
+	defer end()
+	look(j)
+	return remarks, nil
+}
+
+// ExplainSubmission says why items of a submission would wait.
+func (f *Farm) ExplainSubmission(now time.Time, e message.JobSubmitted) (why facts.Why) {
+	_, _ = f.suppose(now, e, func(j *model.Job) { // a submission that is refused now waits for nothing
+		f.usage.limit(now, j)
+		f.admission.refreshNeed(now, j)
+		explained := f.explained(now)
+		explained.Jobs = append(explained.Jobs, f.explainedJob(now, j))
+		explained.NeedIfAsked = func(_ facts.JobID, bytes int64) int64 { return f.admission.needIfAsked(now, j, bytes) }
+		why = explain.New(explained).Why(&explained.Jobs[len(explained.Jobs)-1])
+	})
+	return why
 }
 
 // unreadable is the refusal of a job or of a change whose texts cannot be read.

@@ -106,6 +106,21 @@ func (u *usage) judge(now time.Time) {
 	}
 }
 
+// limit finds the budget that bars a job which is not one of the farm's.
+func (u *usage) limit(now time.Time, j *model.Job) {
+	if u.accounts.Budgeted() {
+		j.Limit = u.accounts.Bars(u.accounts.Barred(now, u.running(now)), j.Payer())
+	}
+}
+
+// newcomer is the fairshare factor of a payer who has no job yet.
+func (u *usage) newcomer(now time.Time, p facts.Payer) float64 {
+	running := u.running(now)
+	running.Know(p)
+	report := u.accounts.Report(now, running)
+	return report.Of(p).Factor
+}
+
 func (u *usage) shares(now time.Time) accounting.Report {
 	running := u.running(now)
 	r := u.accounts.Report(now, running)
@@ -137,7 +152,10 @@ func (u *usage) rankJob(now time.Time, p *snapshot, s *planner.SnapJob, j *model
 			p.factors[o.Payer] = o.Factor
 		}
 	}
-	factor := p.factors[u.accounts.Place(j.Payer())]
+	factor, known := p.factors[u.accounts.Place(j.Payer())]
+	if !known {
+		factor = u.newcomer(now, u.accounts.Place(j.Payer()))
+	}
 	if policy.Order {
 		s.Fairshare = factor
 	}

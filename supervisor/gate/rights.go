@@ -58,7 +58,7 @@ func Authorise(p credentials.Principal, e api.Endpoint, o *Object) error {
 		return nil
 	}
 	switch e.ID {
-	case api.Submit.ID, api.CheckSubmission.ID:
+	case api.Submit.ID, api.CheckSubmission.ID, api.TrySubmission.ID:
 		if !p.SubmitsFor(o.Owner, o.role) {
 			return api.Errorf(api.KindForbidden, "user = %q: only an admin, or who was given the right to submit as %s (qbadmin user set -submitas), may submit for others; leave it out", o.Owner, o.Owner)
 		}

@@ -2,29 +2,46 @@ package jobfilter
 
 import (
 	"slices"
+	"time"
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/rowlist"
 )
 
-// field is a property of jobs that expressions may use.
-type field struct {
-	name string
-	kind agenda.PropertyKind
-	of   func(*facts.JobView) agenda.Value
-}
+type field = rowlist.Field[facts.JobView]
 
 func text(name string, of func(*facts.JobView) string) field {
-	return field{name, agenda.KindText, func(v *facts.JobView) agenda.Value { return agenda.TextValue(of(v)) }}
+	return field{Name: name, Kind: agenda.KindText, Of: func(v *facts.JobView) agenda.Value { return agenda.TextValue(of(v)) }}
 }
 
 func number[N int | int64 | facts.JobID](name string, of func(*facts.JobView) N) field {
-	return field{name, agenda.KindNumber, func(v *facts.JobView) agenda.Value { return agenda.NumberValue(float64(of(v))) }}
+	return field{Name: name, Kind: agenda.KindNumber, Of: func(v *facts.JobView) agenda.Value { return agenda.NumberValue(float64(of(v))) }}
 }
 
 func list(name string, of func(*facts.JobView) []string) field {
-	return field{name, agenda.KindList, func(v *facts.JobView) agenda.Value { return agenda.ListValue(of(v)) }}
+	return field{Name: name, Kind: agenda.KindList, Of: func(v *facts.JobView) agenda.Value { return agenda.ListValue(of(v)) }}
 }
+
+// counted is a number that only the farm, or the rows of all attempts, tell.
+func counted(name string, of func(*facts.JobView) int) field {
+	f := number(name, of)
+	f.Counted = true
+	return f
+}
+
+// moment is a time, for orders alone; none comes first.
+func moment(name string, isCounted bool, of func(*facts.JobView) time.Time) field {
+	return field{Name: name, Kind: agenda.KindNumber, Counted: isCounted, Ordered: true, Of: func(v *facts.JobView) agenda.Value {
+		if at := of(v); !at.IsZero() {
+			return agenda.NumberValue(float64(at.UnixMicro()))
+		}
+		return agenda.NumberValue(0)
+	}}
+}
+
+// Fields are those by which jobs are chosen and ordered.
+var Fields = rowlist.NewFields(fields)
 
 var fields = slices.Concat([]field{
 	number("id", func(v *facts.JobView) facts.JobID { return v.ID }),
@@ -51,6 +68,18 @@ var fields = slices.Concat([]field{
 	list("groups", func(v *facts.JobView) []string { return v.Groups }),
 	list("flags", func(v *facts.JobView) []string { return v.Flags }),
 	number("retrywork", func(v *facts.JobView) int { return v.RetryWork }),
+	counted("items.total", func(v *facts.JobView) int { return v.Items.Total }),
+	counted("items.pending", func(v *facts.JobView) int { return v.Items.Pending }),
+	counted("items.running", func(v *facts.JobView) int { return v.Items.Running }),
+	counted("items.complete", func(v *facts.JobView) int { return v.Items.Complete }),
+	counted("items.failed", func(v *facts.JobView) int { return v.Items.Failed }),
+	counted("items.killed", func(v *facts.JobView) int { return v.Items.Killed }),
+	counted("items.blocked", func(v *facts.JobView) int { return v.Items.Blocked }),
+	counted("instances.primary", func(v *facts.JobView) int { return v.Primary }),
+	counted("instances.secondary", func(v *facts.JobView) int { return v.Secondary }),
+	moment("submitted_at", false, func(v *facts.JobView) time.Time { return v.SubmittedAt }),
+	moment("started_at", true, func(v *facts.JobView) time.Time { return v.StartedAt }),
+	moment("finished_at", false, func(v *facts.JobView) time.Time { return v.FinishedAt }),
 }, tags())
 
 func tags() (list []field) {
@@ -58,26 +87,4 @@ func tags() (list []field) {
 		list = append(list, text(name, func(v *facts.JobView) string { return v.Tags[n] }))
 	}
 	return list
-}
-
-var (
-	properties []agenda.Property
-	byName     = map[string]field{}
-)
-
-func init() {
-	for _, f := range fields {
-		properties = append(properties, agenda.Property{Name: f.name, Kind: f.kind})
-		byName[f.name] = f
-	}
-}
-
-func lookup(v *facts.JobView) agenda.Lookup {
-	return func(name string) (agenda.Value, bool) {
-		f, ok := byName[name]
-		if !ok {
-			return agenda.Value{}, false
-		}
-		return f.of(v), true
-	}
 }

@@ -31,10 +31,8 @@ func Read(f *api.JobFilter) (*Filter, error) {
 	if strings.TrimSpace(f.Expression) == "" {
 		return read, nil
 	}
-	if read.expression, err = agenda.ParseFilter(f.Expression, properties); err != nil {
-		return nil, problem.Invalid("expression", "%s", err)
-	}
-	return read, nil
+	read.expression, err = Fields.Filter(f.Expression)
+	return read, err
 }
 
 // ByExpression says whether rows alone do not tell which jobs pass: each must be looked at.
@@ -42,13 +40,16 @@ func (f *Filter) ByExpression() bool { return f.expression != nil }
 
 // Passes says whether a job is to be listed.
 func (f *Filter) Passes(v *facts.JobView) bool {
-	return (f.statuses == nil || slices.Contains(f.statuses, v.Status)) && (f.expression == nil || f.expression.Passes(lookup(v)))
+	return (f.statuses == nil || slices.Contains(f.statuses, v.Status)) && (f.expression == nil || f.expression.Passes(Fields.Lookup(v)))
 }
+
+// Counts says whether rows alone do not tell what the expression asks for, but for the status.
+func (f *Filter) Counts() bool { return Fields.Counts(f.expression) }
 
 // Rejects says whether the row of a job that the live view does not have shows that it does not pass. Nothing needs to be
 // counted for such a job.
 func (f *Filter) Rejects(row facts.JobFacts) bool {
-	if f.expression == nil || !row.State.Final() && (f.expression.Uses("status") || f.expression.Uses("code")) {
+	if f.expression == nil || f.Counts() || !row.State.Final() && (f.expression.Uses("status") || f.expression.Uses("code")) {
 		return false
 	}
 	v := OfRow(row)

@@ -13,6 +13,14 @@ type JobReply struct {
 	Remarks []string
 }
 
+// Supposed is what the farm says of the job of a submission as if it had been accepted.
+type Supposed struct {
+	Items   int
+	Planned bool // a plan would look at it: it is not blocked
+	Remarks []string
+	VTimes  map[int]float64 // by the place of other jobs in the snapshot: the virtual time that they would have beside it
+}
+
 // ActionReply answers JobOrdered.
 type ActionReply struct {
 	Job      facts.JobID

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strconv"
@@ -47,6 +48,21 @@ func (js *Jobs) Rebind(j *Job) {
 		j.bounds = append(j.bounds, b)
 	}
 	j.Changes++
+}
+
+// Suppose puts a job that is not one of the farm's under the limits and conditions that would act on it, until end is called. It
+// is counted nowhere.
+func (js *Jobs) Suppose(j *Job) (end func()) {
+	for _, b := range (&Bounds{limits: js.bounds.limits}).of(j) {
+		j.bounds = append(j.bounds, cmp.Or(js.bounds.byName[b.Name], b))
+	}
+	js.Watch(j)
+	return func() {
+		for _, g := range j.Gates {
+			js.unpin(g)
+		}
+		j.Gates, j.bounds = nil, nil
+	}
 }
 
 // release takes a job out of its limits; those that no job is under are forgotten.

@@ -113,6 +113,36 @@ func (s *Sharing) VTimes(now time.Time, p Policy, set func(j Job, vtime float64)
 	}
 }
 
+// Joining are the virtual times by which a plan would order a job that came now beside the others, and those of its user's other
+// jobs, if these are ordered by users. Only the job is admitted to the sharing.
+func (s *Sharing) Joining(now time.Time, p Policy, job Job, others []Job, set func(j Job, vtime float64) (slots int)) {
+	seen := func(j Job) contender { return contender{j.Share(), j.Active(), j.SlotTime(now).Seconds()} }
+	level := []contender{seen(job)}
+	for _, o := range others {
+		if !p.ByUsers() || o.Owner() == job.Owner() {
+			level = append(level, seen(o))
+		}
+	}
+	admit(level) // the others are admitted
+	if !p.ByUsers() {
+		set(job, job.Share().With(0))
+		return
+	}
+	u := user{}
+	if known := s.users[job.Owner()]; known != nil {
+		u.Account, u.jobs = known.Account, slices.Clone(known.jobs)
+	} else {
+		users := []contender{{&u.Account, true, 0}}
+		for _, o := range s.users {
+			users = append(users, contender{&o.Account, true, o.slotTime(now).Seconds()})
+		}
+		admit(users)
+	}
+	u.jobs = append(u.jobs, job)
+	with := Sharing{users: map[string]*user{job.Owner(): &u}}
+	with.VTimes(now, p, set)
+}
+
 // turn is a job as the two rules see it.
 func turn(now time.Time, p Policy, j Job) smartshare.Turn {
 	t := smartshare.Turn{}

@@ -30,7 +30,9 @@ type Machine interface {
 	View(now time.Time) *message.View
 	Changed(now time.Time, replies []outbox.Reply) (part message.Part, all bool)
 	Snapshot(now time.Time) planner.Snapshot
+	SnapshotWith(now time.Time, e message.JobSubmitted) (planner.Snapshot, message.Supposed, *outbox.Refusal)
 	Explain(now time.Time, id facts.JobID) (explain.Explanation, bool)
+	ExplainSubmission(now time.Time, e message.JobSubmitted) facts.Why
 	CheckSubmission(now time.Time, e message.JobSubmitted) (remarks []string, refusal *outbox.Refusal)
 	Shares(now time.Time) accounting.Report
 	Budgets(now time.Time) []accounting.Over

@@ -25,7 +25,7 @@ type disk struct {
 func (d *disk) readOnly() bool { return !d.since.IsZero() && !d.room }
 
 func (d *disk) text() string {
-	return fmt.Sprintf("read-only since %s: the disk of the database is full; free some space on it, and all goes on by itself. "+
+	return fmt.Sprintf("the farm is read-only since %s: the disk of the database is full; free some space on it, and all goes on by itself. "+
 		"What runs goes on, nothing acknowledged is lost, nothing can be changed until then", d.since.UTC().Format("15:04:05 UTC"))
 }
 

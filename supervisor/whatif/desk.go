@@ -39,14 +39,11 @@ func (d *Desk) Try(ctx context.Context, q *api.WhatIfQuery, f Farm) (api.WhatIfR
 	if err != nil {
 		return api.WhatIfReply{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	select {
-	case d.turn <- struct{}{}:
-		defer func() { <-d.turn }()
-	case <-ctx.Done():
-		return api.WhatIfReply{}, api.Errorf(api.KindLimit, "others try changes now; try again in a few seconds")
+	end, err := d.takeTurn(ctx)
+	if err != nil {
+		return api.WhatIfReply{}, err
 	}
+	defer end()
 	var s planner.Snapshot
 	if err := f.Look(&s); err != nil {
 		return api.WhatIfReply{}, err
@@ -58,6 +55,18 @@ func (d *Desk) Try(ctx context.Context, q *api.WhatIfQuery, f Farm) (api.WhatIfR
 	reply.At, reply.Version = time.UnixMilli(int64(s.Now*1000)).UTC(), version
 	nameItems(reply.Stops, f.View)
 	return reply, nil
+}
+
+// takeTurn waits for the trials before. end lets the next one begin.
+func (d *Desk) takeTurn(ctx context.Context) (end func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case d.turn <- struct{}{}:
+		return func() { <-d.turn }, nil
+	case <-ctx.Done():
+		return nil, api.Errorf(api.KindLimit, "others try changes now; try again in a few seconds")
+	}
 }
 
 // read is the change that a query asks for, and the version of its job from before the farm is looked at: one that is

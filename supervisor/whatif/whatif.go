@@ -65,14 +65,18 @@ func compare(scratch *smartshare.Scratch, s planner.Snapshot, c Change) (api.Wha
 	if err := c.apply(changed); err != nil {
 		return api.WhatIfReply{}, err
 	}
-	after := planner.BalanceIn(scratch, changed)
+	return difference(changed, before, planner.BalanceIn(scratch, changed)), nil
+}
+
+// difference is what the plan after does otherwise than the one before. The last job of the snapshot may be new to the farm.
+func difference(s planner.Snapshot, before, after planner.Plan) api.WhatIfReply {
 	reply := api.WhatIfReply{
 		Jobs: []api.WhatIfJob{}, Stops: []api.WhatIfStop{}, Passive: s.Policy.Preempt == "passive",
 		FreeBefore: before.Free, FreeAfter: after.Free, LostBefore: before.LostWork, LostAfter: after.LostWork,
 	}
-	addJobs(&reply, changed, before, after)
+	addJobs(&reply, s, before, after)
 	addStops(&reply, s, before, after)
-	return reply, nil
+	return reply
 }
 
 // addJobs lists the jobs that have another number of instances then, in the order in which they are served then.
@@ -87,12 +91,17 @@ func addJobs(reply *api.WhatIfReply, s planner.Snapshot, before, after planner.P
 		}
 	}
 	for _, j := range after.Order {
-		b, a := before.Jobs[j].JobCounts, after.Jobs[j].JobCounts
+		var b planner.JobCounts
+		id := int64(0)
+		if j < len(before.Jobs) {
+			b = before.Jobs[j].JobCounts
+			id, _ = strconv.ParseInt(s.Jobs[j].ID, 10, 64) // the farm's snapshots have numbers
+		}
+		a := after.Jobs[j].JobCounts
 		if a == b {
 			continue
 		}
 		if reply.Moved++; len(reply.Jobs) < listed {
-			id, _ := strconv.ParseInt(s.Jobs[j].ID, 10, 64) // the farm's snapshots have numbers
 			reply.Jobs = append(reply.Jobs, api.WhatIfJob{Job: id, Running: api.WhatIfCounts(running[j]), Before: api.WhatIfCounts(b), After: api.WhatIfCounts(a)})
 		}
 	}

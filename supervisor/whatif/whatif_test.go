@@ -110,6 +110,59 @@ func TestOverBudget(t *testing.T) {
 	}
 }
 
+// TestTrySubmission: the job takes from the others what they have beyond their due, and it is said when, or why not.
+func TestTrySubmission(t *testing.T) {
+	try := func(preempt string, free int, planned bool, change func(*planner.SnapJob)) api.TrialReply {
+		t.Helper()
+		s := farm(2, 16)
+		s.Policy.Preempt = preempt
+		s = settled(s)
+		s.Hosts[0].Slots += free
+		v := &message.View{Jobs: []facts.JobView{{JobFacts: facts.JobFacts{ID: 1}, MeanItemSeconds: 130}, {JobFacts: facts.JobFacts{ID: 2}, EstimatedItemSeconds: 400}}}
+		if planned {
+			s.Jobs = append(s.Jobs, planner.SnapJob{ID: "3", Num: 3, Priority: 100, Submit: 9, Cluster: "/", CPUs: 2, Remaining: 9, Agenda: true, Slots: 1, Weight: 1, Fairshare: 1})
+			change(&s.Jobs[2])
+		}
+		reply, err := NewDesk().TrySubmission(context.Background(), Submission{View: v,
+			Look: func(to *planner.Snapshot) (message.Supposed, error) {
+				*to = s
+				return message.Supposed{Items: 9, Planned: planned, Remarks: []string{"r"}}, nil
+			},
+			Explain: func() (facts.Why, error) { return facts.Because(facts.ReasonSlotsTaken, facts.Params{}, "why"), nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply
+	}
+	as := func(*planner.SnapJob) {}
+	got := func(r api.TrialReply) string {
+		earliest := "unknown"
+		if r.Submission.Earliest != nil {
+			earliest = fmt.Sprint(*r.Submission.Earliest)
+		}
+		return fmt.Sprint(r.Submission.Start, " ", r.Submission.Now, "+", r.Submission.Stopped, " ", earliest, " ", r.Submission.Reason, " stops ", r.Stopped, " of ", r.Moved, ", lost ", r.LostAfter)
+	}
+	for _, c := range []struct {
+		reply api.TrialReply
+		want  string
+	}{
+		{try("aggressive", 0, true, as), "after-stops 0+6 0  stops 6 of 3, lost 600"},
+		{try("aggressive", 1, true, as), "now 1+5 0  stops 5 of 3, lost 500"},
+		{try("passive", 0, true, as), "after-stops 0+6 30  stops 6 of 3, lost 0"},
+		{try("aggressive", 0, true, func(j *planner.SnapJob) { j.Slots = 17 }), "later 0+0 30 why stops 0 of 0, lost 0"},
+		{try("aggressive", 0, true, func(j *planner.SnapJob) { j.Eligible = []int{} }), "later 0+0 unknown why stops 0 of 0, lost 0"},
+		{try("aggressive", 4, false, as), "later 0+0 unknown why stops 0 of 0, lost 0"},
+	} {
+		if text := got(c.reply); text != c.want || c.reply.Submission.Items != 9 || c.reply.Submission.Remarks[0] != "r" {
+			t.Errorf("%s, want %s", text, c.want)
+		}
+	}
+	if first := try("aggressive", 0, true, as).Jobs; len(first) != 3 || first[2].Job != 0 || first[2].After != (api.WhatIfCounts{Primary: 2, Secondary: 4}) {
+		t.Errorf("%+v", first)
+	}
+}
+
 // TestOneAtATime: a trial waits for the one before it, and not for ever.
 func TestOneAtATime(t *testing.T) {
 	d, s := NewDesk(), settled(farm(2, 16))
@@ -139,6 +192,22 @@ func BenchmarkTry(b *testing.B) {
 	for b.Loop() {
 		if _, err := d.Try(context.Background(), &api.WhatIfQuery{Job: 1, MaxCPUs: "1"}, f); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkTrySubmission tries a new job on the same farm.
+func BenchmarkTrySubmission(b *testing.B) {
+	s := settled(farm(10_000, 100_000))
+	s.Jobs = append(s.Jobs, planner.SnapJob{ID: "10001", Num: 10_001, Priority: 1, Submit: 10_001, Cluster: "/", CPUs: 100, Remaining: 1000, Agenda: true, Slots: 1, Weight: 1, Fairshare: 1})
+	d := NewDesk()
+	f := Submission{Look: func(to *planner.Snapshot) (message.Supposed, error) {
+		*to = s
+		return message.Supposed{Items: 1000, Planned: true}, nil
+	}}
+	for b.Loop() {
+		if reply, err := d.TrySubmission(context.Background(), f); err != nil || reply.Submission.Stopped+reply.Submission.Now == 0 {
+			b.Fatal(reply.Submission, err)
 		}
 	}
 }

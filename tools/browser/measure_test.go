@@ -1,8 +1,11 @@
 package browser_test
 
 import (
+	"bufio"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -40,13 +43,63 @@ func (f *farm) resident() (bytes int64) {
 	return bytes
 }
 
+// sampled is one in how many readers looks at what comes, as a page does; the others take the bytes alone, as all run beside the farm.
+const sampled = 50
+
+// looked is what the sampled readers saw.
+type looked struct {
+	sync.Mutex
+	messages, again int           // messages; tables that came whole once more, as the reader was slow
+	silence         time.Duration // the longest between two messages, which come each second
+}
+
+// look reads the messages of a stream.
+func (l *looked) look(stream io.Reader) error {
+	text, err := gzip.NewReader(stream)
+	if err != nil {
+		return err
+	}
+	lines := bufio.NewReaderSize(text, 64<<10)
+	event, last, whole := "", time.Now(), map[string]int{}
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		l.Lock()
+		if name, begins := strings.CutPrefix(line, "event: "); begins {
+			event = strings.TrimSpace(name)
+			l.messages++
+			l.silence = max(l.silence, time.Since(last))
+			last = time.Now()
+		} else if strings.HasPrefix(line, "data: ") && strings.Contains(line, `"full":true`) {
+			if whole[event]++; whole[event] > 1 {
+				l.again++
+			}
+		}
+		l.Unlock()
+	}
+}
+
+// counted counts what is read.
+type counted struct {
+	io.Reader
+	came *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.came.Add(int64(n))
+	return n, err
+}
+
 // readers follow the farm as pages do until the returned function is called, which has the bytes that came and how many were sent away.
-func (f *farm) readers(count int) (end func() (bytes int64, gone int64)) {
+func (f *farm) readers(count int, seen *looked) (end func() (bytes int64, gone int64)) {
 	var came, gone atomic.Int64
 	var all sync.WaitGroup
 	stop := make(chan struct{})
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 0, DisableCompression: true}}
-	for range count {
+	for n := range count {
 		all.Go(func() {
 			req, _ := http.NewRequest(http.MethodGet, f.url+"/v1/watch", nil) // a good address
 			req.Header.Set("Authorization", "Bearer "+f.adminToken)
@@ -57,19 +110,16 @@ func (f *farm) readers(count int) (end func() (bytes int64, gone int64)) {
 				return
 			}
 			go func() { <-stop; _ = resp.Body.Close() }()
-			buffer := make([]byte, 32<<10)
-			for {
-				n, err := resp.Body.Read(buffer)
-				came.Add(int64(n))
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if err != nil {
-					gone.Add(1)
-					return
-				}
+			stream := counted{resp.Body, &came}
+			if n%sampled == 0 {
+				_ = seen.look(stream) // it ends with the stream
+			} else {
+				_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, stream, make([]byte, 32<<10))
+			}
+			select {
+			case <-stop:
+			default:
+				gone.Add(1)
 			}
 		})
 	}
@@ -98,11 +148,13 @@ func TestMeasurePage(t *testing.T) {
 		return (f.cpuSeconds() - before) / time.Since(began).Seconds()
 	}
 	alone, memory := cost(), f.resident()
-	end := f.readers(count)
+	var seen looked
+	end := f.readers(count, &seen)
 	time.Sleep(10 * time.Second) // until all have the whole tables
 	read, most := cost(), f.resident()
 	bytes, gone := end()
 	result["readers"] = map[string]any{
+		"messages_of_sampled": seen.messages, "tables_sent_again": seen.again, "longest_silence_s": seen.silence.Seconds(),
 		"count": count, "seconds": span.Seconds(), "cpu_of_a_core_without": alone, "cpu_of_a_core_with": read, "cpu_for_readers": read - alone, "sent_away": gone,
 		"kb_per_second_each": float64(bytes) / count / (span.Seconds() + 10) / 1000, "rss_without": memory, "rss_with": most,
 	}

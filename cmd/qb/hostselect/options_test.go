@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/hostselect"
+	"qb/supervisor/rowlist"
 )
 
 var hosts = []api.Host{
@@ -33,9 +34,10 @@ func TestOptions(t *testing.T) {
 		{"--resources host.memory.avail>=4000", "up"},
 		{"--resources host.processors.avail>1", "up locked"},
 		{"--resources host.gpus=2", "up"},
-		{"--resources host.groups", `-resources: `},
-		{"--resources host.wings=2", `-resources: `},
-		{"--cluster ~(", `-cluster: `},
+		{"--resources host.gpus=2||host.gpus=0 --active", "up locked"},
+		{"--resources host.groups", "expression: "},
+		{"--resources host.wings=2", "expression: "},
+		{"--cluster ~(", "expression: "},
 	} {
 		var o hostselect.Options
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -46,16 +48,16 @@ func TestOptions(t *testing.T) {
 		if o.Given() != (c.words != "") {
 			t.Errorf("%q: Given says %v", c.words, o.Given())
 		}
-		passes, err := o.Filter()
+		filter, err := rowlist.Hosts.Filter(o.Expression())
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), c.want) || !strings.HasPrefix(c.want, "-") {
+			if !strings.HasPrefix(err.Error(), c.want) || !strings.HasPrefix(c.want, "expression") {
 				t.Errorf("%q: %v", c.words, err)
 			}
 			continue
 		}
 		var names []string
 		for _, h := range hosts {
-			if passes(h) {
+			if filter.Passes(rowlist.Hosts.Lookup(&h)) {
 				names = append(names, h.Name)
 			}
 		}

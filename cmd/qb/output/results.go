@@ -28,6 +28,9 @@ func (r *Results) Bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.list.XML, "xml", false, "print what was done as XML: a list of objects with the members of -json as elements")
 }
 
+// List has these options.
+func (r *Results) List() ListOptions { return r.list }
+
 // Check refuses options that exclude each other, before anything is done.
 func (r *Results) Check() error { return r.list.check() }
 

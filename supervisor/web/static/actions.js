@@ -1,8 +1,8 @@
 // What changes the farm. Each is asked for first, with what it costs, and can be typed as a command as well.
 import { call, may, me } from "./session.js";
-import { jobs, now } from "./store.js";
+import { hosts, jobs, now } from "./store.js";
 import { confirm, dismiss, say } from "./parts.js";
-import { count, plain, quoted, span } from "./text.js";
+import { count, plain, quoted, sentence, span } from "./text.js";
 import { modified, ordered, record } from "./undo.js";
 
 /** wait is how long an action that destroys can be taken back before it is sent. */
@@ -38,29 +38,48 @@ function cost(list, what) {
   return items ? `This ${what} ${count(items)} running item${items > 1 ? "s" : ""}, about ${span(seconds) || "0 s"} of work.` : "No item runs now.";
 }
 
-/** settled sends and says what came of it; what can be undone is noted. */
+/** shown are the values by which a person decides; fresh are jobs as they are now, with these. */
+const shown = ["name", "user", "status", "priority", "cpus", "max_cpus", "cluster"];
+const fresh = async list => new Map((await call("list-jobs", { ids: list.map(j => j.id).join(), limit: 1000, fields: [...shown, "id", "version", "max_cpus_effective"].join() }))
+  .map(j => [j.id, { ...j, given: j.max_cpus, max_cpus: j.max_cpus_effective, running: 0, failed: 0 }]));
+const differences = (was, is, names) => names.filter(n => was[n] !== undefined && String(was[n]) !== String(is[n])).map(n => `${n} was shown as ${plain(String(was[n]))}, is now ${plain(String(is[n]))}`);
+
+/** insist does something to jobs or hosts as long as each is what was shown. send gives back those that are not, as they are now; of these it shows both
+ * values, and asks again. */
+async function insist(list, what, names, question, send) {
+  for (let stale; (stale = await send(list)).length; list = stale) {
+    const both = stale.map(is => [is, differences(list.find(was => was.id === is.id), is, names)]).filter(([, texts]) => texts.length);
+    const label = both.length === 1 ? `${what} ${both[0][0].id} was` : `${both.length} ${what}s were`;
+    if (both.length && !await confirm({ ...question(stale), title: `${sentence(label)} changed meanwhile`, text: "Somebody changed what was shown. Go on with what is there now?", list: both.map(([is, texts]) => `${is.id}: ${texts.join("; ")}`) })) return;
+  }
+}
+
+/** settled sends an order and says what came of it; what can be undone is noted. It gives back the jobs that others have changed. */
 async function settled(text, action, list, send) {
   try {
-    const reply = await send(), results = reply.results ?? [{ ...reply, code: "ok" }];
-    const refused = results.filter(r => r.code !== "ok");
-    record(`${text}: ${count(reply.affected)} affected`, results.map(r => ordered(action, r)).filter(Boolean));
+    const reply = await send(list), results = reply.results ?? [{ ...reply, code: "ok" }];
+    const stale = results.filter(r => r.code === "stale"), refused = results.filter(r => r.code !== "ok" && r.code !== "stale");
+    if (stale.length < results.length) record(`${text}: ${count(reply.affected)} affected`, results.map(r => ordered(action, r)).filter(Boolean));
     for (const r of results) for (const remark of list.length === 1 && !r.affected ? r.remarks : []) say(remark);
     if (refused.length) say(`${refused.length} of ${list.length} refused: ${refused[0].detail}`, { bad: true });
+    return stale.length ? [...(await fresh(stale.map(r => ({ id: r.job })))).values()] : [];
   } catch (error) {
+    if (error.kind === "stale") return [...(await fresh(list)).values()];
     say(`${text}: ${error.message}`, { bad: true });
+    return [];
   }
 }
 
 /** order gives an order to jobs, or to some items of one. */
 export async function order(action, ids, items = "") {
-  const known = orders[action], list = ids.map(id => jobs.value.get(id) ?? { id, name: "", user: "", running: 0, failed: 0 });
-  const command = `${known.command} ${items ? quoted(`${ids[0]}:${items}`) : ids.join(" ")}`;
+  const known = orders[action], list = ids.map(id => jobs.value.get(id) ?? { id, name: "", user: "", running: 0, failed: 0, version: 0 });
+  const question = list => ({ label: known.label, bad: known.bad, command: `${known.command} ${items ? quoted(`${ids[0]}:${items}`) : list.map(j => j.id).join(" ")}` });
   const what = items ? `items ${items} of job ${ids[0]}` : ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs`;
-  const yes = await confirm({ title: `${known.label}: ${what}?`, text: items ? "" : known.text(list), list: ids.length > 1 ? named(list) : [], label: known.label, bad: known.bad, command });
+  const yes = await confirm({ title: `${known.label}: ${what}?`, text: items ? "" : known.text(list), list: ids.length > 1 ? named(list) : [], ...question(list) });
   if (!yes) return;
-  const send = () => settled(`${known.label} ${what}`, action, list, () => (items
-    ? call("order-job", { job: ids[0], action }, { body: { items } })
-    : call("order-jobs", { action }, { body: { jobs: ids } })));
+  const send = () => insist(list, "job", shown, question, list => settled(`${known.label} ${what}`, action, list, list => (items
+    ? call("order-job", { job: ids[0], action }, { body: { items }, header: list[0].version ? { "If-Match": `"${list[0].version}"` } : {} })
+    : call("order-jobs", { action }, { body: { jobs: list.map(j => j.id), versions: list.map(j => j.version) } }))));
   if (known.bad) later(`${known.label} ${what}`, send);
   else await send();
 }
@@ -70,65 +89,66 @@ const changes = {
   cpus: { label: "cpus", hint: "primary instances", read: text => Number(text) },
   max_cpus: { label: "max_cpus", hint: "a number, 0 for none, * for the site's limit", read: text => (text === "*" ? "*" : Number(text)) },
 };
-const before = (job, name) => (name !== "max_cpus" ? job[name] : job.max_cpus === null ? job.max_cpus_effective : job.max_cpus < 0 ? "*" : job.max_cpus);
+const before = (job, name) => (name !== "max_cpus" ? job[name] : job.given === null ? job.max_cpus : job.given < 0 ? "*" : job.given);
 
-/** change changes jobs, each only if it still has the version that was shown; what it returns has changed meanwhile. */
+/** change changes an attribute of jobs, of each only if that still has the value that was shown; others may have changed other things. */
 async function change(name, value, list) {
   const steps = [], stale = [];
-  for (const { id, version, [name]: shown } of list) {
-    try {
-      const job = await call("get-job", { job: id });
-      const same = !version || job.version === version || (name === "max_cpus" ? job.max_cpus_effective : job[name]) === shown; // others may have changed other things
-      if (!same) stale.push({ ...job, now: before(job, name) });
-      else steps.push(await modified(id, name, value, before(job, name), job.version));
-    } catch (error) {
-      if (error.kind === "stale") stale.push({ id, version: 0, name: "" }); // between the two calls
-      else say(`job ${id}: ${error.message}`, { bad: true });
+  try {
+    for (const [id, is] of await fresh(list)) {
+      const was = list.find(j => j.id === id);
+      if (was.version && was.version !== is.version && was[name] !== is[name]) stale.push(is);
+      else {
+        try {
+          steps.push(await modified(id, name, value, before(is, name), is.version));
+        } catch (error) {
+          if (error.kind === "stale") stale.push({ ...is, version: 0 }); // between the two calls
+          else say(`job ${id}: ${error.message}`, { bad: true });
+        }
+      }
     }
+  } catch (error) {
+    say(error.message, { bad: true });
   }
-  if (steps.length) record(`${name} ${value} for ${list.length === 1 ? `job ${list[0].id}` : `${count(steps.length)} jobs`}`, steps);
+  if (steps.length) record(`${name} ${value} for ${steps.length === 1 ? steps[0].what : `${count(steps.length)} jobs`}`, steps);
   return stale;
 }
 
-/** modify changes an attribute of jobs. Of those that somebody changed since they were shown it shows both values, and asks again. */
+/** modify changes an attribute of jobs. */
 export async function modify(name, ids) {
-  const how = changes[name], shown = ids.map(id => jobs.value.get(id) ?? { id, name: "", user: "" });
+  const how = changes[name], list = ids.map(id => jobs.value.get(id) ?? { id, name: "", user: "" });
+  const command = (value, list) => `qbmodify -m${name} ${value} ${list.map(j => j.id).join(" ")}`;
   const text = await confirm({
-    title: `${how.label} of ${ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs`}`, label: "Change", command: `qbmodify -m${name} VALUE ${ids.join(" ")}`,
-    field: { label: `new ${name}`, value: String(shown[0][name] ?? ""), hint: how.hint }, list: ids.length > 1 ? named(shown) : [],
+    title: `${how.label} of ${ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs`}`, label: "Change", command: command("VALUE", list),
+    field: { label: `new ${name}`, value: String(list[0][name] ?? ""), hint: how.hint }, list: ids.length > 1 ? named(list) : [],
   });
   if (text === null) return;
   const value = how.read(text.trim());
   if (value !== "*" && !Number.isInteger(value)) return say(`${name}: ${text} is no whole number`, { bad: true });
-  let list = shown;
-  while ((list = await change(name, value, list)).length) {
-    const was = new Map(shown.map(j => [j.id, j[name]]));
-    const yes = await confirm({
-      title: `${list.length === 1 ? `Job ${list[0].id} was` : `${list.length} jobs were`} changed meanwhile`, label: `Change to ${value}`, command: `qbmodify -m${name} ${value} ${list.map(j => j.id).join(" ")}`,
-      text: `Somebody changed ${list.length === 1 ? "it" : "them"} after ${list.length === 1 ? "it was" : "they were"} shown. Change anyway?`, list: list.map(j => `${j.id} ${plain(j.name)}: ${name} was shown as ${was.get(j.id)}, is now ${j.now ?? "being changed"}`),
-    });
-    if (!yes) return;
-  }
+  await insist(list, "job", [name], list => ({ label: `Change to ${value}`, command: command(value, list) }), list => change(name, value, list));
 }
 
 /** lock keeps hosts from new work, or lets them take it again. */
 export async function lock(names, on) {
   const id = on ? "lock-host" : "unlock-host";
   if (!may(id)) return say("locking hosts needs the role operator", { bad: true });
-  const word = on ? "Lock" : "Unlock";
+  const word = on ? "Lock" : "Unlock", as = host => ({ ...hosts.value.get(host), id: host });
+  const question = list => ({ label: word, command: `${on ? "qblock" : "qbunlock"} ${list.map(h => quoted(h.id)).join(" ")}` });
+  const list = names.map(as);
   const yes = await confirm({
-    title: `${word} ${names.length === 1 ? names[0] : `${names.length} hosts`}?`, text: on ? "What runs there goes on; nothing new starts." : "", list: names.length > 1 ? names : [],
-    label: word, command: `${on ? "qblock" : "qbunlock"} ${names.map(quoted).join(" ")}`,
+    title: `${word} ${names.length === 1 ? names[0] : `${names.length} hosts`}?`, text: on ? "What runs there goes on; nothing new starts." : "", list: names.length > 1 ? names : [], ...question(list),
   });
   if (!yes) return;
   const changed = [], refused = [];
-  for (const host of names) {
-    try {
-      if ((await call(id, { host })).affected) changed.push(host);
-    } catch (error) {
-      refused.push(error);
+  await insist(list, "host", ["locked_by"], question, async list => {
+    const stale = [];
+    for (const was of list) {
+      const host = was.id, is = as(host);
+      if (was.locked_by !== is.locked_by) stale.push(is);
+      else await call(id, { host }).then(reply => reply.affected && changed.push(host), error => refused.push(error));
     }
-  }
+    return stale;
+  });
   const inverse = host => (on ? { call: "unlock-host", params: { host, locked_by: me.value.user }, what: host, command: `qbunlock ${quoted(host)}` } : { call: "lock-host", params: { host }, what: host, command: `qblock ${quoted(host)}` });
   record(`${word.toLowerCase()}ed ${names.length === 1 && changed.length ? names[0] : `${changed.length} of ${names.length}`}`, changed.map(inverse));
   if (refused.length) say(refused[0].message, { bad: true });

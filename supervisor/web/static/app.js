@@ -6,7 +6,7 @@ import { farm, hello, jobs, link, outdated } from "./store.js";
 import { go, route, to } from "./route.js";
 import { bells, confirm, Empty, Later, Notices, Question, undoable } from "./parts.js";
 import { theme, turn } from "./theme.js";
-import { plain, span } from "./text.js";
+import { plain, sentence, span } from "./text.js";
 import { Home } from "./home.js";
 import { Jobs } from "./jobs.js";
 import { Job } from "./job.js";
@@ -78,7 +78,7 @@ function Trouble() {
   const f = farm.value, cut = link.value.state === "cut";
   return html`${cut && html`<div class="banner">Cut off: ${plain(link.value.reason)}. What you see is ${span((Date.now() - link.value.at) / 1000)} old; the page tries again by itself.</div>`}
     ${outdated.value && html`<div class="banner">The farm has another version of this page now. <button class="quiet" onClick=${() => location.reload()}>Load it</button> What is typed into a form is kept.</div>`}
-    ${f?.trouble && html`<div class="banner">The farm is read-only: ${plain(f.trouble)}</div>`}
+    ${f?.trouble && html`<div class="banner">${plain(sentence(f.trouble))}</div>`}
     ${f?.brake && html`<div class="banner">Items of silent hosts are not moved: ${plain(f.brake)} <code>qbadmin brake release</code> moves them.</div>`}`;
 }
 

@@ -29,7 +29,7 @@ export const Name = ({ text }) => html`<bdi class="name" title=${plain(text)}>${
 
 /** Change is a button of what changes the farm: it is off, with the reason, while the farm can change nothing. */
 export function Change({ disabled, title, ...props }) {
-  const why = farm.value?.trouble && `the farm is read-only: ${plain(farm.value.trouble)}`;
+  const why = farm.value?.trouble && plain(farm.value.trouble);
   return html`<button ...${props} disabled=${Boolean(disabled || why)} title=${why || title} />`;
 }
 

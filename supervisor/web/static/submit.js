@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import attributes from "./attributes.js";
 import { call } from "./session.js";
 import { go, route } from "./route.js";
-import { Change, Command, say } from "./parts.js";
+import { Change, Command, confirm, Later, say } from "./parts.js";
 import { Items, placed, useCheck } from "./check.js";
 import { plain, quoted } from "./text.js";
 
@@ -105,11 +105,21 @@ function Field({ attribute, draft, set, error, label, items }) {
     ${error ? html`<span class="field-error" role="alert">${plain(error)}</span>` : items ? html`<${Items} of=${items} />` : html`<span class="note">${notes[name] ?? help(attribute)}</span>`}</label>`;
 }
 
+/** stands says whether a submission may go on: it does now what was shown, or somebody was asked. */
+async function stands(shown, now) {
+  const was = shown.submission.start, is = now.submission.start;
+  if (was === is && now.stopped <= shown.stopped) return true;
+  return confirm({ title: "The farm has changed meanwhile", text: "Nothing was submitted yet.", label: "Submit anyway", list: [`start: shown ${was}, now ${is}`, `items that stop: shown ${shown.stopped}, now ${now.stopped}`] });
+}
+
+const trials = () => import("./whatif.js").then(module => module.Trial);
+
 export function Submit() {
   const from = route.value.query.get("from");
   const [draft, setDraft] = useState(() => JSON.parse(localStorage.getItem(draftKey) ?? "{}"));
   const [errors, setErrors] = useState({});
   const [sending, setSending] = useState(false);
+  const [trial, setTrial] = useState(null); // the answer, and the body that it is of
   const expert = Boolean(draft.expert);
   useEffect(() => { localStorage.setItem(draftKey, JSON.stringify(draft)); }, [draft]);
   useEffect(() => {
@@ -129,6 +139,7 @@ export function Submit() {
     if (Object.keys(wrong).length) return setErrors(wrong);
     setSending(true);
     try {
+      if (tried && !await stands(trial.reply, await tryIt())) return setSending(false);
       const reply = await call("submit", {}, { body });
       for (const remark of reply.remarks) say(remark);
       say(`job ${reply.job} is submitted`);
@@ -139,6 +150,15 @@ export function Submit() {
       setErrors(named.length ? at : { "": error.message });
     }
     setSending(false);
+  };
+  const text = JSON.stringify(body), tried = trial?.text === text;
+  const tryIt = async () => {
+    const reply = await call("try-submission", {}, { body });
+    setTrial({ text, reply });
+    return reply;
+  };
+  const ask = async () => {
+    try { await tryIt(); } catch (error) { setTrial(null); setErrors({ "": error.message }); }
   };
   const field = (name, label) => html`<${Field} key=${name} attribute=${known.get(name)} draft=${draft} set=${set} error=${wrongs[name]} label=${label} items=${name === "range" && checked.items} />`;
   const width = (value, label) => html`<label class="choice"><input type="radio" name="width" checked=${(draft.width ?? "") === value} onChange=${() => set("width", value)} /> ${label}</label>`;
@@ -156,6 +176,7 @@ export function Submit() {
       <section class="card"><h2>Account and tags</h2><div class="fields">${others.map(a => field(a.name))}</div></section>`}
     ${wrongs[""] && html`<p class="field-error" role="alert">${plain(wrongs[""])}</p>`}
     ${checked.remarks.map(remark => html`<p class="note" key=${remark}>${plain(remark)}</p>`)}
-    <div class="row sticky"><${Command} text=${command(body)} /><span class="spring"></span><${Change} class="primary" disabled=${sending}>${sending ? "Submitting…" : "Submit"}<//></div>
+    ${tried && html`<${Later} load=${trials} reply=${trial.reply} />`}
+    <div class="row sticky"><${Command} text=${command(body)} /><span class="spring"></span><button type="button" class="quiet" disabled=${!body.command} title="Who would gain and lose, and when it would start; nothing is submitted" onClick=${ask}>What if…</button><${Change} class="primary" disabled=${sending}>${sending ? "Submitting…" : "Submit"}<//></div>
   </form>`;
 }

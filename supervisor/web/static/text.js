@@ -60,3 +60,6 @@ export function ends(job) {
   const from = moment(range.early), to = moment(range.late);
   return from === to ? from : `${from}–${to}`;
 }
+
+/** sentence begins with a capital letter. */
+export const sentence = text => text.charAt(0).toUpperCase() + text.slice(1);

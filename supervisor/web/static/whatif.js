@@ -58,7 +58,7 @@ function Moves({ reply }) {
   if (!reply.moved) return html`<${Empty} title="No job gains or loses an instance">One plan would do the same with the change as without it.<//>`;
   return html`<section class="card flush"><h2 class="padded">Who gains, who loses <span class="muted">${count(reply.moved)} job${reply.moved > 1 ? "s" : ""}, primary + secondary</span></h2>
     <div class="scroll" tabindex="0" role="region" aria-label="Who gains, who loses"><table><thead><tr><th>Job</th><th class="grow">Name</th><th class="hide-small">User</th><th class="right">Runs now</th><th class="right hide-small">Without</th><th class="right">With</th><th class="right">Change</th></tr></thead>
-    <tbody>${reply.jobs.slice(0, 200).map(row => { const j = jobs.value.get(row.job); return html`<tr key=${row.job}><td><a href=${to(["jobs", String(row.job)])}>${row.job}</a></td><td><${Name} text=${j?.name ?? ""} /></td><td class="hide-small"><${Name} text=${j?.user ?? ""} /></td>
+    <tbody>${reply.jobs.slice(0, 200).map(row => { const j = jobs.value.get(row.job); return html`<tr key=${row.job}><td>${row.job ? html`<a href=${to(["jobs", String(row.job)])}>${row.job}</a>` : "new"}</td><td><${Name} text=${j?.name ?? ""} /></td><td class="hide-small"><${Name} text=${j?.user ?? ""} /></td>
       <td class="right"><${Counts} of=${row.running} /></td><td class="right hide-small"><${Counts} of=${row.before} /></td><td class="right"><${Counts} of=${row.after} /></td><td class="right"><${Moved} row=${row} /></td></tr>`; })}</tbody></table></div>
     ${reply.moved > 200 && html`<p class="muted padded">and ${count(reply.moved - 200)} more</p>`}</section>`;
 }
@@ -81,6 +81,13 @@ function Result({ reply }) {
       ${figure("Work lost", reply.passive || !lost ? "none" : span(lost), reply.passive ? "items are not cut short" : "run again from their start")}
       ${figure("Slots left free", count(reply.free_after), `${count(reply.free_before)} without the change`)}</div>
     <${Moves} reply=${reply} /><${Stops} reply=${reply} />`;
+}
+
+/** Trial is what a submission would do. */
+export function Trial({ reply }) {
+  const { start, now, after_stops: later, items, earliest_seconds: least, reason } = reply.submission, of = `of ${count(items)} item${items === 1 ? "" : "s"}`;
+  const text = start === "now" ? `Starts ${now} ${of} at once${later ? `, ${later} more when what stops for it has ended` : ""}` : start === "after-stops" ? `Starts ${later} ${of} when what stops for it has ended` : "Starts later";
+  return html`<section class="card ${start === "later" ? "warn" : ""}" role="status"><strong>${text}${start !== "now" && least >= 1 ? `, not before ${span(least)}` : ""}</strong>${reason && html` <span>${plain(reason)}</span>`}</section><${Result} reply=${reply} />`;
 }
 
 /** command is what makes the change on a terminal. */

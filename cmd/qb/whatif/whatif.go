@@ -1,0 +1,76 @@
+package whatif
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/cmd/qb/commandline"
+	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
+)
+
+// Shell is what the command gets of the program.
+type Shell struct{ remote.Shell }
+
+// options are a change to try.
+type options struct {
+	change map[string]*string // by parameter
+	list   output.ListOptions
+}
+
+const long = `Ask what changing JOB or locking hosts would do: which jobs would gain and lose instances, which items would
+stop, and how much work they would lose. The supervisor plans a copy of the farm, as it is now; nothing is
+changed. qbsub -whatif asks the same of a submission.`
+
+// Command is qb whatif.
+func (s Shell) Command() *cobra.Command {
+	o := options{change: map[string]*string{}}
+	cmd := &cobra.Command{
+		Use: "whatif [JOB]", Short: "Ask what a change would start and stop, without making it", Long: long,
+		Example: "  qb whatif -priority 50 12\n  qb whatif -max_cpus 10 12\n  qb whatif -lock rn0301,rn0302",
+		Args:    commandline.WantArgs(0, 1, "job"),
+		RunE:    func(cmd *cobra.Command, words []string) error { return o.run(s, cmd, words) },
+	}
+	f := cmd.Flags()
+	for _, option := range [][2]string{
+		{"priority", "try the job with priority `N`; 1 is the best"}, {"cpus", "try it with `N` primary instances"},
+		{"max_cpus", "try it with at most `N` instances; 0: no secondaries; \"*\": the site's limit"}, {"cluster", "try it in cluster `PATH`"},
+		{"lock", "try to lock `HOSTS`, separated by commas; what runs there goes on"},
+	} {
+		o.change[option[0]] = f.String(option[0], "", option[1])
+	}
+	f.BoolVar(&o.list.JSON, "json", false, "print the answer as a JSON array of one object")
+	f.BoolVar(&o.list.XML, "xml", false, "print the answer as XML: a list of one object with the members of -json as elements")
+	return cmd
+}
+
+func (o *options) run(s Shell, cmd *cobra.Command, words []string) error {
+	params, ofJob := api.Params{}, false
+	for name, value := range o.change {
+		if *value != "" {
+			params[name] = *value
+			ofJob = ofJob || name != "lock"
+		}
+	}
+	switch {
+	case len(params) == 0:
+		return api.Errorf(api.KindUsage, "nothing to try: give a job with -priority, -cpus, -max_cpus or -cluster, or -lock HOSTS")
+	case ofJob && len(words) == 0:
+		return api.Errorf(api.KindUsage, "give the job that -priority, -cpus, -max_cpus and -cluster are to change")
+	case !ofJob && len(words) > 0:
+		return api.Errorf(api.KindUsage, "give what to change of job %s: -priority, -cpus, -max_cpus or -cluster", output.Escape(words[0]))
+	}
+	if ofJob {
+		if id, err := strconv.ParseInt(words[0], 10, 64); err != nil || id < 1 {
+			return api.Errorf(api.KindUsage, "%q is no job id; ids are numbers from 1", output.Escape(words[0]))
+		}
+		params["job"] = words[0]
+	}
+	var reply api.WhatIfReply
+	if err := s.Send(cmd, api.WhatIf, params, nil, &reply); err != nil {
+		return err
+	}
+	return Print(cmd.OutOrStdout(), o.list, reply, &reply, nil)
+}

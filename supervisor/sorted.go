@@ -1,0 +1,145 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"qb/api"
+	"qb/supervisor/facts"
+	"qb/supervisor/gate"
+	"qb/supervisor/jobfilter"
+	"qb/supervisor/problem"
+	"qb/supervisor/rowlist"
+	"qb/supervisor/translate"
+)
+
+// checkPlace refuses a place in another kind of list.
+func (in *Listed) checkPlace(before int64) error {
+	switch {
+	case in.After != "" && in.Sort == "":
+		return problem.Invalid("after", "it is a place in a list with sort, and there is none")
+	case before != 0 && in.Sort != "":
+		return problem.Invalid("before", "it is a place in the list by ids; with sort go on with after")
+	}
+	return nil
+}
+
+// sortedJobs reads all jobs that pass the filter, retains the first of the order behind the place, and counts what is to be shown of
+// those alone.
+func (s *server) sortedJobs(ctx context.Context, in *listJobsIn, filter *jobfilter.Filter, out *listJobsOut) error {
+	order, err := jobfilter.Fields.Order(in.Sort, "-id")
+	if err != nil {
+		return err
+	}
+	page, err := rowlist.NewPage[facts.JobView, facts.JobID](order, in.After, in.Limit)
+	if err != nil {
+		return err
+	}
+	q, p := s.jobQuery(filter.Query), gate.PrincipalOf(ctx)
+	q.Limit, q.Brief = expressionPage, true
+	counts := order.Counts()
+	q.Known = func(row facts.JobFacts) (facts.JobView, bool) {
+		v, live := s.newer(row)
+		if !live && (filter.Rejects(row) || !counts && !filter.Counts()) {
+			return jobfilter.OfRow(row), true
+		}
+		return v, live
+	}
+	err = s.eachPassing(ctx, filter, q, func(v *facts.JobView) bool {
+		page.Add(v, func() facts.JobID { return v.ID })
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	ids, next := page.Rows()
+	if next != "" {
+		out.Link = nextPage(in, "after", next)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	q.IDs, q.Limit, q.Known = ids, len(ids), s.newer
+	rows, err := s.reader.Jobs(ctx, q)
+	if err != nil {
+		return problem.Reading("a page of jobs", err)
+	}
+	at := make(map[facts.JobID]int, len(ids))
+	for n, id := range ids {
+		at[id] = n
+	}
+	slices.SortFunc(rows, func(a, b facts.JobView) int { return at[a.ID] - at[b.ID] })
+	for n := range rows {
+		out.add(&rows[n], p)
+	}
+	return nil
+}
+
+type listHostsIn struct {
+	Expression string `query:"expression" maxLength:"4096" doc:"Only hosts for which it holds, such as state = up and memory.avail >= 16GiB; docs/filters.md has the language."`
+	Listed
+	Limit int `query:"limit" minimum:"0" maximum:"100000" doc:"Hosts of one page; 0: all."`
+}
+
+type listHostsOut struct {
+	Link string `header:"Link" doc:"The next page, rel=next; absent on the last one."`
+	Body []api.Host
+}
+
+// listHosts shows the view: what is promised and what runs is known to the live farm only.
+func (s *server) listHosts(_ context.Context, in *listHostsIn) (*listHostsOut, error) {
+	view := s.view.Load()
+	if view == nil {
+		return nil, s.standingBy()
+	}
+	filter, err := rowlist.Hosts.Filter(in.Expression)
+	if err = problem.FirstError(err, rowlist.CheckMembers[api.Host](in.Fields)); err != nil {
+		return nil, err
+	}
+	order, err := rowlist.Hosts.Order(cmp.Or(in.Sort, "name"), "name")
+	if err != nil {
+		return nil, err
+	}
+	page, err := rowlist.NewPage[api.Host, int](order, in.After, cmp.Or(in.Limit, math.MaxInt))
+	if err != nil {
+		return nil, err
+	}
+	all := make([]api.Host, 0, len(view.Hosts))
+	for h := range view.AllHosts() {
+		all = append(all, s.withTerm(translate.Host(*h)))
+	}
+	all = append(all, s.pendingHosts()...)
+	for n := range all {
+		if filter.Passes(rowlist.Hosts.Lookup(&all[n])) {
+			page.Add(&all[n], func() int { return n })
+		}
+	}
+	out := &listHostsOut{Body: []api.Host{}}
+	places, next := page.Rows()
+	for _, n := range places {
+		out.Body = append(out.Body, all[n])
+	}
+	if next != "" {
+		out.Link = linkTo(api.ListHosts, "expression", in.Expression, "sort", in.Sort, "fields", strings.Join(in.Fields, ","), "after", next, "limit", strconv.Itoa(in.Limit))
+	}
+	return out, nil
+}
+
+// linkTo is the header that names the next page of a list.
+func linkTo(e api.Endpoint, query ...string) string {
+	return fmt.Sprintf("<%s?%s>; rel=\"next\"", e.Path, queryOf(query...))
+}
+
+// onlyFields leaves of the rows of a list what fields asks for.
+func onlyFields(fields string, rows any) (any, error) {
+	switch rows.(type) {
+	case []api.Job, []api.Host:
+		return rowlist.Pick(rows, strings.Split(fields, ","))
+	}
+	return rows, nil
+}

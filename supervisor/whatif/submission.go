@@ -1,0 +1,131 @@
+package whatif
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/facts"
+	"qb/supervisor/message"
+	"qb/supervisor/planner"
+)
+
+// Submission is how the trial of a submission sees the live farm.
+type Submission struct {
+	Look    func(to *planner.Snapshot) (message.Supposed, error) // its last job is that of the submission, if that is planned
+	Explain func() (facts.Why, error)
+	View    *message.View // may be nil
+}
+
+// TrySubmission answers what a submission would change, when the trials before it have been.
+func (d *Desk) TrySubmission(ctx context.Context, f Submission) (api.TrialReply, error) {
+	end, err := d.takeTurn(ctx)
+	if err != nil {
+		return api.TrialReply{}, err
+	}
+	defer end()
+	var s planner.Snapshot
+	supposed, err := f.Look(&s)
+	if err != nil {
+		return api.TrialReply{}, err
+	}
+	without := s
+	if supposed.Planned {
+		without.Jobs = s.Jobs[:len(s.Jobs)-1]
+	}
+	before := planner.BalanceIn(&d.scratch, without)
+	after := before
+	if supposed.Planned {
+		s.Jobs = slices.Clone(s.Jobs)
+		for n, vtime := range supposed.VTimes {
+			s.Jobs[n].VTime = vtime
+		}
+		after = planner.BalanceIn(&d.scratch, s)
+	}
+	reply := api.TrialReply{WhatIfReply: difference(s, before, after), Submission: api.WhatIfSubmission{Items: supposed.Items, Remarks: append([]string{}, supposed.Remarks...)}}
+	reply.At = time.UnixMilli(int64(s.Now * 1000)).UTC()
+	sub := &reply.Submission
+	if supposed.Planned {
+		sub.Now, sub.Stopped = starts(s, after)
+		sub.Earliest = earliest(s, after, means(f.View))
+	}
+	switch {
+	case sub.Now > 0:
+		sub.Start, sub.Earliest = "now", new(0.0)
+	case sub.Stopped > 0:
+		sub.Start = "after-stops"
+	default:
+		sub.Start = "later"
+		why, err := f.Explain()
+		if err != nil {
+			return api.TrialReply{}, err
+		}
+		sub.Code, sub.Reason = string(why.Reason), why.Cause
+	}
+	nameItems(reply.Stops, f.View)
+	return reply, nil
+}
+
+// starts counts the instances of the last job that a plan starts: on slots that are free now, and on those that others leave.
+func starts(s planner.Snapshot, p planner.Plan) (now, afterStops int) {
+	free := make([]int, len(s.Hosts))
+	for h := range s.Hosts {
+		free[h] = s.Hosts[h].Slots - s.Hosts[h].Ending
+	}
+	for _, r := range s.Running {
+		free[r.Host] -= s.Jobs[r.Job].Slots
+	}
+	for _, start := range p.Starts {
+		fits := free[start.Host] >= s.Jobs[start.Job].Slots
+		if fits {
+			free[start.Host] -= s.Jobs[start.Job].Slots
+		}
+		switch {
+		case start.Job != len(s.Jobs)-1:
+		case fits:
+			now++
+		default:
+			afterStops++
+		}
+	}
+	return now, afterStops
+}
+
+// means are the seconds that an item of each job is taken to run.
+func means(v *message.View) map[int64]float64 {
+	seconds := map[int64]float64{}
+	for n := 0; v != nil && n < len(v.Jobs); n++ {
+		j := &v.Jobs[n]
+		if seconds[int64(j.ID)] = j.MeanItemSeconds; j.MeanItemSeconds == 0 {
+			seconds[int64(j.ID)] = j.EstimatedItemSeconds
+		}
+	}
+	return seconds
+}
+
+// earliest is how long it takes at least until the last job can start: until the first end of what stops for others or, where
+// nothing does, of an item on a host that serves the job. nil: not known.
+func earliest(s planner.Snapshot, p planner.Plan, means map[int64]float64) *float64 {
+	if len(p.Stop) > 0 && s.Policy.Preempt != "passive" {
+		return new(0.0)
+	}
+	least, job := math.Inf(1), &s.Jobs[len(s.Jobs)-1]
+	look := func(r *planner.SnapInstance) {
+		mean := means[s.Jobs[r.Job].Num]
+		if serves := job.Eligible == nil || slices.Contains(job.Eligible, r.Host); serves && mean > 0 && r.HasItem {
+			least = min(least, max(0, mean-(s.Now-r.ItemStarted)))
+		}
+	}
+	for _, i := range p.Stop {
+		look(&s.Running[i])
+	}
+	for i := 0; len(p.Stop) == 0 && i < len(s.Running); i++ {
+		look(&s.Running[i])
+	}
+	if math.IsInf(least, 1) {
+		return nil
+	}
+	return &least
+}
