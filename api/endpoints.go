@@ -79,7 +79,7 @@ var (
 	ListJobs  = Endpoint{"list-jobs", http.MethodGet, "/v1/jobs", ReadOnly, "List jobs, newest first"}
 	GetJob    = Endpoint{"get-job", http.MethodGet, "/v1/jobs/{job}", ReadOnly, "One job"}
 	Modify    = Endpoint{"modify-job", http.MethodPatch, "/v1/jobs/{job}", User, "Change a job"}
-	OrderJob  = Endpoint{"order-job", http.MethodPost, "/v1/jobs/{job}/orders/{action}", User, "Kill, retry, requeue, redo, block, unblock, interrupt, preempt, shove, suspend, resume, top, bottom, complete or fail a job, or some of its items"}
+	OrderJob  = Endpoint{"order-job", http.MethodPost, "/v1/jobs/{job}/orders/{action}", User, "Kill, retry, requeue, redo, block, unblock, interrupt, preempt, shove, suspend, resume, migrate, retire, top, bottom, complete or fail a job, some of its items, or what instances of it run"}
 	RemoveJob = Endpoint{"remove-job", http.MethodDelete, "/v1/jobs/{job}", User, "Remove an ended job, its history and its output"}
 	OrderJobs = Endpoint{"order-jobs", http.MethodPost, "/v1/orders/{action}", User, "Give one order to up to 1,000 jobs, named or chosen by a filter"}
 	ListItems = Endpoint{"list-items", http.MethodGet, "/v1/jobs/{job}/items", ReadOnly, "A job's items in agenda order"}

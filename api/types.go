@@ -289,10 +289,13 @@ type ModifyRequest struct {
 	Tags map[string]string `json:"tags,omitempty" doc:"Tags to change, by name; an empty value removes the tag."`
 }
 
-// ActionRequest narrows an action (kill, retry, interrupt …; not block and unblock) to some of a job's items; empty
-// means the whole job.
+// ActionRequest narrows an action (not shove, top and bottom) to some of a job's items, or to what instances of it run; empty
+// means the whole job. What is in a state is found out as the order is carried out.
 type ActionRequest struct {
-	Items string `json:"items,omitempty" doc:"Item names, or ranges of them, as 25-29,40."`
+	Items          string   `json:"items,omitempty" doc:"Item names, or ranges of them, as 25-29,40."`
+	ItemStates     []string `json:"item_states,omitempty" maxItems:"7" enum:"pending,running,blocked,suspended,complete,failed,killed" doc:"Only items, of those named or else of all, that are in one of these states. With complete, retry is redo."`
+	Instances      string   `json:"instances,omitempty" maxLength:"4096" doc:"Numbers of running instances, or ranges of them, as 0-3,7: what these run. In a job without a range also items that do not run."`
+	InstanceStates []string `json:"instance_states,omitempty" maxItems:"7" enum:"pending,running,blocked,suspended,complete,failed,killed" doc:"What is run by instances, of those named or else of all, that are in one of these states. Only in a job without a range there are instances that do not run."`
 }
 
 // JobFilter chooses jobs, in the query of a list or the body of an order on many. Members that are absent choose all.
@@ -343,7 +346,7 @@ type JobResult struct {
 // until the supervisor changes.
 type JobOrder struct {
 	Number   int64     `json:"number" doc:"Rises with each order on the job."`
-	Action   string    `json:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt"`
+	Action   string    `json:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,suspend,resume,migrate,retire,complete,fail"`
 	User     string    `json:"user" doc:"Who gave it."`
 	At       time.Time `json:"at"`
 	State    string    `json:"state" enum:"waiting,active,done"`

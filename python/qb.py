@@ -527,10 +527,13 @@ class JobHandle:
         row: Dict[str, Any] = self.client.request("PATCH", self._path, body=attributes)
         return row
 
-    def order(self, action: str, items: str = "") -> Dict[str, Any]:
-        """kill, retry, requeue, redo, block, unblock, interrupt, preempt, shove, complete, fail and what else GET /docs lists; some items, or all."""
+    def order(self, action: str, items: str = "", instances: str = "", item_states: Sequence[str] = (), instance_states: Sequence[str] = ()) -> Dict[str, Any]:
+        """kill, retry, requeue, redo, block, unblock, interrupt, preempt, shove, suspend, resume, migrate, retire, complete, fail and what
+        else GET /docs lists; some items, what some instances run, both perhaps only in some states, or all."""
+        body = {"items": items, "instances": instances, "item_states": list(item_states), "instance_states": list(instance_states)}
+        body = {key: value for key, value in body.items() if value}
         try:
-            reply: Dict[str, Any] = self.client.request("POST", "%s/orders/%s" % (self._path, action), body={"items": items} if items else None)
+            reply: Dict[str, Any] = self.client.request("POST", "%s/orders/%s" % (self._path, action), body=body or None)
         except Error as failed:
             if failed.status == 422 and any(one.get("location") == "path.action" for one in failed.errors):
                 raise Error("unsupported", "this farm has no order %s" % action, failed.status, failed.errors) from None
@@ -1412,13 +1415,28 @@ def modify(changes: Mapping[str, Any], *ids: Any) -> List[int]:
     return done
 
 
-# Orders on jobs. Each takes ids, jobs and lists of them, and items as "JOB:ITEMS", and returns those that it affects.
+# Orders on jobs. Each takes ids, jobs and lists of them, items as "JOB:ITEMS" and instances as "JOB.NUMBERS", and returns those that it affects.
+
+def _parts(words: Iterable[Any]) -> Iterator[Tuple[int, str, str]]:
+    """As _targets, and instances of texts such as "12.3" and "12.0-3", and of Subjobs: the third text."""
+    for one in words:
+        if isinstance(one, Subjob):
+            yield int(one["pid"]), "", str(one["id"])
+        elif isinstance(one, str) and re.match(r"\d+\.[\d,-]+$", one):
+            number, _, instances = one.partition(".")
+            yield int(number), "", instances
+        elif isinstance(one, (int, str, Mapping, JobHandle)):
+            for job, items in _targets([one]):
+                yield job, items, ""
+        else:
+            yield from _parts(one)
+
 
 def _ordered(action: str, words: Iterable[Any]) -> List[Any]:
     done: List[Any] = []
-    for job, items in list(_targets(words)):
-        if _farm().job(job).order(action, items)["affected"]:
-            done.append("%d:%s" % (job, items) if items else job)
+    for job, items, instances in list(_parts(words)):
+        if _farm().job(job).order(action, items, instances)["affected"]:
+            done.append("%d:%s" % (job, items) if items else "%d.%s" % (job, instances) if instances else job)
     return done
 
 
@@ -1481,12 +1499,12 @@ def resume(*ids: Any) -> List[Any]:
 
 
 def migrate(*ids: Any) -> List[Any]:
-    """Stops instances at once; their items run again, on other hosts."""
+    """Stops instances at once; their items run again on other hosts, and their jobs avoid these for a while."""
     return _ordered("migrate", ids)
 
 
 def retire(*ids: Any) -> List[Any]:
-    """Ends instances after their item, as complete."""
+    """Ends instances after their item and makes their jobs narrower; of jobs and items, what has not begun counts as complete."""
     return _ordered("retire", ids)
 
 

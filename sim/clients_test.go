@@ -223,18 +223,56 @@ func (c *simClients) orderItems(id facts.JobID, action facts.Action) {
 			e.Items = agenda.SpansOf(items)
 		}
 	}
+	c.vary(&e)
 	c.order(e, total)
 	if w.policy.OrderRows == 1 && len(c.calls)%2 == 0 { // people who change their mind at once
 		c.order(message.JobOrdered{Job: id, Action: simPick(w, []facts.Action{facts.Kill, facts.Retry, facts.Interrupt, facts.ToComplete, facts.ToFailed}), By: "op"}, total)
 	}
 }
 
+// vary makes some orders others of the same kind, or of one instance or what is in a state. It draws nothing, so that it changes no
+// other draw.
+func (c *simClients) vary(e *message.JobOrdered) {
+	n := int(c.world.seed%97) + len(c.calls)
+	switch {
+	case n%3 == 0 && e.Action == facts.Preempt:
+		e.Action = facts.Retire
+	case n%3 == 0 && e.Action == facts.Interrupt:
+		e.Action = facts.Migrate
+	}
+	takes := e.Action.TakesInstances()
+	switch {
+	case takes == nil || e.Items != nil:
+	case n%4 == 0:
+		e.Choice.Instances = []agenda.Span{{First: n % 3, Last: n % 3, Step: 1}}
+		c.world.some("an order on one instance")
+	case n%4 == 1:
+		e.Choice.InstanceStates = takes
+		c.world.some("an order on instances in a state")
+	case n%4 == 2 && e.Action.TakesItems() != nil:
+		e.Choice.States = e.Action.TakesItems()[:1]
+		c.world.some("an order on items in a state")
+	}
+}
+
+// checkChosen: an order on one instance is for what that one runs (S17).
+func (c *simClients) checkChosen(e message.JobOrdered, r outbox.Reply) {
+	if e.Choice.Instances == nil || r.Err != nil {
+		return
+	}
+	if affected := r.Body.(message.ActionReply).Affected; affected > 1 {
+		c.world.fail("S17: %s of instance %d of job %d affected %d items", e.Action, e.Choice.Instances[0].First, e.Job, affected)
+	} else if affected == 1 {
+		c.world.some("an order hit one instance")
+	}
+}
+
 func (c *simClients) order(e message.JobOrdered, total int) *simCall {
 	c.gave[fmt.Sprintf("%s %d", e.Action, e.Job)] = true
 	switch e.Action {
-	case facts.Kill, facts.ToComplete:
+	case facts.Kill, facts.ToComplete, facts.Retire:
 		c.reopened[e.Job] = c.reopened[e.Job] || e.Action == facts.ToComplete
-		marked := map[facts.Action]map[simItemID]bool{facts.Kill: c.killed, facts.ToComplete: c.completed}[e.Action]
+		marked := map[facts.Action]map[simItemID]bool{facts.Kill: c.killed, facts.ToComplete: c.completed, facts.Retire: c.completed}[e.Action]
 		for n := range total {
 			if e.Items == nil {
 				marked[simItemID{e.Job, facts.ItemNo(n)}] = true
@@ -252,7 +290,7 @@ func (c *simClients) order(e message.JobOrdered, total int) *simCall {
 	}
 	key := c.key()
 	call := &simCall{name: fmt.Sprintf("%s %d %v", e.Action, e.Job, e.Items),
-		run: func(s *simSupervisor, answer func(outbox.Reply, error)) { s.order(key, e, answer) }}
+		run: func(s *simSupervisor, answer func(outbox.Reply, error)) { s.order(key, e, answer) }, done: func(r outbox.Reply) { c.checkChosen(e, r) }}
 	c.call(call)
 	return call
 }

@@ -63,6 +63,7 @@ var simSometimes = []string{
 	"thaw ran",
 	"an item was suspended",
 	"a suspended item went on",
+	"an order on one instance", "an order on instances in a state", "an order on items in a state", "an order hit one instance",
 	"a suspended item was stopped",
 	"a suspended item made no progress",
 	"lost by lease",

@@ -140,7 +140,7 @@ func readIfMatch(header string) (int64, error) {
 
 type orderIn struct {
 	Job     int64              `path:"job" minimum:"1" doc:"The job's id."`
-	Action  string             `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,shove,suspend,resume,top,bottom,complete,fail"`
+	Action  string             `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,shove,suspend,resume,migrate,retire,top,bottom,complete,fail"`
 	IfMatch string             `header:"If-Match" maxLength:"40" doc:"Only if the job's version is still this one; its end by itself is no change."`
 	Key     string             `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
 	Body    *api.ActionRequest `doc:"Absent: the whole job."`
@@ -159,11 +159,14 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	if err := s.gate.MayOn(ctx, api.OrderJob, v.User, id); err != nil {
 		return nil, err
 	}
-	if err := s.limits.Change(p.User, itemsBytes(in.Body)); err != nil {
+	if err := s.limits.Change(p.User, len(translate.ChoiceText(in.Body))); err != nil {
 		return nil, err
 	}
 	e := message.JobOrdered{Job: id, Action: facts.Action(in.Action), By: p.User, Everybody: p.SeesAll()}
 	if e.IfVersion, err = readIfMatch(in.IfMatch); err != nil {
+		return nil, err
+	}
+	if e.Action, e.Choice, err = translate.Choice(e.Action, in.Body); err != nil {
 		return nil, err
 	}
 	if in.Body != nil && in.Body.Items != "" {
@@ -176,7 +179,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 			return nil, err
 		}
 	}
-	audit.Of(ctx).On("", audit.Change{Order: in.Action, Items: itemsOf(in.Body), Owner: v.User, Before: stateOf(v)})
+	audit.Of(ctx).On("", audit.Change{Order: in.Action, Items: problem.ClipTo(translate.ChoiceText(in.Body), audit.MaxObject), Owner: v.User, Before: stateOf(v)})
 	shape := func(body any) *orderOut {
 		reply := body.(message.ActionReply)
 		out := &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Done: reply.Done, Order: reply.Order, Version: reply.Version, Remarks: translate.OrEmpty(reply.Remarks)}}
@@ -277,22 +280,6 @@ func queryOf(pairs ...string) string {
 
 // stateOf is what the audit trail tells of a job that an order is for.
 func stateOf(v facts.JobFacts) map[string]any { return map[string]any{"status": v.State} }
-
-// itemsBytes is how long the text is by which an order names its items.
-func itemsBytes(r *api.ActionRequest) int {
-	if r == nil {
-		return 0
-	}
-	return len(r.Items)
-}
-
-// itemsOf are the items that an order names, clipped; empty: the whole job.
-func itemsOf(r *api.ActionRequest) string {
-	if r == nil {
-		return ""
-	}
-	return problem.ClipTo(r.Items, audit.MaxObject)
-}
 
 // once runs a change once for each key of a caller: term.Once, in the term that is led now.
 func once[T any](ctx context.Context, s *server, e api.Endpoint, key string, request any, shape func(any) *T, change func(term.Call) (any, error)) (*T, error) {

@@ -29,7 +29,7 @@ const (
 )
 
 type orderJobsIn struct {
-	Action string `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,shove,suspend,resume,top,bottom,complete,fail,remove"`
+	Action string `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,shove,suspend,resume,migrate,retire,top,bottom,complete,fail,remove"`
 	Key    string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it acts on the same jobs, changes nothing more where it was done, and answers that the same."`
 	Body   api.ManyJobs
 }

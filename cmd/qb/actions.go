@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"qb/agenda"
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/jobselect"
@@ -21,30 +22,28 @@ import (
 	"qb/supervisor/facts"
 )
 
-// target is one word of a command line that names a job, or some items of it as JOB:ITEMS.
+// target is one word of a command line that names a job, some items of it as JOB:ITEMS, or instances as JOB.NUMBERS.
 type target struct {
-	word  string
-	job   int64
-	items string
+	word      string
+	job       int64
+	items     string
+	instances string
 }
+
+// part says whether the target is less than a job.
+func (t target) part() bool { return t.items != "" || t.instances != "" }
 
 func parseTarget(word string) (target, error) {
 	id, items, some := strings.Cut(word, ":")
+	id, instances, ofInstances := strings.Cut(id, ".")
 	job, err := strconv.ParseInt(id, 10, 64)
-	switch {
-	case err == nil && job > 0 && (!some || items != ""):
-		return target{word: word, job: job, items: items}, nil
-	case isInstance(id):
-		return target{}, api.Errorf(api.KindUsage, "%q names an instance; name the job, or items as JOB:ITEMS such as 12:25-29", output.Escape(word))
+	if err == nil && ofInstances {
+		_, err = agenda.ParseNumbers(instances)
 	}
-	return target{}, api.Errorf(api.KindUsage, "%q is neither a job id nor items as JOB:ITEMS such as 12:25-29", output.Escape(word))
-}
-
-func isInstance(word string) bool {
-	job, number, ok := strings.Cut(word, ".")
-	_, errJob := strconv.Atoi(job)
-	_, errNumber := strconv.Atoi(number)
-	return ok && errJob == nil && errNumber == nil
+	if err != nil || job <= 0 || some && (items == "" || ofInstances) {
+		return target{}, api.Errorf(api.KindUsage, "%q is neither a job id, nor items as JOB:ITEMS such as 12:25-29, nor instances as JOB.NUMBERS such as 12.0-3", output.Escape(word))
+	}
+	return target{word: word, job: job, items: items, instances: instances}, nil
 }
 
 func jobParam(job int64) api.Params { return api.Params{"job": strconv.FormatInt(job, 10)} }
@@ -208,6 +207,8 @@ var actions = []action{
 	{"preempt", "End instances after their current item", jobselect.Unfinished},
 	{"suspend", "Stop the processes of running items where they are, and start nothing more of the jobs; they keep their slots and memory", []string{"running"}},
 	{"resume", "Let suspended jobs and items go on", []string{"suspended", "running"}},
+	{"migrate", "Stop items at once; they run again on other hosts, and their jobs avoid these for a while", jobselect.Unfinished},
+	{"retire", "End instances after their item and make their jobs narrower; of a job or items: run what has not begun no more, as complete", jobselect.Unfinished},
 	{"shove", "Look again at once for a place for pending items; a missing working folder is tried again", []string{"running", "pending"}},
 	{"top", "Put jobs before the others of their cluster and priority: before your own, or as an operator before everybody's", []string{"pending", "running", "blocked"}},
 	{"bottom", "Put jobs behind the others of their cluster and priority: behind your own, or as an operator behind everybody's", []string{"pending", "running", "blocked"}},
@@ -219,11 +220,12 @@ var actions = []action{
 func newActionCommands() []*cobra.Command {
 	var all []*cobra.Command
 	for _, a := range actions {
-		use, items, example := " JOB…|JOB:ITEMS…|0", "\nITEMS are item names as qbitems shows them, or ranges: 12:25-29,40.", "12:25-29 13"
-		if slices.Contains([]string{"block", "unblock", "shove", "top", "bottom", "remove"}, a.name) {
+		use, items, example := " JOB…|JOB:ITEMS…|JOB.NUMBERS…|0", "\nITEMS are item names as qbitems shows them, or ranges: 12:25-29,40. NUMBERS are those of running instances: 12.0-3,7 stands for what\nthese run. Options that begin with -work and -subjob choose items and instances by their state as it is when the order is carried out.", "12:25-29 13"
+		if facts.Action(a.name).TakesItems() == nil {
 			use, items, example = " JOB…|0", "\nThis command acts on whole jobs.", "12 13"
 		}
 		var choice jobselect.Options
+		var parts jobselect.Parts
 		var results output.Results
 		cmd := &cobra.Command{
 			Use: a.name + use, Short: a.short,
@@ -238,11 +240,12 @@ func newActionCommands() []*cobra.Command {
 					slices.Reverse(words) // so that the first named comes first
 				}
 				return results.Flush(cmd.OutOrStdout(), eachJob(cmd, words, a.states, &choice, func(c *client, t target) (int, error) {
-					return order(cmd, c, &results, a.name, t, t.word)
+					return order(cmd, c, &results, &parts, t, t.word)
 				}))
 			},
 		}
 		choice.Bind(cmd.Flags())
+		parts.Bind(cmd.Flags(), a.name)
 		results.Bind(cmd.Flags())
 		bindRepeat(cmd)
 		all = append(all, cmd)
@@ -255,12 +258,12 @@ func newActionCommands() []*cobra.Command {
 const recallFor = time.Minute
 
 // order gives one order and prints how much it changed. The key is its name among the changes of the command.
-func order(cmd *cobra.Command, c *client, r *output.Results, name string, t target, key string) (int, error) {
-	params := jobParam(t.job)
+func order(cmd *cobra.Command, c *client, r *output.Results, parts *jobselect.Parts, t target, key string) (int, error) {
+	params, name := jobParam(t.job), parts.Action()
 	var reply api.ActionReply
 	if name == "remove" {
-		if t.items != "" {
-			return 0, api.Errorf(api.KindUsage, "%q names items; only whole jobs can be removed", output.Escape(t.word))
+		if t.part() {
+			return 0, api.Errorf(api.KindUsage, "%q names a part of a job; only whole jobs can be removed", output.Escape(t.word))
 		}
 		if err := c.Change(cmd.Context(), key, api.RemoveJob, params, nil, &reply); err != nil {
 			return 0, err
@@ -268,9 +271,13 @@ func order(cmd *cobra.Command, c *client, r *output.Results, name string, t targ
 		err := r.Add(cmd.OutOrStdout(), output.Result{Job: t.job, Action: name, Affected: reply.Affected}, output.Escape(t.word)+": removed")
 		return reply.Affected, err
 	}
+	request, err := parts.Request(output.Escape(t.word), t.items, t.instances)
+	if err != nil {
+		return 0, err
+	}
 	params["action"] = name
 	c.repeat.limit = max(c.repeat.limit, recallFor)
-	if err := c.Change(cmd.Context(), key, api.OrderJob, params, api.ActionRequest{Items: t.items}, &reply); err != nil {
+	if err := c.Change(cmd.Context(), key, api.OrderJob, params, request, &reply); err != nil {
 		return 0, err
 	}
 	affected, why := reply.Affected, strings.Join(reply.Remarks, "; ")
@@ -282,12 +289,12 @@ func order(cmd *cobra.Command, c *client, r *output.Results, name string, t targ
 		}
 	}
 	if affected == 0 {
-		if t.items != "" {
+		if t.part() {
 			why = t.word + ": " + why
 		}
 		return 0, unaffected(why)
 	}
-	err := r.Add(cmd.OutOrStdout(), output.Result{Job: t.job, Items: t.items, Action: name, Affected: affected}, fmt.Sprintf("%s: %s, %d affected", output.Escape(t.word), name, affected))
+	err = r.Add(cmd.OutOrStdout(), output.Result{Job: t.job, Items: request.Items, Instances: request.Instances, Action: name, Affected: affected}, fmt.Sprintf("%s: %s, %d affected", output.Escape(t.word), name, affected))
 	return affected, err
 }
 

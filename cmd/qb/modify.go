@@ -78,7 +78,7 @@ func modify(cmd *cobra.Command, words []string, choice *jobselect.Options, resul
 		return err
 	}
 	return eachJob(cmd, words, jobselect.Unfinished, choice, func(c *client, t target) (int, error) {
-		if t.items != "" {
+		if t.part() {
 			return 0, api.Errorf(api.KindUsage, "%s: only whole jobs can be modified; give the id %d", output.Escape(t.word), t.job)
 		}
 		var reply api.SubmitReply
@@ -92,7 +92,7 @@ func modify(cmd *cobra.Command, words []string, choice *jobselect.Options, resul
 		if then == "" {
 			return 1, nil
 		}
-		_, err := order(cmd, c, results, then, t, t.word+"/"+then)
+		_, err := order(cmd, c, results, jobselect.Whole(then), t, t.word+"/"+then)
 		return 1, err // also if there was nothing to stop: the job is changed
 	})
 }

@@ -60,6 +60,11 @@ func (o *outOptions) run(cmd *cobra.Command, words []string) error {
 	if all {
 		return api.Errorf(api.KindUsage, "0 is no job; name the job whose output you want")
 	}
+	for _, t := range targets {
+		if t.instances != "" {
+			return api.Errorf(api.KindUsage, "%q names an instance; output is of items: name one as JOB:ITEM such as %d:25", output.Escape(t.word), t.job)
+		}
+	}
 	c, err := connect(cmd)
 	if err != nil {
 		return err

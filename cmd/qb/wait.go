@@ -85,8 +85,8 @@ func (o *waitOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	for _, t := range targets {
-		if t.items != "" {
-			return api.Errorf(api.KindUsage, "%q names items; only whole jobs can be waited for", output.Escape(t.word))
+		if t.part() {
+			return api.Errorf(api.KindUsage, "%q names a part of a job; only whole jobs can be waited for", output.Escape(t.word))
 		}
 	}
 	c, err := connect(cmd)

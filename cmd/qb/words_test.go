@@ -33,12 +33,13 @@ func TestProgressText(t *testing.T) {
 func TestParseTarget(t *testing.T) {
 	for word, want := range map[string]target{
 		"12": {word: "12", job: 12}, "12:25-29,40": {word: "12:25-29,40", job: 12, items: "25-29,40"},
+		"12.3": {word: "12.3", job: 12, instances: "3"}, "12.0-3,7": {word: "12.0-3,7", job: 12, instances: "0-3,7"},
 	} {
 		if got, err := parseTarget(word); err != nil || got != want {
 			t.Errorf("parseTarget(%q) = %+v, %v", word, got, err)
 		}
 	}
-	for _, word := range []string{"", "x", "-1", "0:1", "12:", "12.3", "1e3", "99999999999999999999"} {
+	for _, word := range []string{"", "x", "-1", "0:1", "12:", "12.", "12.x", "12.3:4", "12.3-1", "1e3", "99999999999999999999"} {
 		if got, err := parseTarget(word); api.ExitCode(err) != 2 {
 			t.Errorf("parseTarget(%q) = %+v, %v; want wrong usage", word, got, err)
 		}

@@ -22,6 +22,8 @@ const (
 	Shove     Action = "shove"     // plan anew, and try the working folder again
 	Suspend   Action = "suspend"   // what runs stands still, nothing starts
 	Resume    Action = "resume"    // it goes on
+	Migrate   Action = "migrate"   // stop, back to pending, and to another host
+	Retire    Action = "retire"    // leave at the item's end, and the job is narrower; of items and jobs: run no more
 
 	Top    Action = "top" // before the others of its cluster and priority
 	Bottom Action = "bottom"
@@ -31,14 +33,14 @@ const (
 )
 
 // Actions lists all actions.
-var Actions = []Action{Kill, Retry, Requeue, Redo, Block, Unblock, Interrupt, Preempt, Shove, Suspend, Resume, Top, Bottom, ToComplete, ToFailed}
+var Actions = []Action{Kill, Retry, Requeue, Redo, Block, Unblock, Interrupt, Preempt, Shove, Suspend, Resume, Migrate, Retire, Top, Bottom, ToComplete, ToFailed}
 
 // Reopens says whether the order lets ended items run again.
 func (a Action) Reopens() bool { return a == Retry || a == Requeue || a == Redo }
 
 // Marks is the mark that the order lays over its items, if it ends them.
 func (a Action) Marks() MarkKind {
-	return map[Action]MarkKind{Kill: MarkKilled, ToComplete: MarkComplete, ToFailed: MarkFailed}[a]
+	return map[Action]MarkKind{Kill: MarkKilled, ToComplete: MarkComplete, Retire: MarkComplete, ToFailed: MarkFailed}[a]
 }
 
 // Covers says whether an order takes an ended item in this state out of it: to run again, or to be complete.
@@ -59,6 +61,8 @@ var needs = map[Action]string{
 	Shove:     "pending items in a job that is not blocked",
 	Suspend:   "running items",
 	Resume:    "a suspended job or suspended items",
+	Migrate:   "running items",
+	Retire:    "items that have not begun, or running instances",
 
 	Top:    "an unfinished job",
 	Bottom: "an unfinished job",

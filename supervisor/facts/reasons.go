@@ -19,10 +19,12 @@ const (
 	ReasonKilled         Reason = "killed"          // its item is killed with it
 	ReasonBlocked        Reason = "blocked"         // its item waits until it is unblocked
 	ReasonInterrupted    Reason = "interrupted"     // its item is pending again
+	ReasonMigrated       Reason = "migrated"        // its item is pending again, and its job avoids the host for a while
 	ReasonMarkedComplete Reason = "marked_complete" // its item counts as complete
 	ReasonMarkedFailed   Reason = "marked_failed"   // its item counts as failed
 	ReasonHostLocked     Reason = "host_locked"     // by a person, with the wish that its items run elsewhere
 	ReasonSentAway       Reason = "sent_away"       // its instance goes at its item's end
+	ReasonRetired        Reason = "retired"         // the same, and its job is narrower
 	ReasonSuspended      Reason = "suspended"       // it stands still until it is resumed
 	ReasonNoItemsLeft    Reason = "no_items_left"
 	ReasonWidthLowered   Reason = "width_lowered"
@@ -253,10 +255,12 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonSuspended:      suspendedBy,
 	ReasonBlocked:        func(p Params, _ string) string { return "blocked by " + p.By },
 	ReasonInterrupted:    func(p Params, _ string) string { return "interrupted by " + p.By },
+	ReasonMigrated:       func(p Params, _ string) string { return "migrated by " + p.By },
 	ReasonMarkedComplete: func(p Params, _ string) string { return "marked complete by " + p.By },
 	ReasonMarkedFailed:   func(p Params, _ string) string { return "marked failed by " + p.By },
 	ReasonHostLocked:     func(p Params, _ string) string { return "its host was locked by " + p.By },
 	ReasonSentAway:       func(p Params, _ string) string { return "sent away at its item's end by " + p.By },
+	ReasonRetired:        func(p Params, _ string) string { return "retired at its item's end by " + p.By },
 	ReasonNoItemsLeft:    func(Params, string) string { return "no item is left for it" },
 	ReasonWidthLowered:   func(p Params, _ string) string { return fmt.Sprintf("job %d may run %d wide now", p.Job, p.Limit) },
 	ReasonPrimaryWaits:   func(p Params, _ string) string { return fmt.Sprintf("gives way to a primary of job %d", p.Job) },

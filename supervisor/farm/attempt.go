@@ -7,6 +7,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/items"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
 	"qb/units"
@@ -98,6 +99,9 @@ func (f *Farm) endAttempt(now time.Time, i *model.Instance, end facts.EndAttempt
 	i.Touch()
 	j.End(end, i.Under, j.Pauses(end.State, end.Again, end.Reason))
 	f.notePaused(now, j)
+	if i.Under == agenda.Blocked && j.Tally.State(int(end.ID.Item)) != agenda.Blocked { // it ended by itself before it was stopped
+		f.setMarks(j, items.MarksWithout(j.Marks, items.SpansOf([]facts.AttemptID{end.ID})))
+	}
 	if end.State != facts.Done && end.Again == facts.ByItself {
 		f.planStale = true
 	}

@@ -15,7 +15,7 @@ import (
 
 // give begins an order, or lets it wait for the one under way on its job.
 func (f *Farm) give(now time.Time, j *model.Job, e message.JobOrdered, spans []agenda.Span) {
-	o := &model.Order{OrderFacts: facts.OrderFacts{Job: j.ID, Number: now.UnixMicro(), Action: e.Action, Items: e.Items, By: e.By, At: now}, Spans: spans}
+	o := &model.Order{OrderFacts: facts.OrderFacts{Job: j.ID, Number: now.UnixMicro(), Action: e.Action, Items: e.Items, By: e.By, At: now}, Spans: spans, ByInstance: e.Choice.OfInstances()}
 	if n := len(j.Orders); n > 0 {
 		if n >= message.MaxOrders {
 			f.out.Reject(e.Ticket, outbox.Limited(message.LimitOrders, "%d orders on job %d are not yet carried out, the limit; repeat this one when some are", n, j.ID))
@@ -27,8 +27,8 @@ func (f *Farm) give(now time.Time, j *model.Job, e message.JobOrdered, spans []a
 		f.out.Answer(e.Ticket, o.Reply(j.Version, fmt.Sprintf("it waits for %s on job %d, which is under way", j.Orders[0].Action, j.ID)))
 		return
 	}
-	if why := f.begin(now, j, o, e); why != "" {
-		f.out.Refuse(e.Ticket, "invalid", "%s", why)
+	if refused := f.begin(now, j, o, e); refused != "" {
+		f.out.Refuse(e.Ticket, "invalid", "%s", refused)
 		return
 	}
 	if o.Rows() <= f.policy.OrderRows {
@@ -46,7 +46,14 @@ func (f *Farm) give(now time.Time, j *model.Job, e message.JobOrdered, spans []a
 		return
 	}
 	primary, secondary, ending := j.Counts()
-	reply.Remarks = append(reply.Remarks, o.Action.ChangedNothing(j.ID, j.Status(), primary+secondary, ending))
+	why := o.Action.ChangedNothing(j.ID, j.Status(), primary+secondary, ending)
+	switch {
+	case o.Action == facts.Unblock && o.Items != nil && j.State == facts.Blocked:
+		why = fmt.Sprintf("job %d is blocked as a whole; unblock it without items", j.ID)
+	case o.Action == facts.Retire && o.ByInstance && j.Spares(&f.policy.Share) == 0:
+		why = fmt.Sprintf("job %d is 1 wide, the least; kill, block or retire the job itself", j.ID)
+	}
+	reply.Remarks = append(reply.Remarks, why)
 	f.out.Answer(e.Ticket, reply)
 }
 
@@ -62,19 +69,21 @@ func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, e message.JobO
 	switch o.Action {
 	case facts.Kill, facts.ToFailed, facts.ToComplete:
 		f.beginMarking(j, o, marks)
+	case facts.Retire:
+		f.beginRetire(j, o, marks)
 	case facts.Retry, facts.Requeue, facts.Redo:
 		f.recall(now, e.Parents)
 		f.beginReopening(j, o, marks, e)
 	case facts.Block:
-		f.beginBlock(j, o)
+		f.beginBlock(j, o, marks)
 	case facts.Unblock:
-		o.Affected = f.unblock(j, marks)
+		o.Affected = f.unblock(j, o, marks)
 		o.Done = o.Affected
 	case facts.Suspend:
 		f.beginSuspend(j, o)
 	case facts.Resume:
 		f.beginResume(j, o)
-	case facts.Interrupt, facts.Preempt:
+	case facts.Interrupt, facts.Preempt, facts.Migrate:
 		o.Stops = j.Running(o)
 		o.Affected = len(o.Stops)
 		o.TakeStops()
@@ -104,7 +113,7 @@ func (f *Farm) beginMarking(j *model.Job, o *model.Order, marks []facts.Mark) {
 		case ended && j.LastAttempt(item) > 0:
 			o.Ended.Add(int(item), j.Entries.Len())
 			o.Taken = append(o.Taken, int(item))
-		case ended || was == agenda.Pending || was == agenda.Paused || was == agenda.Blocked || was == agenda.Waiting:
+		case ended || model.Waits(was):
 			j.Put(item, state)
 			o.Done++
 			o.Taken = append(o.Taken, int(item))
@@ -170,7 +179,12 @@ func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, 
 	f.putJob(j)
 }
 
-func (f *Farm) beginBlock(j *model.Job, o *model.Order) {
+// beginBlock holds the job, or items of it: those that wait at once, and those that run as they end.
+func (f *Farm) beginBlock(j *model.Job, o *model.Order, marks []facts.Mark) {
+	if o.Items != nil {
+		f.holdItems(j, o, marks)
+		return
+	}
 	if j.State.Final() || (j.State == facts.Blocked && j.BlockedBy != "") {
 		return
 	}
@@ -179,6 +193,52 @@ func (f *Farm) beginBlock(j *model.Job, o *model.Order) {
 	f.putJob(j)
 	o.Stops = j.Running(o)
 	o.Done = o.Affected - len(o.Stops)
+}
+
+func (f *Farm) holdItems(j *model.Job, o *model.Order, marks []facts.Mark) {
+	for item := range items.Each(o.Spans) {
+		if state := j.Tally.State(int(item)); model.Waits(state) && state != agenda.Blocked {
+			j.Put(item, agenda.Blocked)
+			o.Done++
+			o.Taken = append(o.Taken, int(item))
+		}
+	}
+	o.Stops = j.Running(o)
+	for _, t := range o.Stops {
+		t.Under = agenda.Blocked
+	}
+	o.TakeStops()
+	if o.Affected = o.Done + o.Left(); o.Affected > 0 {
+		f.setMarks(j, marks)
+	}
+}
+
+// beginRetire has the instances chosen leave at the end of their items, and the job be so much narrower. Items that have not begun,
+// chosen by themselves or with the whole job, count as complete; those that run end by themselves.
+func (f *Farm) beginRetire(j *model.Job, o *model.Order, marks []facts.Mark) {
+	if j.State.Final() {
+		return
+	}
+	if o.ByInstance {
+		o.Stops = j.Running(o)
+		o.Stops = o.Stops[:min(len(o.Stops), j.Spares(&f.policy.Share))]
+		o.Affected = len(o.Stops)
+		o.TakeStops()
+		if o.Affected > 0 {
+			j.Narrow(&f.policy.Share, o.Affected)
+		}
+		return
+	}
+	for item := range items.Each(o.Spans) {
+		if model.Waits(j.Tally.State(int(item))) {
+			j.Put(item, agenda.Complete)
+			o.Taken = append(o.Taken, int(item))
+		}
+	}
+	o.Affected, o.Done = len(o.Taken), len(o.Taken)
+	if o.Affected > 0 {
+		f.setMarks(j, marks)
+	}
 }
 
 // carry changes about so many rows, ascending by item, and returns how many it was.
@@ -214,16 +274,23 @@ func (f *Farm) endOrdered(now time.Time, o *model.Order) {
 	case t.Attempt.AttemptID != t.ID || !t.Attempt.State.Live():
 	case o.Action == facts.Suspend, o.Action == facts.Resume:
 		f.suspend(now, t.Instance, o.Action == facts.Suspend, o.By)
-	case o.Action != facts.Preempt:
+	case o.Action == facts.Preempt || o.Action == facts.Retire:
+		if !t.Stopping() {
+			f.sendAway(now, t.Instance, awayReasons[o.Action], o.By)
+			f.planStale = true
+		}
+	default:
 		f.stop(now, t.Instance, facts.Because(stopReasons[o.Action], facts.Params{By: o.By}, ""))
-	case !t.Stopping():
-		f.sendAway(now, t.Instance, o.By)
-		f.planStale = true
+		if o.Action == facts.Migrate {
+			f.leaveHost(now, t.Instance, o.By)
+		}
 	}
 }
 
+var awayReasons = map[facts.Action]facts.Reason{facts.Preempt: facts.ReasonSentAway, facts.Retire: facts.ReasonRetired}
+
 var stopReasons = map[facts.Action]facts.Reason{
-	facts.Kill: facts.ReasonKilled, facts.Block: facts.ReasonBlocked, facts.Interrupt: facts.ReasonInterrupted,
+	facts.Kill: facts.ReasonKilled, facts.Block: facts.ReasonBlocked, facts.Interrupt: facts.ReasonInterrupted, facts.Migrate: facts.ReasonMigrated,
 	facts.ToComplete: facts.ReasonMarkedComplete, facts.ToFailed: facts.ReasonMarkedFailed,
 }
 

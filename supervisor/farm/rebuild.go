@@ -130,6 +130,7 @@ func (f *Farm) admit(now time.Time, p *items.Prepared) (*model.Job, error) {
 		j.FailedBy = j.Failure()
 	}
 	f.notePaused(now, j)
+	f.avoidLeft(now, j)
 	if j.State.Final() {
 		f.jobs.Final = append(f.jobs.Final, j.ID)
 	} else {
@@ -153,9 +154,9 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 	}
 	i := &model.Instance{
 		Job: j, Host: h, Number: a.Instance, Kind: a.Kind, Slots: a.Slots, Devices: a.Devices, Attempt: a,
-		Began: a.StartedAt, LeaseEnds: now.Add(f.policy.LeaseInFull()), SentAway: a.State == facts.Running && a.Reason == facts.ReasonSentAway, Inherited: true,
+		Began: a.StartedAt, LeaseEnds: now.Add(f.policy.LeaseInFull()), SentAway: a.State == facts.Running && awayTexts[a.Reason] != "", Inherited: true,
 	}
-	if under := j.Tally.State(int(a.Item)); under == agenda.Killed || under == agenda.Failed || under == agenda.Complete {
+	if under := j.Tally.State(int(a.Item)); under == agenda.Killed || under == agenda.Failed || under == agenda.Complete || under == agenda.Blocked {
 		i.Under = under
 	}
 	j.Tally.Set(int(a.Item), agenda.Running)

@@ -55,14 +55,46 @@ func (f *Farm) maybeAvoid(now time.Time, i *model.Instance, end facts.EndAttempt
 		return
 	}
 	j.Strikes.Clear(h.ID)
+	f.avoidUntil(j, h.ID, now.Add(f.policy.AvoidFor))
+	f.recordOf(now, i, facts.EventFacts{Type: "host-avoided", By: model.LockedByFarm,
+		Why: facts.Because(facts.ReasonFailedThere, facts.Params{Failed: failed, Host: h.ID, Limit: int64(f.policy.AvoidFor.Seconds())}, "")})
+}
+
+// leaveHost keeps a job off the host of an instance that a person has migrated, as long as another host serves the job.
+func (f *Farm) leaveHost(now time.Time, i *model.Instance, by string) {
+	if !f.servedElsewhere(now, i.Job, i.Host) {
+		return
+	}
+	f.avoidUntil(i.Job, i.Host.ID, now.Add(f.policy.AvoidFor))
+	f.recordOf(now, i, facts.EventFacts{Type: "host-avoided", By: by,
+		Why: facts.Because(facts.ReasonMigrated, facts.Params{By: by}, "")})
+}
+
+// avoidLeft keeps a job that is taken up off the hosts that it was migrated from: their attempts' rows say so.
+func (f *Farm) avoidLeft(now time.Time, j *model.Job) {
+	left := maps.Clone(j.Trouble.Left)
+	for _, i := range j.Instances {
+		if i.Attempt.Reason == facts.ReasonMigrated {
+			if left == nil {
+				left = map[facts.HostID]time.Time{}
+			}
+			left[i.Host.ID] = now
+		}
+	}
+	for host, at := range left {
+		if until := at.Add(f.policy.AvoidFor); !j.State.Final() && now.Before(until) {
+			f.avoidUntil(j, host, until)
+		}
+	}
+}
+
+func (f *Farm) avoidUntil(j *model.Job, host facts.HostID, until time.Time) {
 	avoids := maps.Clone(j.Avoids) // explanations may hold the old one
 	if avoids == nil {
 		avoids = map[facts.HostID]time.Time{}
 	}
-	avoids[h.ID] = now.Add(f.policy.AvoidFor)
+	avoids[host] = until
 	f.avoid(j, avoids)
-	f.recordOf(now, i, facts.EventFacts{Type: "host-avoided", By: model.LockedByFarm,
-		Why: facts.Because(facts.ReasonFailedThere, facts.Params{Failed: failed, Host: h.ID, Limit: int64(f.policy.AvoidFor.Seconds())}, "")})
 }
 
 func (f *Farm) avoid(j *model.Job, hosts map[facts.HostID]time.Time) {

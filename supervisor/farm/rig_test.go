@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/api"
 	"qb/supervisor/accounting"
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
@@ -20,6 +21,7 @@ import (
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
 	"qb/supervisor/profiles"
+	"qb/supervisor/translate"
 )
 
 // rig is a farm with rows beside it and faithful workers around it.
@@ -84,7 +86,7 @@ func (r *rig) do(verb string, args []string) {
 		r.submit(args)
 	case "modify":
 		r.modify(args)
-	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt", "shove", "suspend", "resume", "top", "bottom", "complete", "fail":
+	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt", "shove", "suspend", "resume", "migrate", "retire", "top", "bottom", "complete", "fail":
 		r.order(facts.Action(verb), args)
 	case "forget": // takes an ended job out of memory
 		r.step(message.JobsAged{Ticket: r.newTicket(), Jobs: []facts.JobID{facts.JobID(number(args[0]))}})
@@ -450,6 +452,20 @@ func (r *rig) order(action facts.Action, args []string) {
 		if e.Items, err = a.Pick(items); err != nil {
 			r.t.Fatal(err)
 		}
+	}
+	choice := api.ActionRequest{Instances: option(args, "instances", "")}
+	for _, kind := range []struct {
+		name   string
+		states *[]string
+	}{{"states", &choice.ItemStates}, {"instance_states", &choice.InstanceStates}} {
+		if states := option(args, kind.name, ""); states != "" {
+			*kind.states = strings.Split(states, ",")
+		}
+	}
+	var err error
+	if e.Action, e.Choice, err = translate.Choice(action, &choice); err != nil {
+		fmt.Fprintf(&r.out, "refused: %v\n", err)
+		return
 	}
 	e.Record = r.rows.prepared(r.t, e.Job)
 	e.Links, e.Labels, e.Parents = r.linked(r.rows.jobs[e.Job].Dependency, r.rows.jobs[e.Job].PGrp)

@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -56,6 +57,9 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 		f.move(now, j, e)
 		return
 	}
+	if e.Choice.Given() && !f.choose(j, &e) {
+		return
+	}
 	spans := e.Items
 	if spans == nil {
 		spans = j.Whole()
@@ -77,6 +81,34 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 		f.tryHosts(j)
 	}
 	f.give(now, j, e, spans)
+}
+
+// choose makes the choice of an order the items that it has now; false if the order is answered with that. An order under way
+// may change what it has, so the choice waits for it: the caller repeats it.
+func (f *Farm) choose(j *model.Job, e *message.JobOrdered) bool {
+	c := e.Choice
+	if state := cmp.Or(facts.Refuses(e.Action.TakesItems(), c.States), facts.Refuses(e.Action.TakesInstances(), c.InstanceStates)); state != "" {
+		f.out.Refuse(e.Ticket, "invalid", "%s takes no %s ones: items that are %s, instances that are %s", e.Action, state,
+			facts.Either(e.Action.TakesItems()), facts.Either(e.Action.TakesInstances()))
+		return false
+	}
+	if e.Action == facts.Retire && c.OfInstances() && (e.Items != nil || c.States != nil) {
+		f.out.Refuse(e.Ticket, "invalid", "retire takes items or instances, not both at once")
+		return false
+	}
+	if n := len(j.Orders); n > 0 {
+		f.out.Refuse(e.Ticket, "unavailable", "%s on job %d is under way, and may change what is chosen; repeat the request", j.Orders[0].Action, j.ID)
+		return false
+	}
+	outside := slices.ContainsFunc(e.Items, func(s agenda.Span) bool { return s.First < 0 || s.Last >= j.Entries.Len() })
+	if outside {
+		return true // for the caller to refuse
+	}
+	if e.Items = j.Chosen(e.Items, c); len(e.Items) == 0 {
+		f.out.Answer(e.Ticket, message.ActionReply{Job: j.ID, Version: j.Version, Remarks: []string{j.NothingChosen(e.Action, c)}})
+		return false
+	}
+	return true
 }
 
 // shove looks again for a place for the job's pending items. It changes no row of the job, so it waits for no other order.
@@ -101,24 +133,33 @@ func (f *Farm) shove(now time.Time, j *model.Job, e message.JobOrdered) {
 	f.out.Answer(e.Ticket, reply)
 }
 
-func (f *Farm) unblock(j *model.Job, marks []facts.Mark) int {
+// unblock lets go what is held of the order's items, and with the whole job also the job.
+func (f *Farm) unblock(j *model.Job, o *model.Order, marks []facts.Mark) int {
 	if j.State.Final() {
 		return 0
 	}
 	n := 0
-	for item := range j.Entries.Len() {
+	for item := range items.Each(o.Spans) {
 		if j.Tally.Count(agenda.Blocked) == 0 {
 			break
 		}
-		if j.Tally.State(item) == agenda.Blocked {
-			j.Put(facts.ItemNo(item), agenda.Pending)
+		if j.Tally.State(int(item)) == agenda.Blocked {
+			j.Put(item, agenda.Pending)
+			o.Taken = append(o.Taken, int(item))
+			n++
+		}
+	}
+	for _, i := range j.Instances { // that are being stopped
+		if i.Under == agenda.Blocked && agenda.Within(o.Spans, int(i.Attempt.Item)) {
+			i.Under = agenda.Pending
 			n++
 		}
 	}
 	f.setMarks(j, marks)
-	if j.State != facts.Blocked && len(j.WaitFor) == 0 {
+	if o.Items != nil || j.State != facts.Blocked && len(j.WaitFor) == 0 {
 		return n
 	}
+	o.Taken = nil
 	if j.State != facts.Blocked {
 		n += j.Waiting()
 	}
@@ -133,12 +174,14 @@ func (f *Farm) unblock(j *model.Job, marks []facts.Mark) int {
 }
 
 // sendAway sends an instance away at its item's end. Its attempt's row says so, so that the next term knows.
-func (f *Farm) sendAway(now time.Time, i *model.Instance, by string) {
-	i.SentAway, i.Attempt.Why = true, facts.Because(facts.ReasonSentAway, facts.Params{By: by}, "")
+func (f *Farm) sendAway(now time.Time, i *model.Instance, why facts.Reason, by string) {
+	i.SentAway, i.Attempt.Why = true, facts.Because(why, facts.Params{By: by}, "")
 	i.Touch()
 	f.out.Write(facts.SendAwayAttempt{ID: i.Attempt.AttemptID, Why: i.Attempt.Why})
-	f.recordOf(now, i, facts.EventFacts{Type: "draining", By: by, Why: facts.Why{Reason: facts.ReasonSentAway, Params: facts.Params{By: by}, Cause: "sent away at its item's end"}})
+	f.recordOf(now, i, facts.EventFacts{Type: "draining", By: by, Why: facts.Why{Reason: why, Params: facts.Params{By: by}, Cause: awayTexts[why]}})
 }
+
+var awayTexts = map[facts.Reason]string{facts.ReasonSentAway: "sent away at its item's end", facts.ReasonRetired: "retired at its item's end"}
 
 // refusesOrder refuses an order that there is not, and one of somebody who has not seen what others changed since. The job's end by
 // itself is no change by anybody.
@@ -146,8 +189,8 @@ func (f *Farm) refusesOrder(j *model.Job, e message.JobOrdered) bool {
 	switch {
 	case e.IfVersion != 0 && j.Version != e.IfVersion && !(j.State.Final() && j.Version == e.IfVersion+1):
 		f.out.Refuse(e.Ticket, "stale", "job %d was changed meanwhile (version %d, yours %d); read it again", e.Job, j.Version, e.IfVersion)
-	case e.Items != nil && (e.Action == facts.Block || e.Action == facts.Unblock):
-		f.out.Refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d without items, or take single items off with kill", e.Action, e.Job)
+	case e.Choice.Given() && e.Action.TakesItems() == nil:
+		f.out.Refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d alone", e.Action, e.Job)
 	case !slices.Contains(facts.Actions, e.Action):
 		f.out.Refuse(e.Ticket, "invalid", "there is no order %q", e.Action)
 	default:

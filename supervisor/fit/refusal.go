@@ -150,7 +150,7 @@ func (r Refusal) String() string {
 	case facts.ReasonFolderDenied:
 		return fmt.Sprintf("the job's working folder %s is closed to %s there", r.Name, r.Want.Text)
 	case facts.ReasonFailedThere:
-		return "items of the job failed there one after the other, so it avoids it for a while"
+		return "items of the job failed there one after the other, or were migrated from there, so it avoids it for a while"
 	case facts.ReasonNotInHosts:
 		return "it is not in the job's hosts"
 	case facts.ReasonInOmitHosts:

@@ -45,6 +45,7 @@ type Trouble struct {
 	LostOn   map[facts.ItemNo][]facts.HostID // hosts that were lost under an item; one more than once if it ended strangely there
 	FailedOn map[facts.HostID]int            // failed attempts
 	DoneOn   map[facts.HostID]time.Time      // latest end of what was done under this term
+	Left     map[facts.HostID]time.Time      // latest end of what was migrated from there before this term
 }
 
 // LastAttempt is the number of the item's latest attempt, 0 before the first.
@@ -161,7 +162,7 @@ func (s *Items) Reopen(item facts.ItemNo, to agenda.State) {
 // Note keeps what an end tells of a host.
 func (s *Items) Note(host facts.HostID, end facts.EndAttempt, at time.Time) {
 	if s.Trouble.FailedOn == nil {
-		s.Trouble = Trouble{map[facts.ItemNo][]facts.HostID{}, map[facts.HostID]int{}, map[facts.HostID]time.Time{}}
+		s.Trouble = Trouble{map[facts.ItemNo][]facts.HostID{}, map[facts.HostID]int{}, map[facts.HostID]time.Time{}, s.Trouble.Left}
 	}
 	t := &s.Trouble
 	switch end.State {

@@ -167,6 +167,12 @@ func (s *Items) takeUpAttempt(a facts.AttemptFacts) error {
 	case !a.State.Live() && !a.Reason.ForMemory() && !a.Reason.ForFolder():
 		s.Note(a.Host, facts.EndAttempt{ID: a.AttemptID, State: a.State, Why: a.Why}, a.EndedAt)
 	}
+	if a.Reason == facts.ReasonMigrated && a.EndedAt.After(s.Trouble.Left[a.Host]) {
+		if s.Trouble.Left == nil {
+			s.Trouble.Left = map[facts.HostID]time.Time{}
+		}
+		s.Trouble.Left[a.Host] = a.EndedAt
+	}
 	if a.Again == facts.ByOrder {
 		delete(s.Failures, a.Item)
 		delete(s.Preempted, a.Item)

@@ -61,6 +61,7 @@ type JobOrdered struct {
 	Job    facts.JobID
 	Action facts.Action
 	Items  []agenda.Span // by first item, no item twice; nil: all
+	Choice Choice
 	By     string
 	// IfVersion refuses the order if the job has another version, but for that of its end by itself; 0: any.
 	IfVersion int64
@@ -73,6 +74,19 @@ type JobOrdered struct {
 	Labels  map[string]facts.JobID
 	Parents []*items.Prepared
 }
+
+// Choice chooses some of a job's items: those in a state, and those that instances run. Members that are nil choose all.
+type Choice struct {
+	States         []string      // of items, of those named or else of all; facts.ItemStates
+	Instances      []agenda.Span // by number
+	InstanceStates []string
+}
+
+// OfInstances says whether instances are chosen.
+func (c Choice) OfInstances() bool { return c.Instances != nil || c.InstanceStates != nil }
+
+// Given says whether there is a choice at all.
+func (c Choice) Given() bool { return c.States != nil || c.OfInstances() }
 
 // JobsAged takes final jobs out of memory, so that their rows can become daily sums beside the farm.
 type JobsAged struct {

@@ -103,6 +103,27 @@ func (j *Job) Finished() bool {
 // Width is how wide the job may run now: its ceiling without regard to its items.
 func (j *Job) Width(p *planner.SharePolicy) int { return p.Width(j.CPUs, j.MaxCPUs, j.HasAgenda()) }
 
+// Spares is how many instances the job can be narrower by: it stays 1 wide.
+func (j *Job) Spares(p *planner.SharePolicy) int { return max(0, j.reach(p)-1) }
+
+// reach is how wide the job is: as wide as it may be, or if that has no limit of its own, as it is now.
+func (j *Job) reach(p *planner.SharePolicy) int {
+	width := j.Width(p)
+	if m := j.MaxCPUs; m == nil || *m < 0 || *m > p.MaxCPUsLimit {
+		width = min(width, max(j.CPUs, j.Held()))
+	}
+	return width
+}
+
+// Narrow makes the job so many instances narrower, by max_cpus, and by cpus where that is more.
+func (j *Job) Narrow(p *planner.SharePolicy, by int) {
+	width := max(1, j.reach(p)-by)
+	j.CPUs = min(j.CPUs, width)
+	if j.MaxCPUs == nil || *j.MaxCPUs != 0 { // 0: as wide as cpus
+		j.MaxCPUs = &width
+	}
+}
+
 func (j *Job) WantsInstances() bool {
 	return j.State == facts.Active && j.Pending() > 0
 }

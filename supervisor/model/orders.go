@@ -23,6 +23,8 @@ type Order struct {
 	Stops []ordered // attempts that are to end, or to be the last of their instances, by item
 	Ended items.Set // items that are to run again and have an ended attempt
 	Taken []int     // items that it applies to, ascending, as it began in this term
+
+	ByInstance bool // it chose instances, and Spans are what these ran
 }
 
 // ordered is an attempt as it was when the order began; one that ended by itself since is left alone.
@@ -57,10 +59,7 @@ func (o *Order) Reply(version int64, remarks ...string) message.ActionReply {
 
 // Running are the attempts that the order ends, or makes the last of their instances, by item.
 func (j *Job) Running(o *Order) []ordered {
-	on := make(map[facts.ItemNo]*Instance, len(j.Instances))
-	for _, i := range j.Instances {
-		on[i.Attempt.Item] = i
-	}
+	on := j.running()
 	var found []ordered
 	for n := range items.Each(o.Spans) {
 		if j.Tally.State(int(n)) == agenda.Running && !on[n].leftAlone(o.Action) {
@@ -77,12 +76,16 @@ func (i *Instance) leftAlone(a facts.Action) bool {
 	switch {
 	case a == facts.Suspend || a == facts.Resume:
 		return i.Stopping() || i.Suspended() == (a == facts.Suspend)
+	case a == facts.Retire:
+		return i.Stopping() || i.SentAway && i.Attempt.Reason == facts.ReasonRetired
+	case a == facts.Block:
+		return i.Stopping() && i.Under != agenda.Pending
 	case kind == "":
 		return i.Stopping() || i.SentAway && a == facts.Preempt
 	case i.Under == kind.State():
 		return i.Stopping() && (a != facts.Kill || i.Killed())
 	}
-	return i.Under != agenda.Pending && a != facts.ToComplete
+	return i.Under != agenda.Pending && i.Under != agenda.Blocked && a != facts.ToComplete
 }
 
 // Release lets what runs come back after its end, though another order wanted it to count as failed or complete, and
@@ -146,6 +149,9 @@ func (j *Job) Spare(item facts.ItemNo) {
 func (j *Job) MarksAfter(now time.Time, o *Order) ([]facts.Mark, string) {
 	marks := j.Marks
 	switch {
+	case o.Action == facts.Retire && o.ByInstance:
+	case o.Action == facts.Retire, o.Action == facts.Block && o.Items != nil:
+		marks = items.WithMarks(marks, j.marksOn(now, o))
 	case o.Action.Marks() != "":
 		kind, over := o.Action.Marks(), make([]facts.Mark, len(o.Spans))
 		for n, s := range o.Spans {
@@ -161,9 +167,40 @@ func (j *Job) MarksAfter(now time.Time, o *Order) ([]facts.Mark, string) {
 		})
 		marks = items.WithMarks(items.MarksWithout(marks, o.Spans), kept)
 	case o.Action == facts.Unblock:
-		marks = j.marksBut(func(k facts.MarkKind) bool { return k == facts.MarkBlocked })
+		kept := j.marksBut(func(k facts.MarkKind) bool { return k == facts.MarkBlocked })
+		held := j.marksBut(func(k facts.MarkKind) bool { return k != facts.MarkBlocked })
+		marks = items.WithMarks(kept, items.MarksWithout(held, o.Spans))
 	}
 	return marks, j.CheckMarks(j.ID, marks)
+}
+
+// marksOn are the marks of an order that marks only what it changes: items that wait, and for Block those that run as well.
+func (j *Job) marksOn(now time.Time, o *Order) []facts.Mark {
+	var taken []int
+	for n := range items.Each(o.Spans) {
+		if state := j.Tally.State(int(n)); Waits(state) && !(o.Action == facts.Block && state == agenda.Blocked) {
+			taken = append(taken, int(n))
+		}
+	}
+	kind := facts.MarkComplete
+	if o.Action == facts.Block {
+		kind = facts.MarkBlocked
+		for _, t := range j.Running(o) {
+			taken = append(taken, int(t.ID.Item))
+		}
+	}
+	slices.Sort(taken)
+	spans := agenda.SpansOf(taken)
+	marks := make([]facts.Mark, len(spans))
+	for n, s := range spans {
+		marks[n] = facts.Mark{Kind: kind, By: o.By, At: now}.On(s)
+	}
+	return marks
+}
+
+// Waits says whether an item in this state has not begun, or is to begin again.
+func Waits(s agenda.State) bool {
+	return s == agenda.Pending || s == agenda.Paused || s == agenda.Blocked || s == agenda.Waiting
 }
 
 // Decided says whether a person has the item count as complete or failed.

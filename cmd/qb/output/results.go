@@ -9,11 +9,12 @@ import (
 
 // Result is what a command did to one job, some of its items, or a host.
 type Result struct {
-	Job      int64  `json:"job,omitempty"`
-	Items    string `json:"items,omitempty"` // of the job, as the command names them
-	Host     string `json:"host,omitempty"`
-	Action   string `json:"action"`
-	Affected int    `json:"affected"`
+	Job       int64  `json:"job,omitempty"`
+	Items     string `json:"items,omitempty"` // of the job, as the command names them
+	Instances string `json:"instances,omitempty"`
+	Host      string `json:"host,omitempty"`
+	Action    string `json:"action"`
+	Affected  int    `json:"affected"`
 }
 
 // Results prints what a command did: a line for each thing as it happens, or a list for programs at the end.

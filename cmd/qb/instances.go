@@ -1,0 +1,78 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/cmd/qb/hostselect"
+	"qb/cmd/qb/output"
+)
+
+// instance is a row of the list: what a host runs.
+type instance struct {
+	Name string `json:"instance"`
+	Host string `json:"host"`
+	api.HostInstance
+}
+
+func newInstancesCommand() *cobra.Command {
+	var list output.ListOptions
+	cmd := &cobra.Command{
+		Use: "instances [JOB…]", Short: "List the instances that run, of jobs or of the whole farm",
+		Long:    "List the instances that run, of the given jobs or of the whole farm, by job and number.\nActions take them as JOB.NUMBERS, such as qbsuspend 12.0-3.",
+		Example: "  qbinstances 12\n  qbinstances 12 13 -json\n  qbinstances -fields instance,host,item",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			wanted := map[int64]bool{}
+			for _, word := range words {
+				id, err := jobID(word)
+				if err != nil {
+					return err
+				}
+				wanted[id] = true
+			}
+			return listOf(cmd, list, instanceColumns, func(c *client, add func(...instance) error) error {
+				hosts, err := chosenHosts(cmd, c, nil, new(hostselect.Options))
+				if err != nil {
+					return err
+				}
+				return add(instancesOf(hosts, wanted)...)
+			})
+		},
+	}
+	list.Bind(cmd.Flags())
+	return cmd
+}
+
+// instancesOf are the instances on the hosts, of the jobs wanted or if none is of all.
+func instancesOf(hosts []api.Host, wanted map[int64]bool) (found []instance) {
+	for _, h := range hosts {
+		for _, i := range h.Instances {
+			if len(wanted) == 0 || wanted[i.Job] {
+				found = append(found, instance{fmt.Sprintf("%d.%d", i.Job, i.Instance), h.Name, i})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b instance) int {
+		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.HostInstance.Instance, b.HostInstance.Instance))
+	})
+	return found
+}
+
+var instanceColumns = []output.Column[instance]{
+	{Name: "instance", Text: func(i instance) string { return i.Name }},
+	{Name: "state", Status: true},
+	{Name: "kind"},
+	{Name: "host"},
+	{Name: "item"},
+	{Name: "attempt", Right: true},
+	{Name: "slots", Right: true},
+	{Name: "memory", Right: true, Number: output.KnownSize},
+	{Name: "wall", Right: true, Text: func(i instance) string { return wallText(i.ItemStartedAt, nil) }},
+	{Name: "job", Extra: true, Text: func(i instance) string { return strconv.FormatInt(i.Job, 10) }},
+	{Name: "item_started_at", Extra: true},
+}

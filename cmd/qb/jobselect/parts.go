@@ -1,0 +1,98 @@
+package jobselect
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"qb/api"
+	"qb/supervisor/facts"
+)
+
+// Parts are the options of an action that choose items (-work) and instances (-subjob) of its jobs. The zero value chooses by the
+// words of the command line alone.
+type Parts struct {
+	action       facts.Action
+	work, subjob bool
+	states       [2]map[string]*bool // of items and of instances, by the end of their option
+}
+
+const done = "done" // stands for the ended states that an action takes
+
+// kinds are the beginnings of these options, and what they choose among.
+var kinds = [2]struct{ option, things string }{{"work", "items"}, {"subjob", "instances"}}
+
+// Whole is an action on what words name, without options.
+func Whole(action string) *Parts { return &Parts{action: facts.Action(action)} }
+
+// Bind declares the options of an action: for each state that it takes, and for what has ended if it takes that.
+func (p *Parts) Bind(flags *pflag.FlagSet, action string) {
+	p.action = facts.Action(action)
+	if p.action.TakesItems() == nil {
+		return
+	}
+	flags.BoolVar(&p.work, "work", false, "the numbers given name items, as JOB:ITEMS; of a job alone, all its items")
+	flags.BoolVar(&p.subjob, "subjob", false, "the numbers given name instances, as JOB.NUMBERS; of a job alone, all its instances")
+	for n, kind := range kinds {
+		states := p.takes(n)
+		if slices.Contains(states, facts.ItemFailed) && !slices.Contains(states, facts.ItemRunning) {
+			states = append(slices.Clone(states), done)
+		}
+		p.states[n] = map[string]*bool{}
+		for _, state := range states {
+			p.states[n][state] = flags.Bool(kind.option+state, false, "only "+kind.things+" that are "+state)
+		}
+	}
+}
+
+// Action is the action's name.
+func (p *Parts) Action() string { return string(p.action) }
+
+// takes are the states that the action takes of items (0) or instances (1).
+func (p *Parts) takes(n int) []string {
+	return [2][]string{p.action.TakesItems(), p.action.TakesInstances()}[n]
+}
+
+// chosen are the states whose options are given, in the order of the action's.
+func (p *Parts) chosen(n int) (states []string) {
+	set := func(state string) bool { return p.states[n][state] != nil && *p.states[n][state] }
+	for _, state := range p.takes(n) {
+		ended := state == facts.ItemComplete || state == facts.ItemFailed || state == facts.ItemKilled
+		if set(state) || ended && set(done) {
+			states = append(states, state)
+		}
+	}
+	return states
+}
+
+// all are the states that stand for all items, or instances, that the action changes by itself: retry leaves complete ones.
+func (p *Parts) all(n int) []string {
+	return slices.DeleteFunc(slices.Clone(p.takes(n)), func(state string) bool {
+		return state == facts.ItemComplete && p.action == facts.Retry
+	})
+}
+
+// Request asks for what a word names of a job, as far as the options choose it: items, instances by number, or neither.
+func (p *Parts) Request(word, items, instances string) (r api.ActionRequest, err error) {
+	r.ItemStates, r.InstanceStates = p.chosen(0), p.chosen(1)
+	switch {
+	case p.work && !p.subjob:
+		items, instances = cmp.Or(items, instances), ""
+	case p.subjob && !p.work:
+		items, instances = "", cmp.Or(instances, items)
+	}
+	r.Items, r.Instances = items, instances
+	ofItems, ofInstances := items != "" || p.work && !p.subjob, instances != "" || p.subjob && !p.work
+	switch {
+	case ofInstances && len(r.ItemStates) > 0:
+		return r, api.Errorf(api.KindUsage, "%s: -work%s chooses among items, and not among instances; -subjob%s does", word, r.ItemStates[0], r.ItemStates[0])
+	case ofItems && len(r.InstanceStates) > 0:
+		return r, api.Errorf(api.KindUsage, "%s: -subjob%s chooses among instances, and not among items; -work%s does", word, r.InstanceStates[0], r.InstanceStates[0])
+	case ofItems && items == "" && len(r.ItemStates) == 0:
+		r.ItemStates = p.all(0)
+	case ofInstances && instances == "" && len(r.InstanceStates) == 0:
+		r.InstanceStates = p.all(1)
+	}
+	return r, nil
+}
