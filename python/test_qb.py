@@ -396,14 +396,17 @@ class OnTheFarm(unittest.TestCase):
         works = qb.jobinfo(id=job, agenda=True)[0]["agenda"]
         self.assertEqual(qb.killwork(works[0], "%d:2-3" % job["id"]), ["%d:1" % job["id"], "%d:2-3" % job["id"]])
         self.assertEqual(qb.kill("%d:4" % job["id"]), ["%d:4" % job["id"]])
-        for bad in ("x", "12:", "12.3", "-3"):
+        for bad in ("x", "12:", "12.x", "-3"):
             with self.assertRaises(qb.Error) as caught:
                 qb.kill(bad)
             self.assertEqual(caught.exception.code, "usage")
+        self.assertEqual((qb.kill("%d.7" % job["id"]), qb.migrate(job)), ([], []))
+        self.assertEqual(qb.retire("%d:5" % job["id"]), ["%d:5" % job["id"]])
+        self.assertEqual(self.farm.job(job["id"]).order("kill", item_states=["running"])["affected"], 0)
         self.assertEqual(qb.unblock(job), [job["id"]])
         self.assertTrue(qb.waitfor(job, timeout=60))
         figures = qb.stats(job)[0]
-        self.assertEqual((figures["todo"], figures["todotally"]["killed"], figures["attempts"]), (6, 4, 2))
+        self.assertEqual((figures["todo"], figures["todotally"]["killed"], figures["attempts"]), (6, 4, 1))
         self.assertEqual(qb.remove(job), [job["id"]])
         with self.assertRaises(qb.Error) as caught:
             self.farm.job(job["id"]).info()

@@ -224,6 +224,8 @@ func (f *Farm) beginRetire(j *model.Job, o *model.Order, marks []facts.Mark) {
 		o.Stops = o.Stops[:min(len(o.Stops), j.Spares(&f.policy.Share))]
 		o.Affected = len(o.Stops)
 		o.TakeStops()
+		o.Spans = agenda.SpansOf(o.Taken)
+		o.Items = o.Spans // no more, for the next term that goes on with it
 		if o.Affected > 0 {
 			j.Narrow(&f.policy.Share, o.Affected)
 		}

@@ -64,15 +64,19 @@ func TestOrdersInPieces(t *testing.T) {
 		}
 		say("lock a")
 		for range rapid.IntRange(1, 3).Draw(rt, "orders") {
-			action := rapid.SampledFrom([]facts.Action{facts.Kill, facts.Retry, facts.Redo, facts.Interrupt, facts.Preempt, facts.Block, facts.Unblock, facts.Shove, facts.Top, facts.Bottom, facts.ToComplete, facts.ToFailed}).Draw(rt, "action")
+			action := rapid.SampledFrom([]facts.Action{facts.Kill, facts.Retry, facts.Redo, facts.Interrupt, facts.Preempt, facts.Migrate, facts.Retire, facts.Suspend, facts.Resume, facts.Block, facts.Unblock, facts.Shove, facts.Top, facts.Bottom, facts.ToComplete, facts.ToFailed}).Draw(rt, "action")
 			var spans []agenda.Span
-			if action != facts.Block && action != facts.Unblock && rapid.Bool().Draw(rt, "some") {
+			if rapid.Bool().Draw(rt, "some") {
 				step := rapid.IntRange(1, 3).Draw(rt, "step")
 				spans = []agenda.Span{{First: 0, Last: (items - 1) / step * step, Step: step}}
 			}
+			var choice message.Choice
+			if takes := action.TakesInstances(); spans == nil && takes != nil && rapid.Bool().Draw(rt, "instances") {
+				choice.InstanceStates = takes
+			}
 			crash := rapid.Bool().Draw(rt, "crash")
 			for n, r := range rigs {
-				r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: action, Items: spans, By: "u1", Record: r.rows.prepared(t, 1)})
+				r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: action, Items: spans, Choice: choice, By: "u1", Record: r.rows.prepared(t, 1)})
 				r.settle()
 				if crash && n == 1 {
 					r.say("crash")
