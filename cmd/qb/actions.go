@@ -41,7 +41,7 @@ func parseTarget(word string) (target, error) {
 		_, err = agenda.ParseNumbers(instances)
 	}
 	if err != nil || job <= 0 || some && (items == "" || ofInstances) {
-		return target{}, api.Errorf(api.KindUsage, "%q is neither a job id, nor items as JOB:ITEMS such as 12:25-29, nor instances as JOB.NUMBERS such as 12.0-3", output.Escape(word))
+		return target{}, api.Errorf(api.KindUsage, "%q is neither a job id nor items as JOB:ITEMS such as 12:25-29, nor instances as JOB.NUMBERS such as 12.0-3", output.Escape(word))
 	}
 	return target{word: word, job: job, items: items, instances: instances}, nil
 }

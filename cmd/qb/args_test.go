@@ -284,10 +284,10 @@ func TestHabitsAreNotSwallowed(t *testing.T) {
 		"modify --mcpus +2 12":        "-mcpus +2: nothing can be added to the present value; give the number itself",
 		"modify -mmax_cpus=+2 12":     "-mmax_cpus +2: nothing can be added to the present value; give the number itself",
 		"kill -b 12":                  "option -b may be any of -blocked, -badlogin (Qube's); write more of it",
-		"kill -badlogin 12":           "-badlogin is an option of Qube's that qb kill has not: actions name jobs or items; an action changes only those that are in a state for it",
+		"kill -badlogin 12":           "-badlogin is an option of Qube's that qb kill has not: qb has no such state: what cannot log in as its owner fails, or runs elsewhere",
 		"hosts --panic":               "-panic is an option of Qube's that qb hosts has not: there is no such state; qbhosts -json has a remark on a worker that cannot work",
 		"joborder h":                  "qbjoborder is a command of Qube's that qb has not: qb explain JOB says what a job waits for; qb snapshot | qb plan - prints the order of all jobs",
-		"qbmigrate 12":                "qbmigrate is a command of Qube's that qb has not: type qbinterrupt JOB:ITEM, and qblock HOST before it to keep the item off its host",
+		"qbupdateworkcount 12":        "qbupdateworkcount is a command of Qube's that qb has not: counts are always derived from the items; there is nothing to update",
 		"admin worker -reconfigure h": "-reconfigure is an option of Qube's that qb admin worker has not: a worker reads its qb.conf when it starts; restart it, its items run on",
 	} {
 		if got, _, err := commandline.Rewrite(newRoot(), strings.Fields(words)); err == nil || err.Error() != want {
