@@ -150,7 +150,7 @@ const (
 func (r *simRows) checkStop(a *facts.AttemptFacts) {
 	w := r.world
 	switch a.Reason {
-	case facts.ReasonKilled, facts.ReasonBlocked, facts.ReasonInterrupted, facts.ReasonHostLocked, facts.ReasonMarkedComplete, facts.ReasonMarkedFailed:
+	case facts.ReasonKilled, facts.ReasonBlocked, facts.ReasonInterrupted, facts.ReasonMigrated, facts.ReasonHostLocked, facts.ReasonMarkedComplete, facts.ReasonMarkedFailed:
 		return
 	case facts.ReasonRestored:
 		if w.faults.putBack != "" {
