@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,9 +15,18 @@ import (
 
 // instance is a row of the list: what a host runs.
 type instance struct {
-	Name string `json:"instance"`
-	Host string `json:"host"`
-	api.HostInstance
+	Instance      string           `json:"instance"`
+	Job           int64            `json:"job"`
+	Number        int              `json:"number"`
+	State         string           `json:"state"`
+	Kind          string           `json:"kind"`
+	Host          string           `json:"host"`
+	Item          string           `json:"item"`
+	Attempt       int              `json:"attempt"`
+	Slots         int              `json:"slots"`
+	Memory        int64            `json:"memory"`
+	Holds         map[string]int64 `json:"holds,omitempty"`
+	ItemStartedAt *time.Time       `json:"item_started_at,omitempty"`
 }
 
 func newInstancesCommand() *cobra.Command {
@@ -53,18 +62,18 @@ func instancesOf(hosts []api.Host, wanted map[int64]bool) (found []instance) {
 	for _, h := range hosts {
 		for _, i := range h.Instances {
 			if len(wanted) == 0 || wanted[i.Job] {
-				found = append(found, instance{fmt.Sprintf("%d.%d", i.Job, i.Instance), h.Name, i})
+				found = append(found, instance{fmt.Sprintf("%d.%d", i.Job, i.Instance), i.Job, i.Instance, i.State, i.Kind, h.Name, i.Item, i.Attempt, i.Slots, i.Memory, i.Holds, i.ItemStartedAt})
 			}
 		}
 	}
 	slices.SortFunc(found, func(a, b instance) int {
-		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.HostInstance.Instance, b.HostInstance.Instance))
+		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Number, b.Number))
 	})
 	return found
 }
 
 var instanceColumns = []output.Column[instance]{
-	{Name: "instance", Text: func(i instance) string { return i.Name }},
+	{Name: "instance"},
 	{Name: "state", Status: true},
 	{Name: "kind"},
 	{Name: "host"},
@@ -73,6 +82,6 @@ var instanceColumns = []output.Column[instance]{
 	{Name: "slots", Right: true},
 	{Name: "memory", Right: true, Number: output.KnownSize},
 	{Name: "wall", Right: true, Text: func(i instance) string { return wallText(i.ItemStartedAt, nil) }},
-	{Name: "job", Extra: true, Text: func(i instance) string { return strconv.FormatInt(i.Job, 10) }},
+	{Name: "job", Extra: true},
 	{Name: "item_started_at", Extra: true},
 }

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"qb/api"
+)
+
+// TestInstancesOf: instances come by job and number, with what each column shows.
+func TestInstancesOf(t *testing.T) {
+	began := time.Now()
+	hosts := []api.Host{
+		{Name: "a", Instances: []api.HostInstance{{Job: 12, Instance: 10, State: "active", Kind: "primary", Item: "7", Attempt: 1, Slots: 2}, {Job: 3, Instance: 0, State: "suspended", Item: "1"}}},
+		{Name: "b", Instances: []api.HostInstance{{Job: 12, Instance: 2, State: "draining", Item: "5", ItemStartedAt: &began}}},
+	}
+	for _, c := range []struct {
+		wanted map[int64]bool
+		want   string
+	}{
+		{nil, "3.0 suspended a 1|12.2 draining b 5|12.10 active a 7"},
+		{map[int64]bool{3: true}, "3.0 suspended a 1"},
+		{map[int64]bool{4: true}, ""},
+	} {
+		var rows []string
+		for _, i := range instancesOf(hosts, c.wanted) {
+			cells := map[string]string{}
+			for _, column := range instanceColumns {
+				cells[column.Name] = column.Of(i)
+			}
+			rows = append(rows, strings.Join([]string{cells["instance"], cells["state"], cells["host"], cells["item"]}, " "))
+		}
+		if got := strings.Join(rows, "|"); got != c.want {
+			t.Errorf("of %v the instances are %q, want %q", c.wanted, got, c.want)
+		}
+	}
+}
