@@ -68,6 +68,7 @@ var floors = map[string]int{
 	"cmd/qb/hostselect":         7,
 	"cmd/qb/shares":             7,
 	"cmd/qb/profiles":           7,
+	"cmd/qb/licences":           7,
 	"cmd/qb/summary":            7,
 	"cmd/qb/whatif":             7,
 	"cmd/qb/complete":           6,
@@ -80,16 +81,17 @@ var floors = map[string]int{
 	"supervisor/agents":     3,
 	"supervisor/accounting": 3,
 	"supervisor/profiles":   3,
+	"supervisor/licences":   2,
 	"supervisor/slottime":   1,
 	"supervisor/seats":      3,
 	"supervisor/outbox":     2,
 	"supervisor/facts":      1,
 	"supervisor/farmkey":    1,
 	"api/pin":               0, "supervisor/certs": 1, "supervisor/listeners": 6,
-	"smartshare/packing": 1, "api": 1, "worker/cgroup": 1,
-	"units":       -1, // below all others
-	"pause":       -1,
-	"worker/proc": 0, "worker/people": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0,
+	"worker/usage": 2, "smartshare/packing": 1, "api": 1, "worker/cgroup": 1,
+	"units":           -1, // below all others
+	"pause":           -1,
+	"worker/patterns": 0, "worker/proc": 0, "worker/people": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0,
 	"supervisor/history": 4,
 	"supervisor/osusers": 3,
 	"supervisor/sso":     6,
@@ -98,17 +100,17 @@ var floors = map[string]int{
 // onlyFrom narrows the floors: who is listed here may import nothing else of ours.
 var onlyFrom = map[string][]string{
 	"supervisor/history":         {"agenda", "pause", "supervisor/facts", "supervisor/logstore", "supervisor/store", "units"},
-	"worker":                     {"api", "api/pin", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/people", "worker/proc", "worker/shim"},
+	"worker":                     {"api", "api/pin", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/patterns", "worker/people", "worker/proc", "worker/shim", "worker/usage"},
 	"worker/core":                {"api", "units"},
 	"examples/demo":              {"api"},
 	"api":                        {"api/pin"},
 	"supervisor/certs":           {"api/pin", "statedir"},
 	"supervisor/listeners":       {"api", "supervisor/certs", "supervisor/facts", "supervisor/settings"},
 	"supervisor/metrics":         {"supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/message", "supervisor/history"},
-	"supervisor/translate":       {"agenda", "api", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/message", "supervisor/fit", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store"},
+	"supervisor/translate":       {"supervisor/licences", "agenda", "api", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/message", "supervisor/fit", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store"},
 	"supervisor/sso":             {"api", "statedir", "supervisor/facts", "supervisor/problem", "supervisor/settings"},
 	"supervisor/limits":          {"agenda", "api", "supervisor/facts", "supervisor/message", "supervisor/problem", "supervisor/quota", "supervisor/settings", "supervisor/store", "units"},
-	"supervisor/term":            {"api", "pause", "supervisor/accounting", "supervisor/explain", "supervisor/facts", "supervisor/farmkey", "supervisor/lastchange", "supervisor/message", "supervisor/metrics", "supervisor/outbox", "supervisor/planner", "supervisor/problem", "supervisor/profiles", "supervisor/store", "supervisor/termwatch"},
+	"supervisor/term":            {"supervisor/licences", "api", "pause", "supervisor/accounting", "supervisor/explain", "supervisor/facts", "supervisor/farmkey", "supervisor/lastchange", "supervisor/message", "supervisor/metrics", "supervisor/outbox", "supervisor/planner", "supervisor/problem", "supervisor/profiles", "supervisor/store", "supervisor/termwatch"},
 	"supervisor/credentials":     {"api", "api/pin", "statedir", "supervisor/facts", "supervisor/farmkey", "supervisor/problem", "supervisor/settings", "supervisor/store", "supervisor/store/postgres", "supervisor/translate"},
 	"supervisor/agendas":         {"agenda", "supervisor/facts", "supervisor/problem"},
 	"supervisor/endsaudit":       {"api"},
@@ -128,9 +130,9 @@ var onlyFrom = map[string][]string{
 	"supervisor/store/rules":     {"agenda", "supervisor/facts", "supervisor/store"},
 	"supervisor/store/postgres":  {"agenda", "migrations", "pause", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
 	"supervisor/store/storetest": {"supervisor/facts", "supervisor/store", "supervisor/store/rules"},
-	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/model", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/seats", "supervisor/slottime", "units"},
-	"supervisor/model":           {"agenda", "smartshare/fairshare", "supervisor/accounting", "supervisor/agents", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/message", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
-	"supervisor/message":         {"agenda", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
+	"supervisor/farm":            {"supervisor/licences", "agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/model", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/seats", "supervisor/slottime", "units"},
+	"supervisor/model":           {"supervisor/licences", "agenda", "smartshare/fairshare", "supervisor/accounting", "supervisor/agents", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/message", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
+	"supervisor/message":         {"supervisor/licences", "agenda", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
 	"supervisor/lastchange":      {"supervisor/facts"},
 	"supervisor/agents":          {"supervisor/facts", "supervisor/outbox"},
 	"supervisor/slottime":        {"smartshare"},
@@ -138,11 +140,12 @@ var onlyFrom = map[string][]string{
 	"supervisor/quota":           {"supervisor/facts", "supervisor/fit", "supervisor/outbox", "units"},
 	"supervisor/items":           {"agenda", "smartshare", "supervisor/facts"},
 	"supervisor/accounting":      {"smartshare/fairshare", "supervisor/facts", "supervisor/outbox", "units"},
+	"supervisor/licences":        {"agenda", "supervisor/facts"},
 	"supervisor/profiles":        {"supervisor/facts", "supervisor/outbox", "units"},
 	"supervisor/outbox":          {"supervisor/facts"},
 	"supervisor/fit":             {"agenda", "supervisor/facts", "units"},
 	"supervisor/osusers":         {"supervisor/fit"},
-	"supervisor/explain":         {"agenda", "supervisor/facts", "supervisor/fit", "supervisor/planner", "units"},
+	"supervisor/explain":         {"supervisor/licences", "agenda", "supervisor/facts", "supervisor/fit", "supervisor/planner", "units"},
 	"supervisor/planner":         {"smartshare", "smartshare/packing", "supervisor/facts"},
 }
 
@@ -150,7 +153,7 @@ var onlyFrom = map[string][]string{
 var onlyBy = map[string]string{"supervisor/model": "supervisor/farm"}
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"units", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/seats", "supervisor/explain", "supervisor/farm", "supervisor/model", "supervisor/message", "supervisor/accounting", "supervisor/profiles", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "worker/core"}
+var pure = []string{"units", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/seats", "supervisor/explain", "supervisor/farm", "supervisor/model", "supervisor/message", "supervisor/accounting", "supervisor/profiles", "supervisor/licences", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "worker/core"}
 
 // pureStd is arithmetic, text and collections.
 var pureStd = []string{
@@ -173,7 +176,7 @@ var homes = map[string][]string{
 	"github.com/go-chi/chi/v5":            {"supervisor/routes.go"},
 	"github.com/go-chi/httprate":          {"supervisor/gate"},
 	"github.com/prometheus/client_golang": {"supervisor/metrics"},
-	"github.com/spf13/cobra":              {"cmd/qb", "cmd/qb/bench", "cmd/qb/commandline", "cmd/qb/find", "cmd/qb/manpages", "cmd/qb/people", "cmd/qb/profiles", "cmd/qb/remote", "cmd/qb/service", "cmd/qb/shares", "cmd/qb/summary", "cmd/qb/whatif"},
+	"github.com/spf13/cobra":              {"cmd/qb", "cmd/qb/bench", "cmd/qb/commandline", "cmd/qb/find", "cmd/qb/manpages", "cmd/qb/licences", "cmd/qb/people", "cmd/qb/profiles", "cmd/qb/remote", "cmd/qb/service", "cmd/qb/shares", "cmd/qb/summary", "cmd/qb/whatif"},
 	"github.com/spf13/pflag":              {"cmd/qb", "cmd/qb/commandline", "cmd/qb/output", "cmd/qb/jobselect", "cmd/qb/hostselect"},
 	"github.com/BurntSushi/toml":          {"cmd/qb/config"},
 	"charm.land/bubbletea/v2":             {"cmd/qb/watch"},

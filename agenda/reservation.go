@@ -28,6 +28,11 @@ var classes = []string{"host", "license", "global", "license_host", "global_host
 // Resources of a host that are sizes; all others are counted.
 var sizedResources = []string{"memory", "swap", "scratch"}
 
+// PerHost says whether one of the resource is counted for each host, however many instances run there.
+func PerHost(name string) bool {
+	return strings.HasPrefix(name, "license_host.") || strings.HasPrefix(name, "global_host.")
+}
+
 // Reservation is what each instance of a job takes of one resource. Sizes are in bytes.
 type Reservation struct {
 	Class, Name string // host and processors, license and nuke

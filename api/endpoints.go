@@ -47,7 +47,7 @@ type Endpoint struct {
 // Keyed says whether the endpoint takes an Idempotency-Key: a call that is repeated under it happens once.
 func (e Endpoint) Keyed() bool { return slices.Contains(keyed, e.ID) }
 
-var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID, SetShare.ID, AddCredit.ID, AddAccount.ID, AddAccounts.ID, DropAccount.ID, SetBudget.ID, Report.ID, Decide.ID, AddCredits.ID, SetProfile.ID, ForgetProfile.ID, RemoveJob.ID, OrderJobs.ID}
+var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID, SetShare.ID, AddCredit.ID, AddAccount.ID, AddAccounts.ID, DropAccount.ID, SetBudget.ID, Report.ID, Decide.ID, AddCredits.ID, SetProfile.ID, ForgetProfile.ID, ReportResource.ID, RemoveJob.ID, OrderJobs.ID}
 
 // Exchanges says whether the endpoint exchanges a token with counted uses for another. Such a token is good for nothing else.
 func (e Endpoint) Exchanges() bool {
@@ -129,7 +129,7 @@ var Endpoints = []Endpoint{
 	Submit, CheckSubmission, ListJobs, GetJob, Modify, RemoveJob, OrderJob, OrderJobs, ListItems, Attempts, History, Explain, WhatIf, TrySubmission, SlotMap, ItemLog,
 	ListHosts, GetHost, LockHost, UnlockHost, ConfirmDead, ApproveHost, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListAccounts, PastAccounts, AddAccount, AddAccounts, DropAccount, ListBudgets, SetBudget, Publications, Report, Decide, AddCredits, ListCredit, AddCredit,
-	GetStats, ListProfiles, SetProfile, ForgetProfile,
+	GetStats, ListProfiles, SetProfile, ForgetProfile, ListResources, ReportResource,
 	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, BeginSSO, FinishSSO, OwnTokens, RevokeOwn,
 	FarmPage, Asset, MakeCode, BeginSession, Watch, ItemStates, ItemValues, GetItem, Timeline, FarmHistory, FindInLog,
 	Document, DocumentJSON, Docs, Health, Metrics,

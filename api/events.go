@@ -82,6 +82,8 @@ var EventKinds = []EventKind{
 	{"publication-reported", "farm", "", "stream", "A user reported a publication"},
 	{"publication-decided", "farm", "", "stream", "A reported publication was accepted or rejected"},
 	{"profile-changed", "farm", "", "stream", "A person corrected a profile, or had it forgotten"},
+	{"resource-reported", "farm", "", "stream", "The use of a resource outside of the farm was reported, and has changed"},
+	{"resource-lowered", "farm", "", "stream", "An item found no licence: the farm takes no more of it for a while"},
 	{"credit-added", "farm", "", "stream", "Credit was added"},
 	{"logs-removed-early", "farm", "", "stream", "Logs of the oldest finished jobs were removed, as their disk was short of room"},
 	{"read-only", "farm", "", "stream", "The database has no room: nothing can be changed, what runs goes on"},

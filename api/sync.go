@@ -58,7 +58,26 @@ type Sync struct {
 	Instances []SyncInstance `json:"instances,omitempty" doc:"All instances. What is not listed does not run."`
 	Finished  []Finished     `json:"finished,omitempty" doc:"Ends not yet acknowledged."`
 
+	Usage *Usage `json:"usage,omitempty" doc:"What worker_resource_command said last. It is taken in from hosts of supervisor_resource_hosts only."`
+
 	HoldSeconds float64 `json:"hold_seconds,omitempty" doc:"Time for which the answer may be held until something changes."`
+}
+
+// Usage is the use of resources outside of the farm, as a command on the host said.
+type Usage struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Number    int64         `json:"number" doc:"Rises with each run of the command, from 1 at each start of the agent."`
+	Resources []ResourceUse `json:"resources" maxItems:"256"`
+}
+
+// ResourceUse is that of one resource.
+type ResourceUse struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Name    string `json:"name"`
+	Total   int64  `json:"total"`
+	Outside int64  `json:"used_outside"`
 }
 
 // MaxHostSlots is how many slots a host may have.
@@ -124,8 +143,9 @@ type Finished struct {
 	Outcome    string    `json:"outcome" doc:"exit: ended with exit_code; signal: died of a signal not ours; memory: killed for want of memory, by the worker or the kernel; full: not started, as its memory is no longer there; timeout: ended at its time limit; launch: could not start, see reason; refused: this host cannot run for this owner, another may; stopped: ended by our order or the worker's shutdown; lost: gone without a record; log: its log could not be kept. Any other word counts as lost: no retry is charged, and the third such end of an item holds it."`
 	ExitCode   *int      `json:"exit_code,omitempty"`
 	Signal     *int      `json:"signal,omitempty"`
-	Code       string    `json:"code,omitempty" doc:"Of outcome stopped: worker_stopped, host_memory_low, host_swapping, host_in_use or not_wanted. None, or one that the supervisor does not know, stands for worker_stopped. Of outcome refused: folder_missing or folder_denied, if the job's working folder is missing on the host or closed to the job's owner there; another item of the owner may run. Also uid_differs: the owner's name is another user's there."`
+	Code       string    `json:"code,omitempty" doc:"Of outcome exit or signal: no_licence, if a pattern of no_licence in Desired was found. Of outcome stopped: worker_stopped, host_memory_low, host_swapping, host_in_use or not_wanted. None, or one that the supervisor does not know, stands for worker_stopped. Of outcome refused: folder_missing or folder_denied, if the job's working folder is missing on the host or closed to the job's owner there; another item of the owner may run. Also uid_differs: the owner's name is another user's there."`
 	Reason     string    `json:"reason,omitempty" doc:"For people; programs must not depend on it."`
+	Resource   string    `json:"resource,omitempty" doc:"Of code no_licence: the resource."`
 	Limit      bool      `json:"limit,omitempty" doc:"With the outcome memory: it reached its own limit."`
 	Wall       float64   `json:"wall" doc:"Seconds, without those for which it was suspended."`
 	CPU        float64   `json:"cpu" doc:"Seconds, whole tree."`
@@ -164,10 +184,20 @@ type Desired struct {
 	Step     string            `json:"step,omitempty"`
 	Env      map[string]string `json:"env,omitempty" doc:"Of this attempt alone, such as CUDA_VISIBLE_DEVICES."`
 
-	Memory    int64   `json:"memory,omitempty" doc:"Bytes promised to it."`
-	HardLimit bool    `json:"hard_limit,omitempty" doc:"memory is a limit: above it the item is killed."`
-	TimeLimit float64 `json:"time_limit,omitempty" doc:"Time limit in seconds after its start; 0: none. Time for which it is suspended does not count."`
-	Suspended bool    `json:"suspended,omitempty" doc:"Its processes are to stand still until an answer says otherwise."`
+	Memory    int64       `json:"memory,omitempty" doc:"Bytes promised to it."`
+	HardLimit bool        `json:"hard_limit,omitempty" doc:"memory is a limit: above it the item is killed."`
+	TimeLimit float64     `json:"time_limit,omitempty" doc:"Time limit in seconds after its start; 0: none. Time for which it is suspended does not count."`
+	NoLicence []NoLicence `json:"no_licence,omitempty" doc:"How the item says that it found no licence, for those that it holds."`
+	Suspended bool        `json:"suspended,omitempty" doc:"Its processes are to stand still until an answer says otherwise."`
+}
+
+// NoLicence is how an item says that it found no licence. An attempt that fails and says so ends with the code no_licence.
+type NoLicence struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Resource string `json:"resource"`
+	Pattern  string `json:"pattern,omitempty" doc:"A regular expression in RE2's syntax that a line of the output matches; empty: none."`
+	Exits    []int  `json:"exits,omitempty" doc:"Exit codes that say so."`
 }
 
 // JobSpec is what an agent must know of a job to run its items.

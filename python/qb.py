@@ -945,7 +945,6 @@ _NOT_TAKEN.update({
     "setlogpath": "the farm has the output; stdout and stderr read it",
     "updateworkerconfig": "each worker reads its own qb.conf",
     "qbadmin_reconfigureworkers": "a worker reads its qb.conf when it starts",
-    "updateresources": "counts are in the supervisor's qb.conf; then call admincommand('reread')",
     "updateworkerresources": "the resources of a host are in its qb.conf",
     "updateworkerproperties": "the properties of a host are in its qb.conf",
     "deleteworkerresources": "the resources of a host are in its qb.conf",
@@ -1724,10 +1723,21 @@ def supervisorconfig() -> Dict[str, Any]:
 
 
 def getresources() -> Dict[str, str]:
-    """The resources of the farm, such as license.nuke, as "used/total"."""
-    totals = _farm().request("GET", "/v1/snapshot").get("resources") or {}
-    held = [one.get("holds") or {} for host in _farm().hosts() for one in host["instances"]]
-    return {name: "%d/%d" % (sum(one.get(name, 0) for one in held), total) for name, total in sorted(totals.items())}
+    """The resources of the farm, such as license.nuke, as "used/total": what is used outside counts as far as the farm lacks it."""
+    rows: List[Dict[str, Any]] = _farm().request("GET", "/v1/resources")
+    return {row["name"]: "%d/%d" % (row["used_here"] + row["has"] - row["allowed"], row["has"]) for row in rows}
+
+
+def updateresources(resources: Mapping[str, Any]) -> List[str]:
+    """Says how many of resources exist and how many are used outside of the farm: {"license.nuke": {"total": 60, "used": 12}}, or
+    {"license.nuke": "12/60"}. For operators. The names of those that were updated."""
+    for name, use in resources.items():
+        if isinstance(use, str):
+            used, _, total = use.partition("/")
+            use = {"used": int(used), "total": int(total)} if total else {"used": int(used)}
+        body = {theirs: int(use[ours]) for ours, theirs in (("total", "total"), ("used", "used_outside")) if ours in use}
+        _farm().request("PATCH", "/v1/resources/" + urllib.parse.quote(name, safe=""), body=body)
+    return list(resources)
 
 
 def admincommand(command: str) -> Any:

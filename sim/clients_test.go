@@ -28,6 +28,7 @@ type simClients struct {
 	items     int                    // of all submissions
 	accounts  simAccounts
 	profiles  simProfiles
+	licences  simLicences
 	locks     int // and unlocks, ordered so far
 }
 
@@ -43,7 +44,7 @@ type simCall struct {
 const simCannotLaunch = -1
 
 func newSimClients(w *simWorld) *simClients {
-	return &simClients{world: w, killed: map[simItemID]bool{}, completed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}, accounts: newSimAccounts(w), profiles: newSimProfiles(w)}
+	return &simClients{world: w, killed: map[simItemID]bool{}, completed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}, accounts: newSimAccounts(w), profiles: newSimProfiles(w), licences: newSimLicences(w)}
 }
 
 // fate is how an attempt goes: how long, its exit code, and whether it ignores TERM.
@@ -68,6 +69,7 @@ func (c *simClients) begin() {
 	w := c.world
 	c.accounts.begin(w)
 	c.profiles.begin(w)
+	c.licences.begin(w)
 	for n := range 8 {
 		at := w.between(0, w.faults.lasts*2/3)
 		if n < 3 || w.faults.putBack != "" { // a backup is to know of all

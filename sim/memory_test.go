@@ -326,7 +326,7 @@ func (h *simHost) room() int64 {
 	return min(shared, own)
 }
 
-// forMemory says whether an attempt ended for want of memory, which charges its item nothing.
+// forMemory says whether an attempt ended for want of memory, or of a licence, which charges its item nothing.
 func forMemory(e facts.EndAttempt) bool {
-	return e.Reason.OutOfMemory() || e.Reason == facts.ReasonMemoryUnavailable
+	return e.Reason.Uncharged() || e.Reason == facts.ReasonMemoryUnavailable
 }

@@ -229,6 +229,7 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 		f.Outcome, f.Signal = "signal", &signal
 	default:
 		f.Outcome, f.ExitCode, f.Code, f.Reason = "exit", &code, "", ""
+		w.clients.licences.end(w, it.attempt, &f)
 	}
 	switch {
 	case killed || !it.stopped:

@@ -18,6 +18,8 @@ var simSometimes = []string{
 	"an item beyond a budget ran on an idle slot",
 	"a GPU given",
 	"the last licence given",
+	"a licence used outside",
+	"an item that found no licence",
 	"an event that waited for room in a commit",
 	"a primary made way for a better priority",
 	"a secondary gave its slot back",

@@ -397,6 +397,7 @@ func (t *simTerm) compare() {
 	}
 	w.rows.same(t.farm.View(now), f.View(now))
 	w.sameProfiles(now, t.farm, f)
+	w.sameResources(now, t.farm, f)
 }
 
 // ask puts an event to the farm and waits for the word on it, no longer than wait.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/licences"
 	"qb/supervisor/message"
 	"qb/supervisor/planner"
 	"qb/supervisor/slottime"
@@ -102,7 +103,7 @@ func drawPolicy(w *simWorld) message.Policy {
 		},
 		PrimaryPreempt: simPick(w, policies), DefaultPriority: 9999, MaxPriority: 9999, DefaultCluster: "/", MaxItems: 1000,
 		Liveness: 5 * time.Second, ExecutionLease: 20 * time.Second, KillGrace: 2 * time.Second, LeaseMargin: 2 * time.Second, WallSlack: time.Second,
-		Memory: drawMemoryPolicy(w), Resources: map[string]int64{simLicence: int64(1 + w.random.IntN(3))}, TimeFactor: 3, MinRun: 3 * time.Second, Settle: time.Second, PlanDelay: 50 * time.Millisecond,
+		Memory: drawMemoryPolicy(w), Resources: map[string]int64{simLicence: int64(1 + w.random.IntN(3))}, Licences: licences.Policy{Fresh: time.Minute, Wait: 2 * time.Second}, TimeFactor: 3, MinRun: 3 * time.Second, Settle: time.Second, PlanDelay: 50 * time.Millisecond,
 	}
 	p.AvoidAfter, p.AvoidFor = int(w.seed/5%3), 20*time.Second
 	p.CPUShare.By = []string{"users", "jobs"}[p.CPUShare.Seed%2]

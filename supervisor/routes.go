@@ -137,10 +137,13 @@ func mountShares(rt *routes, s *server) {
 	mount(rt, api.AddCredit, s.addCredit, small)
 }
 
+// mountProfiles mounts what belongs to what was learned of jobs and what is known of resources.
 func mountProfiles(rt *routes, s *server) {
 	mount(rt, api.ListProfiles, s.listProfiles)
 	mount(rt, api.SetProfile, s.setProfile)
 	mount(rt, api.ForgetProfile, s.forgetProfile)
+	mount(rt, api.ListResources, s.listResources)
+	mount(rt, api.ReportResource, s.reportResource, body(maxSmallBody))
 }
 
 func humaConfig() huma.Config {

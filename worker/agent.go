@@ -18,6 +18,7 @@ import (
 	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/shim"
+	"qb/worker/usage"
 )
 
 // Options are what the program around the agent decides.
@@ -71,8 +72,9 @@ type agent struct {
 	swap      swapSeen
 	busy      busySeen
 	keeper    keeper
-	used      int64     // of the machine's memory, by anybody, at the last look
-	lookedAt  time.Time // beside the regular looks
+	poller    *usage.Poller // nil: no command is to be asked
+	used      int64         // of the machine's memory, by anybody, at the last look
+	lookedAt  time.Time     // beside the regular looks
 
 	mu     sync.Mutex
 	events []core.Event // bounded: connections to shims and senders wait for orders meanwhile
@@ -111,6 +113,9 @@ func Run(ctx context.Context, config Config, options Options) error {
 	booted, err := a.adopt()
 	if err != nil {
 		return err
+	}
+	if a.poller != nil {
+		a.linked.Go(func() { a.poller.Run(inner) })
 	}
 	a.look()
 	a.post(booted) // before any report of a shim: the core knows no instance until then
@@ -188,6 +193,9 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	}
 	a.ships = newShipper(ctx, a.log, state.logPath, a.farm.appendLog)
 	if a.keeper, err = newKeeper(ctx, a.log, config); err != nil {
+		return nil, err
+	}
+	if a.poller, err = a.newPoller(); err != nil {
 		return nil, err
 	}
 	limits := core.DefaultLimits()
@@ -287,7 +295,7 @@ func (a *agent) look() {
 	for _, l := range a.conns {
 		l.wake() // only its shim can hold its item to the lease
 	}
-	a.post(core.HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: a.left(nil), Refusing: why, Kept: a.keeper.now(time.Now()), Swap: a.swap.since(), Busy: busy, OthersBusy: othersBusy})
+	a.post(core.HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: a.left(nil), Refusing: why, Kept: a.keeper.now(time.Now()), Swap: a.swap.since(), Busy: busy, OthersBusy: othersBusy, Usage: a.poller.Latest()})
 }
 
 // left adds the instances whose item has left its memory, though the core does not know yet: its log is still

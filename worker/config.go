@@ -35,40 +35,43 @@ const (
 
 // Config is what qb.conf says of a worker. The doc tags explain each key.
 type Config struct {
-	Name           string            `toml:"worker_name" doc:"Name of this host in the farm. qb farm adds a number for each local worker. Empty: the hostname."`
-	CPUs           int               `toml:"worker_cpus" doc:"Number of slots. 0: the number of cores."`
-	Cluster        string            `toml:"worker_cluster" doc:"Cluster of this host, such as /show. Jobs of near clusters go first."`
-	Groups         []string          `toml:"worker_groups" doc:"Groups of this host for -groups and -omitgroups, such as [\"gpu\", \"big\"]."`
-	Properties     map[string]string `toml:"worker_properties" doc:"Properties for -requirements, such as {site = \"attic\"}. os, architecture and kernel_version are detected."`
-	JobTypes       string            `toml:"worker_job_types" doc:"Types of jobs that this host runs, separated by commas, of cmdline and cmdrange; further names are for -requirements such as '\"maya\" in host.jobtypes'. Empty or auto: all."`
-	Flags          string            `toml:"worker_flags" doc:"Names for -requirements such as host.flag.NAME, separated by commas."`
-	Resources      map[string]int    `toml:"worker_resources" doc:"Resources for -reservations, such as {maya = 2}. Each instance gets GPUs of its own. Without gpus the worker counts the GPUs itself."`
-	Scratch        units.Bytes       `toml:"worker_scratch" doc:"Disk space that jobs may reserve as host.scratch, such as 500GiB. 0: none."`
-	Memory         units.Bytes       `toml:"worker_memory" doc:"Maximum memory for all items of this worker, such as 2GiB. 0: all of the machine's."`
-	MemoryReserve  units.Bytes       `toml:"worker_memory_reserve" doc:"Memory left free for people at the machine. It is not offered to jobs. If less is free, the item furthest above its need is ended. 0: none."`
-	SwapLimit      units.Bytes       `toml:"worker_swap_limit" doc:"Bytes per second that the machine may swap in and out, such as 10MiB. Above it the worker takes no new items; if it goes on, the newest secondary instance is preempted. 0: no limit."`
-	ForeignCPU     string            `toml:"worker_foreign_cpu" values:"ignore, slots" doc:"What follows from processors used by programs outside the farm. slots: the worker offers fewer slots while they are in use; what runs is not stopped. ignore: nothing."`
-	Calendar       []string          `toml:"worker_calendar" doc:"Times of the week, in the host's local time, at which slots are kept for people, such as [\"mon-fri 09:00-18:00\", \"sat 22:00-06:00\"]. Days are mon to sun, a list such as sat,sun, or daily. Entries must not overlap."`
-	Nimby          units.Span        `toml:"worker_nimby" doc:"Keep slots for people while somebody uses the host, and for this long after, such as 15m: by logind's idle hint and by when terminals were last typed into. 0: off."`
-	KeptSlots      int               `toml:"worker_kept_slots" doc:"How many slots are kept at the times of worker_calendar and worker_nimby. 0: all."`
-	KeptAction     string            `toml:"worker_kept_action" values:"finish, return" doc:"What happens to items on these slots. finish: they run to their end. return: they are stopped and run elsewhere, secondary instances first; no retry is used."`
-	ReportInterval units.Span        `toml:"worker_report_interval" doc:"Changes of free memory by more than 2 % or 256MiB, and of whether the host takes items, are reported within this time, smaller ones within 10s."`
-	Spec           float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Run time on a slower host is charged less."`
-	State          string            `toml:"worker_state" doc:"Folder for the worker's records and output, an absolute path. Empty: worker in the default state folder."`
-	RunAs          string            `toml:"worker_run_as" doc:"Account under which items run. agent: the worker's. owner: the job owner's, which needs root. Empty: owner for a worker run by root, else agent."`
-	AllowRoot      bool              `toml:"worker_allow_root" doc:"With worker_run_as = owner: run jobs of root, as root. A qb farm that root starts does, unless this is set to false."`
-	LowestUID      int               `toml:"worker_lowest_uid" doc:"With worker_run_as = owner: users with a lower uid, and nobody, run no items here unless worker_low_users_file lists them. worker_allow_root decides for root. 0: only nobody is refused."`
-	LowUsersFile   string            `toml:"worker_low_users_file" doc:"File of root with names of users below worker_lowest_uid, or nobody, who may run items here, one per line. Empty: none."`
-	NoNewPrivs     bool              `toml:"worker_no_new_privs" doc:"For a worker run by root: items gain no rights from setuid programs such as sudo. false: they do."`
-	PrivateTmp     bool              `toml:"worker_private_tmp" doc:"For a worker run by root: give each item its own /tmp, removed at its end. false: only TMPDIR is its own."`
-	Processes      int               `toml:"worker_processes" doc:"For a worker run by root: maximum number of processes and threads of one item. 0: no limit."`
-	OpenFiles      int               `toml:"worker_open_files" doc:"For a worker run by root: maximum number of files that each process of an item may have open, within the hard limit of the worker. 0: as many as the worker."`
-	CoreDumps      bool              `toml:"worker_core_dumps" doc:"For a worker run by root: let a crash of an item's process leave a core dump, which holds its memory. false: it leaves none."`
-	PassEnv        []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that are passed to items."`
-	LogLimit       units.Bytes       `toml:"worker_log_limit" doc:"Maximum output stored per attempt. Of more output the begin and the last MiB are stored (of a limit below 2 MiB: its last half), with a line that says how much is missing between. The item's writing is then slowed to 16 MiB a second."`
-	DiskFloor      units.Bytes       `toml:"worker_disk_floor" doc:"Free disk space below which the worker starts no new items."`
-	Supervisor     []string          `toml:"worker_supervisor" doc:"Addresses of the supervisors, tried in turn. Empty: the one in farm.json of the default state folder."`
-	TokenFile      string            `toml:"worker_token_file" doc:"File with the worker's token. Empty: worker.token beside the farm's admin token."`
+	Name             string            `toml:"worker_name" doc:"Name of this host in the farm. qb farm adds a number for each local worker. Empty: the hostname."`
+	CPUs             int               `toml:"worker_cpus" doc:"Number of slots. 0: the number of cores."`
+	Cluster          string            `toml:"worker_cluster" doc:"Cluster of this host, such as /show. Jobs of near clusters go first."`
+	Groups           []string          `toml:"worker_groups" doc:"Groups of this host for -groups and -omitgroups, such as [\"gpu\", \"big\"]."`
+	Properties       map[string]string `toml:"worker_properties" doc:"Properties for -requirements, such as {site = \"attic\"}. os, architecture and kernel_version are detected."`
+	JobTypes         string            `toml:"worker_job_types" doc:"Types of jobs that this host runs, separated by commas, of cmdline and cmdrange; further names are for -requirements such as '\"maya\" in host.jobtypes'. Empty or auto: all."`
+	Flags            string            `toml:"worker_flags" doc:"Names for -requirements such as host.flag.NAME, separated by commas."`
+	Resources        map[string]int    `toml:"worker_resources" doc:"Resources for -reservations, such as {maya = 2}. Each instance gets GPUs of its own. Without gpus the worker counts the GPUs itself."`
+	Scratch          units.Bytes       `toml:"worker_scratch" doc:"Disk space that jobs may reserve as host.scratch, such as 500GiB. 0: none."`
+	Memory           units.Bytes       `toml:"worker_memory" doc:"Maximum memory for all items of this worker, such as 2GiB. 0: all of the machine's."`
+	MemoryReserve    units.Bytes       `toml:"worker_memory_reserve" doc:"Memory left free for people at the machine. It is not offered to jobs. If less is free, the item furthest above its need is ended. 0: none."`
+	SwapLimit        units.Bytes       `toml:"worker_swap_limit" doc:"Bytes per second that the machine may swap in and out, such as 10MiB. Above it the worker takes no new items; if it goes on, the newest secondary instance is preempted. 0: no limit."`
+	ForeignCPU       string            `toml:"worker_foreign_cpu" values:"ignore, slots" doc:"What follows from processors used by programs outside the farm. slots: the worker offers fewer slots while they are in use; what runs is not stopped. ignore: nothing."`
+	Calendar         []string          `toml:"worker_calendar" doc:"Times of the week, in the host's local time, at which slots are kept for people, such as [\"mon-fri 09:00-18:00\", \"sat 22:00-06:00\"]. Days are mon to sun, a list such as sat,sun, or daily. Entries must not overlap."`
+	Nimby            units.Span        `toml:"worker_nimby" doc:"Keep slots for people while somebody uses the host, and for this long after, such as 15m: by logind's idle hint and by when terminals were last typed into. 0: off."`
+	KeptSlots        int               `toml:"worker_kept_slots" doc:"How many slots are kept at the times of worker_calendar and worker_nimby. 0: all."`
+	KeptAction       string            `toml:"worker_kept_action" values:"finish, return" doc:"What happens to items on these slots. finish: they run to their end. return: they are stopped and run elsewhere, secondary instances first; no retry is used."`
+	ReportInterval   units.Span        `toml:"worker_report_interval" doc:"Changes of free memory by more than 2 % or 256MiB, and of whether the host takes items, are reported within this time, smaller ones within 10s."`
+	Spec             float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Run time on a slower host is charged less."`
+	State            string            `toml:"worker_state" doc:"Folder for the worker's records and output, an absolute path. Empty: worker in the default state folder."`
+	RunAs            string            `toml:"worker_run_as" doc:"Account under which items run. agent: the worker's. owner: the job owner's, which needs root. Empty: owner for a worker run by root, else agent."`
+	AllowRoot        bool              `toml:"worker_allow_root" doc:"With worker_run_as = owner: run jobs of root, as root. A qb farm that root starts does, unless this is set to false."`
+	LowestUID        int               `toml:"worker_lowest_uid" doc:"With worker_run_as = owner: users with a lower uid, and nobody, run no items here unless worker_low_users_file lists them. worker_allow_root decides for root. 0: only nobody is refused."`
+	LowUsersFile     string            `toml:"worker_low_users_file" doc:"File of root with names of users below worker_lowest_uid, or nobody, who may run items here, one per line. Empty: none."`
+	NoNewPrivs       bool              `toml:"worker_no_new_privs" doc:"For a worker run by root: items gain no rights from setuid programs such as sudo. false: they do."`
+	PrivateTmp       bool              `toml:"worker_private_tmp" doc:"For a worker run by root: give each item its own /tmp, removed at its end. false: only TMPDIR is its own."`
+	Processes        int               `toml:"worker_processes" doc:"For a worker run by root: maximum number of processes and threads of one item. 0: no limit."`
+	OpenFiles        int               `toml:"worker_open_files" doc:"For a worker run by root: maximum number of files that each process of an item may have open, within the hard limit of the worker. 0: as many as the worker."`
+	CoreDumps        bool              `toml:"worker_core_dumps" doc:"For a worker run by root: let a crash of an item's process leave a core dump, which holds its memory. false: it leaves none."`
+	ResourceCommand  []string          `toml:"worker_resource_command" doc:"Program, with an absolute path, and its arguments, that says how many licences are used outside of the farm, by lines such as: license.nuke 60 12 (60 exist, 12 are used outside). It may run for 30s and write 64KiB. The supervisor takes its word if supervisor_resource_hosts names this host. Empty: none."`
+	ResourceUser     string            `toml:"worker_resource_user" doc:"Account under which worker_resource_command runs, for a worker run by root; not root."`
+	ResourceInterval units.Span        `toml:"worker_resource_interval" doc:"Time between two runs of worker_resource_command."`
+	PassEnv          []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that are passed to items."`
+	LogLimit         units.Bytes       `toml:"worker_log_limit" doc:"Maximum output stored per attempt. Of more output the begin and the last MiB are stored (of a limit below 2 MiB: its last half), with a line that says how much is missing between. The item's writing is then slowed to 16 MiB a second."`
+	DiskFloor        units.Bytes       `toml:"worker_disk_floor" doc:"Free disk space below which the worker starts no new items."`
+	Supervisor       []string          `toml:"worker_supervisor" doc:"Addresses of the supervisors, tried in turn. Empty: the one in farm.json of the default state folder."`
+	TokenFile        string            `toml:"worker_token_file" doc:"File with the worker's token. Empty: worker.token beside the farm's admin token."`
 }
 
 // DefaultConfig is what holds where nothing is said.
@@ -76,7 +79,7 @@ func DefaultConfig() Config {
 	return Config{
 		Cluster: "/", Groups: []string{}, Properties: map[string]string{}, Resources: map[string]int{}, Spec: 1,
 		LowestUID: 1000, LowUsersFile: "/etc/qb/low-users", NoNewPrivs: true, Processes: 4096, OpenFiles: 65536,
-		MemoryReserve: 256 << 20, ForeignCPU: ForeignIgnore, Calendar: []string{}, KeptAction: KeptFinish, ReportInterval: units.Span(time.Second), PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
+		MemoryReserve: 256 << 20, ForeignCPU: ForeignIgnore, Calendar: []string{}, KeptAction: KeptFinish, ReportInterval: units.Span(time.Second), ResourceCommand: []string{}, ResourceInterval: units.Span(time.Minute), PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
 	}
 }
 
@@ -88,6 +91,7 @@ const (
 	leastReport = 100 * time.Millisecond
 	mostReport  = 10 * time.Second
 	mostIdle    = 24 * time.Hour
+	leastPoll   = time.Second
 
 	leastProcesses = 16
 	leastFiles     = 256
@@ -155,12 +159,23 @@ func (c Config) Validate() error {
 			wrong = append(wrong, rule.err)
 		}
 	}
+	return errors.Join(append(wrong, c.checkResources()...)...)
+}
+
+// checkResources does the same for what concerns resources.
+func (c Config) checkResources() (wrong []error) {
+	if len(c.ResourceCommand) > 0 && !filepath.IsAbs(c.ResourceCommand[0]) {
+		wrong = append(wrong, api.BadSetting("worker_resource_command", " = %q does not begin with the absolute path of a program", c.ResourceCommand))
+	}
+	if every := c.ResourceInterval.Std(); every < leastPoll || every > mostIdle {
+		wrong = append(wrong, api.BadSetting("worker_resource_interval", " = %s is not within %s and %s", c.ResourceInterval, units.Span(leastPoll), units.Span(mostIdle)))
+	}
 	for name, n := range c.Resources {
 		if n < 0 || name == "" {
 			wrong = append(wrong, api.BadSetting("worker_resources", ": %q = %d is negative or has no name", name, n))
 		}
 	}
-	return errors.Join(wrong...)
+	return wrong
 }
 
 // Startable says whether this process's user may run the worker. Validate does not ask: the supervisor's user shares the

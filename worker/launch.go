@@ -82,6 +82,7 @@ func (l *launcher) prepare(item core.Item) (shim.RunOrder, error) {
 		return shim.RunOrder{}, err
 	}
 	flights(item, &order)
+	order.NoLicence = d.NoLicence
 	if order.Dir == "" {
 		order.Dir, order.DirOptional = owner.home, true
 	}

@@ -11,6 +11,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/commandline"
+	"qb/cmd/qb/licences"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/people"
 	"qb/cmd/qb/profiles"
@@ -39,6 +40,7 @@ var shell = remote.Shell{
 var (
 	peopleShell   = people.Shell{Shell: shell}
 	profilesShell = profiles.Shell{Shell: shell}
+	licencesShell = licences.Shell{Shell: shell}
 	sharesShell   = shares.Shell{Shell: shell}
 	whatifShell   = whatif.Shell{Shell: shell}
 	summaryShell  = summary.Shell{Shell: shell, Unfinished: everybodysUnfinished}

@@ -12,13 +12,16 @@ import (
 )
 
 func newAdminSupervisor() *cobra.Command {
-	var reread bool
+	var reread, resource bool
 	cmd := &cobra.Command{
-		Use: "supervisor", Short: "Make the supervisor reload its configuration", Args: commandline.WantArgs(0, 0, ""),
-		Example: "  qbadmin supervisor -reread",
+		Use: "supervisor", Short: "Make the supervisor reload its configuration, or list the resources of the whole farm", Args: commandline.WantArgs(0, 0, ""),
+		Example: "  qbadmin supervisor -reread\n  qbadmin supervisor -resource",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !reread {
-				return api.Errorf(api.KindUsage, "give -reread")
+			switch {
+			case resource && !reread:
+				return licencesShell.List(cmd)
+			case resource || !reread:
+				return api.Errorf(api.KindUsage, "give -reread or -resource")
 			}
 			reply, err := ask[api.RereadReply](cmd, api.Reread, nil, nil)
 			if err != nil {
@@ -37,6 +40,7 @@ func newAdminSupervisor() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&reread, "reread", false, "reload the file; if it has errors, the old configuration stays in force")
+	cmd.Flags().BoolVar(&resource, "resource", false, "list resources of the whole farm, such as licences, with their use (as qb resources does)")
 	return cmd
 }
 

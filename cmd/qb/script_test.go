@@ -24,7 +24,7 @@ import (
 
 // TestMain makes the test binary stand for qb and all its links, the farm's workers and shims included.
 func TestMain(m *testing.M) {
-	commands := map[string]func(){"qb": main, "squat": squat}
+	commands := map[string]func(){"qb": main, "squat": squat, "licensed": licensed}
 	for _, name := range links {
 		commands["qb"+name] = main
 	}

@@ -8,6 +8,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/licences"
 	"qb/supervisor/planner"
 )
 
@@ -29,6 +30,7 @@ type Policy struct {
 	Share     planner.SharePolicy
 	Fairshare bool             // fairshare factors weight the surplus
 	Resources map[string]int64 // of the whole farm
+	Licences  *licences.Book   // why it may hold no more of them
 	Memory    int64            // bytes that an instance is promised of which nothing is known; 0: nothing
 	Turn      string           // what the next slots go by
 }

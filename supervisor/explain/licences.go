@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/licences"
 )
 
 // licence is a resource of the whole farm as it is now.
@@ -25,9 +27,12 @@ func (x *Explainer) licence(name string) licence {
 		return l
 	}
 	l = licence{left: x.Policy.Resources[name], held: map[facts.JobID]int64{}}
+	if agenda.PerHost(name) {
+		l.left -= x.countSeats(name, l.held)
+	}
 	for n := range x.Hosts {
 		for _, i := range x.Hosts[n].Instances {
-			if n := i.Holds[name]; n > 0 {
+			if n := i.Holds[name]; n > 0 && !agenda.PerHost(name) {
 				l.left -= n
 				l.held[i.Job] += n
 			}
@@ -38,6 +43,65 @@ func (x *Explainer) licence(name string) licence {
 	})
 	x.licences[name] = l
 	return l
+}
+
+// site is what the configuration says of licences.
+func (x *Explainer) site() licences.Policy {
+	if x.Policy.Licences == nil {
+		return licences.Policy{}
+	}
+	return x.Policy.Licences.Policy()
+}
+
+// limits says why the farm may hold fewer of the resource than the configuration has; "" if it may hold all.
+func (x *Explainer) limits(name string) string {
+	if x.Policy.Licences == nil {
+		return ""
+	}
+	if text := x.Policy.Licences.Status(x.Now, name, 0).Limits(); text != "" {
+		return " (" + text + ")"
+	}
+	return ""
+}
+
+// countSeats counts the seats of a resource, and by job on how many hosts it has one.
+func (x *Explainer) countSeats(name string, held map[facts.JobID]int64) int64 {
+	seats := map[licences.Seat]bool{}
+	for n := range x.Hosts {
+		has := map[facts.JobID]bool{}
+		for _, i := range x.Hosts[n].Instances {
+			if j := x.job(i.Job); j != nil && i.Holds[name] > 0 {
+				seats[x.site().SeatOf(name, string(x.Hosts[n].ID), j.User)], has[i.Job] = true, true
+			}
+		}
+		for id := range has {
+			held[id]++
+		}
+	}
+	return int64(len(seats))
+}
+
+// unseated says whether the job can open no further seat, and that of which resource none is left; then it can only run where it has
+// one already. Whether a host has room there says the list of hosts.
+func (w one) unseated() (name, text, held string) {
+	for _, name := range w.j.Seats {
+		l := w.licence(name)
+		if l.left > 0 {
+			continue
+		}
+		for n := range w.Hosts {
+			h := &w.Hosts[n]
+			takes := func(i Instance) bool {
+				j := w.job(i.Job)
+				return i.Holds[name] > 0 && j != nil && (j.User == w.j.User || w.site().Counted(name) == licences.PerHost)
+			}
+			if h.Free >= w.j.Slots && slices.ContainsFunc(h.Instances, takes) {
+				return "", "", ""
+			}
+		}
+		return name, fmt.Sprintf("all %d %s are taken%s, and no host that has one for it has room", w.Policy.Resources[name], name, w.limits(name)), l.holdersText(w.j, namedHolders)
+	}
+	return "", "", ""
 }
 
 // licensed is how many more instances of the job the farm's licences allow. A negative number is no bound.
@@ -67,19 +131,27 @@ func (w one) scarce() (name, text, held string) {
 	for _, name := range slices.Sorted(maps.Keys(w.j.Takes)) {
 		if each := w.j.Takes[name]; each > 0 && !strings.HasPrefix(name, "host.") {
 			if l := w.licence(name); l.left < each {
-				return name, fmt.Sprintf("%d of %d %s are left, an instance takes %d", max(0, l.left), w.Policy.Resources[name], name, each), l.holdersText(w.j, namedHolders)
+				return name, fmt.Sprintf("%d of %d %s are left%s, an instance takes %d", max(0, l.left), w.Policy.Resources[name], name, w.limits(name), each), l.holdersText(w.j, namedHolders)
 			}
 		}
 	}
-	return "", "", ""
+	return w.unseated()
 }
 
 func (w one) licenceFacts() []string {
 	var lines []string
+	for _, name := range w.j.Seats {
+		l := w.licence(name)
+		line := fmt.Sprintf("%s: %d of %d left%s, counted per %s", name, max(0, l.left), w.Policy.Resources[name], w.limits(name), map[bool]string{true: "host", false: "user and host"}[w.site().Counted(name) == licences.PerHost])
+		if held := l.holdersText(w.j, holderLines); held != "" {
+			line += "; " + held
+		}
+		lines = append(lines, line)
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.j.Takes)) {
 		if !strings.HasPrefix(name, "host.") {
 			l := w.licence(name)
-			line := fmt.Sprintf("%s: %d of %d left, an instance takes %d", name, max(0, l.left), w.Policy.Resources[name], w.j.Takes[name])
+			line := fmt.Sprintf("%s: %d of %d left%s, an instance takes %d", name, max(0, l.left), w.Policy.Resources[name], w.limits(name), w.j.Takes[name])
 			if held := l.holdersText(w.j, holderLines); held != "" {
 				line += "; " + held
 			}

@@ -317,7 +317,8 @@ type Facts struct {
 	Budgets      []BudgetFacts
 	Publications []PublicationFacts
 	Profiles     []ProfileFacts
-	OpenAccounts bool // anybody may name any account, if the configuration does not say otherwise
+	Resources    []ResourceFacts // by name
+	OpenAccounts bool            // anybody may name any account, if the configuration does not say otherwise
 }
 
 // JobRecord is a job with everything that happened to it, enough to take it up again.
@@ -462,7 +463,7 @@ func (a AttemptFacts) Overuse() string {
 
 // Pauses says whether an item whose attempt has ended so waits before it is tried again.
 func (j *JobFacts) Pauses(state AttemptState, again Again, why Reason) bool {
-	return j.RetryDelay > 0 && state == Failed && again == ByItself && !why.OutOfMemory()
+	return j.RetryDelay > 0 && state == Failed && again == ByItself && !why.Uncharged()
 }
 
 // PausesUntil is when an item is tried again whose attempt ended then.

@@ -46,6 +46,7 @@ const (
 	ReasonAgendaPreflight   Reason = "agenda_preflight_failed"
 	ReasonPostflight        Reason = "postflight_failed"
 	ReasonOutputMissing     Reason = "output_missing"     // or too small
+	ReasonNoLicence         Reason = "no_licence"         // by a pattern of the site's, in its output or exit status
 	ReasonMemoryLimit       Reason = "memory_limit"       // its own
 	ReasonOutOfMemory       Reason = "out_of_memory"      // its host's
 	ReasonMemoryUnavailable Reason = "memory_unavailable" // it was not started
@@ -159,6 +160,12 @@ const (
 // OutOfMemory is whether an attempt that failed so ran out of memory: its item runs again with more, and is charged no
 // retry.
 func (r Reason) OutOfMemory() bool { return r == ReasonMemoryLimit || r == ReasonOutOfMemory }
+
+// ForLicence is whether an attempt failed as it found no licence: that teaches nothing of its host.
+func (r Reason) ForLicence() bool { return r == ReasonNoLicence }
+
+// Uncharged is whether an attempt that failed so is charged no retry.
+func (r Reason) Uncharged() bool { return r.OutOfMemory() || r.ForLicence() }
 
 // ForMemory is whether an attempt ended for want of memory, having started or not: that teaches nothing of its host.
 func (r Reason) ForMemory() bool { return r.OutOfMemory() || r == ReasonMemoryUnavailable }
@@ -275,8 +282,11 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	},
 	ReasonOutOfMemory:       func(p Params, detail string) string { return "memory: " + detail + largestSentence(p) },
 	ReasonMemoryUnavailable: func(_ Params, detail string) string { return "memory: " + detail },
-	ReasonFolderMissing:     folderSentence,
-	ReasonFolderDenied:      folderSentence,
+	ReasonNoLicence: func(p Params, detail string) string {
+		return "no licence: " + p.Resource + "; " + detail
+	},
+	ReasonFolderMissing: folderSentence,
+	ReasonFolderDenied:  folderSentence,
 	ReasonUnknownOutcome: func(p Params, detail string) string {
 		text := "unknown outcome " + strconv.Quote(p.Outcome)
 		if detail != "" {

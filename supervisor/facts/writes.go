@@ -146,6 +146,9 @@ type PutProfile struct{ Profile ProfileFacts }
 // DropProfile deletes a profile's row.
 type DropProfile struct{ Profile ProfileKey }
 
+// PutResource inserts or updates a resource's row.
+type PutResource struct{ Resource ResourceFacts }
+
 func (PutJob) write()          {}
 func (ChangeMarks) write()     {}
 func (PutOrder) write()        {}
@@ -174,3 +177,4 @@ func (DropBudget) write()      {}
 func (PutPublication) write()  {}
 func (PutProfile) write()      {}
 func (DropProfile) write()     {}
+func (PutResource) write()     {}

@@ -117,7 +117,7 @@ func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 	case !h.Serves(now, j):
 	case !f.admission.mayUse(now, j, h, s.Kind):
 		f.planStale = f.planStale || p.started // now that its job has its primaries, it is another's turn
-	case f.admission.startable(j.Needs, h) == 0 || !f.admission.mayHold(j, nil):
+	case f.admission.startable(j.Needs, h) == 0 || !f.admission.mayHold(j, nil) || !f.admission.seated(j, h):
 		f.await(p, s)
 		f.planStale = f.planStale || p.started // the host has no more of a resource now; another may have
 	case !f.admission.fitsMemory(now, j, h, slots):
@@ -180,5 +180,5 @@ func (f *Farm) noteVacant(now time.Time, p *snapshot) {
 func (ad *admission) takes(now time.Time, j *model.Job, h *model.Host, kind facts.Kind) bool {
 	slots := h.Grants(j.Needs)
 	return j.Pending() > 0 && h.Usable(now, *ad.policy) && slots > 0 && h.Serves(now, j) && ad.mayUse(now, j, h, kind) &&
-		ad.startable(j.Needs, h) != 0 && ad.mayHold(j, nil) && ad.fitsMemory(now, j, h, slots)
+		ad.startable(j.Needs, h) != 0 && ad.mayHold(j, nil) && ad.seated(j, h) && ad.fitsMemory(now, j, h, slots)
 }

@@ -15,8 +15,8 @@ import (
 
 // startInstance places an instance and gives it its first item; nothing happens if the job has none.
 func (f *Farm) startInstance(now time.Time, j *model.Job, h *model.Host, kind facts.Kind, slots int) {
-	if h.OnTrial && len(h.Instances) > 0 {
-		return // the plan saw it empty; its first instance is the trial
+	if h.OnTrial && len(h.Instances) > 0 || !f.admission.seated(j, h) {
+		return // the plan saw it empty, as its first instance is the trial; or with a seat that another job has taken
 	}
 	i := &model.Instance{Job: j, Host: h, Number: j.FreeNumber(), Kind: kind, Slots: slots, Began: now}
 	i.Devices = h.FreeDevices(int(j.Needs.Takes["host.gpus"]))
@@ -44,7 +44,7 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	i.Attempt = facts.AttemptFacts{
 		AttemptID: facts.AttemptID{Job: j.ID, Item: item, Number: number},
 		Host:      i.Host.ID, Boot: i.Host.Boot, StateID: i.Host.StateID,
-		Instance: i.Number, Kind: i.Kind, Owner: j.User, Slots: i.Slots, Memory: memory, Holds: j.Needs.Takes,
+		Instance: i.Number, Kind: i.Kind, Owner: j.User, Slots: i.Slots, Memory: memory, Holds: j.Needs.Holds,
 		Devices: i.Devices, State: facts.Running, StartedAt: now,
 	}
 	i.LeaseEnds = now.Add(f.policy.LeaseInFull())
@@ -150,6 +150,9 @@ func (f *Farm) noteDemand(i *model.Instance) {
 // finish takes in the worker's word that an attempt has ended.
 func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 	r = i.Believed(now, f.policy.WallSlack, r)
+	if r.Code.ForLicence() && i.Attempt.Holds[r.Resource] == 0 {
+		r.Code = "" // a retry is charged
+	}
 	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, Suspended: r.Suspended, CPU: r.CPU, Peak: r.Peak}
 	closes := i.Stopping()
 	end.Why = facts.EndOf(r.Cause(), r.ExitCode, r.Signal, r.Reason)
@@ -167,8 +170,14 @@ func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 		closes = f.endUnstopped(now, i, r, &end)
 	}
 	f.endAttempt(now, i, end)
+	if end.State == facts.Done {
+		for name := range i.Attempt.Holds {
+			f.licences.Found(name)
+		}
+	}
 	if closes {
 		f.close(i)
+		f.lower(now, i, end)
 	} else {
 		f.nextItemOrClose(now, i)
 	}
@@ -190,6 +199,9 @@ func (f *Farm) endUnstopped(now time.Time, i *model.Instance, r message.Reported
 		return false
 	case facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonHostSwapping, facts.ReasonHostInUse, facts.ReasonNotWanted:
 		end.State, end.Again = facts.Preempted, facts.ByItself
+		return true
+	case facts.ReasonNoLicence:
+		f.noLicence(i, r, end)
 		return true
 	case facts.ReasonOutOfMemory:
 		*end = f.outOfMemory(now, i, r)

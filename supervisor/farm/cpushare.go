@@ -125,7 +125,7 @@ func (f *Farm) competitors(now time.Time, i *model.Instance) []competitor {
 		if kind == facts.Secondary && (i.Kind == facts.Primary || secondary >= secondaries || primary+secondary >= j.Width(&f.policy.Share)) {
 			continue
 		}
-		if !h.Refusal(now, j, i).Serves() || !f.admission.mayUse(now, j, h, kind) || f.admission.startable(j.Needs, h) == 0 || !f.admission.mayHold(j, i) ||
+		if !h.Refusal(now, j, i).Serves() || !f.admission.mayUse(now, j, h, kind) || f.admission.startable(j.Needs, h) == 0 || !f.admission.mayHold(j, i) || !f.admission.seated(j, h) ||
 			(h.Limited() && f.admission.needOn(j, h, i.Slots) > h.Ledger(i)) {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
+	"qb/supervisor/licences"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
@@ -46,6 +47,8 @@ type workerDouble struct {
 	keptFor   string // why they are
 	refusing  string // why it takes no items
 	mem       *memoryDouble
+	usage     []licences.Report // of a command on it, by the run of that number
+	usageRun  int64
 	limits    map[facts.AttemptID]int64 // hard ones, as it was told last
 	standing  map[facts.AttemptID]bool  // suspended, as it was told last
 
@@ -76,6 +79,7 @@ func (w *workerDouble) sync(ticket outbox.Ticket) message.WorkerSynced {
 		Host: facts.HostFacts{ID: facts.HostID(w.host), MachineID: w.machine, Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("%s-state%d", w.folder, w.states), Key: w.key, Slots: w.slots,
 			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Spec: w.spec, Properties: w.properties()},
 		Swap: w.swap, Away: w.away, KeptFor: w.keptFor, Refusing: w.refusing, Hold: 10e9, Finished: slices.Clone(w.finished),
+		Usage: w.usage, UsageNumber: w.usageRun,
 	}
 	if !w.slow {
 		w.stopping = nil
@@ -147,6 +151,9 @@ func (w *workerDouble) end(id facts.AttemptID, outcome string, exit int, reason 
 	if outcome == "exit" {
 		e.ExitCode = &exit
 	}
+	if name, found := strings.CutPrefix(reason, "found no "); found {
+		e.Code, e.Resource = facts.ReasonNoLicence, name
+	}
 	w.finished = append(w.finished, e)
 	w.owes = true
 }
@@ -158,17 +165,18 @@ func (w *workerDouble) drop(job string) {
 
 // rows is what a database would hold: it refuses whatever the schema would.
 type rows struct {
-	jobs     map[facts.JobID]facts.JobFacts
-	marks    map[facts.JobID][]facts.Mark
-	attempts map[facts.AttemptID]facts.AttemptFacts
-	hosts    map[facts.HostID]facts.HostFacts
-	books    bookRows
-	profiles map[facts.ProfileKey]facts.ProfileFacts
-	orders   map[facts.JobID][]facts.OrderFacts
+	jobs      map[facts.JobID]facts.JobFacts
+	marks     map[facts.JobID][]facts.Mark
+	attempts  map[facts.AttemptID]facts.AttemptFacts
+	hosts     map[facts.HostID]facts.HostFacts
+	books     bookRows
+	profiles  map[facts.ProfileKey]facts.ProfileFacts
+	resources map[string]facts.ResourceFacts
+	orders    map[facts.JobID][]facts.OrderFacts
 }
 
 func newRows() *rows {
-	return &rows{jobs: map[facts.JobID]facts.JobFacts{}, marks: map[facts.JobID][]facts.Mark{}, attempts: map[facts.AttemptID]facts.AttemptFacts{}, hosts: map[facts.HostID]facts.HostFacts{}, books: newBookRows(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, orders: map[facts.JobID][]facts.OrderFacts{}}
+	return &rows{jobs: map[facts.JobID]facts.JobFacts{}, marks: map[facts.JobID][]facts.Mark{}, attempts: map[facts.AttemptID]facts.AttemptFacts{}, hosts: map[facts.HostID]facts.HostFacts{}, books: newBookRows(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, resources: map[string]facts.ResourceFacts{}, orders: map[facts.JobID][]facts.OrderFacts{}}
 }
 
 func (r *rows) apply(writes []facts.Write) error {
@@ -233,6 +241,8 @@ func (r *rows) applyOne(w facts.Write) error {
 		r.profiles[w.Profile.ProfileKey] = w.Profile
 	case facts.DropProfile:
 		delete(r.profiles, w.Profile)
+	case facts.PutResource:
+		r.resources[w.Resource.Name] = w.Resource
 	case facts.AddEvent:
 	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount, facts.PutBudget, facts.DropBudget, facts.PutPublication:
 		r.books.apply(w)
@@ -349,6 +359,9 @@ func (r *rows) facts() facts.Facts {
 	r.books.load(&given)
 	for _, p := range r.profiles {
 		given.Profiles = append(given.Profiles, p)
+	}
+	for _, row := range r.resources {
+		given.Resources = append(given.Resources, row)
 	}
 	return given
 }

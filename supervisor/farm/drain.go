@@ -79,6 +79,9 @@ func (f *Farm) reasonToClose(now time.Time, i *model.Instance) (why facts.Why, k
 	if over := i.Job.Exceeded(); over != nil {
 		return over.Why(), false
 	}
+	if over := f.overuse(i); over.Reason != "" {
+		return over, false
+	}
 	if why := i.Host.Refusal(now, i.Job, i); !why.Serves() {
 		return facts.Why{Reason: why.Kind, Cause: "the host serves the job no longer: " + why.String()}, false
 	}

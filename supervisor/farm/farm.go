@@ -9,6 +9,7 @@ import (
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/licences"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
 	"qb/supervisor/outbox"
@@ -24,6 +25,8 @@ type Farm struct {
 	admission    admission
 	usage        usage
 	profiles     *profiles.Profiles
+	licences     *licences.Book
+	overused     map[string]bool // resources of which the farm may hold more than it is allowed: a bound of those that it does
 	brake        brake
 	siteOrder    []fit.Preference // of hosts, for jobs that name none
 	nextSlowLook time.Time
@@ -59,8 +62,8 @@ func New(p message.Policy) *Farm {
 		jobs:    model.NewJobs(), hosts: model.Hosts{ByID: map[facts.HostID]*model.Host{}, Machines: map[string]*model.Machine{}},
 		syncs: syncs{registry: agents.NewRegistry(2 * maxHosts)}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
 	}
-	f.profiles = profiles.New(nil)
-	f.admission = admission{policy: &f.policy, hosts: &f.hosts, jobs: &f.jobs, profiles: f.profiles}
+	f.profiles, f.licences = profiles.New(nil), licences.New(nil)
+	f.admission = admission{policy: &f.policy, hosts: &f.hosts, jobs: &f.jobs, profiles: f.profiles, licences: f.licences}
 	f.usage = usage{policy: &f.policy, jobs: &f.jobs, hosts: &f.hosts, accounts: accounting.New(p.Fairshare, facts.Facts{})}
 	f.setPolicy(p)
 	return f
@@ -71,6 +74,8 @@ func (f *Farm) setPolicy(p message.Policy) {
 	f.policy.OrderRows = cmp.Or(p.OrderRows, defaultOrderRows)
 	f.usage.accounts.SetPolicy(p.Fairshare)
 	f.jobs.SetLimits(p.Instances)
+	f.licences.Configure(p.Licences, p.Resources)
+	f.takeResources()
 	f.takeSiteOrder()
 }
 
@@ -102,6 +107,8 @@ func (f *Farm) Step(now time.Time, e message.Event) {
 		f.onAccountsChanged(now, e)
 	case message.ProfileChanged:
 		f.onProfileChanged(now, e)
+	case message.ResourceReported:
+		f.onResourceReported(now, e)
 	case message.Ticked:
 		f.onTicked(now)
 	default:
@@ -121,6 +128,7 @@ func (f *Farm) Take(now time.Time) outbox.Batch {
 	f.answerGreetings(now)
 	f.usage.accounts.Charged(f.out.Write)
 	f.profiles.Changed(f.out.Write)
+	f.licences.Changed(f.out.Write)
 	return f.out.Take()
 }
 
@@ -151,6 +159,9 @@ func (f *Farm) onTicked(now time.Time) {
 	f.lookForFolders(now)
 	f.unpause(now)
 	f.lookForAvoided(now)
+	if f.licences.Raise(now) {
+		f.takeResources()
+	}
 	for _, h := range f.hosts.Sorted() {
 		if h.HeldSync != nil && !now.Before(h.HeldSync.Deadline) {
 			f.answerSoon(h)

@@ -29,7 +29,7 @@ const (
 func (f *Farm) learn(now time.Time, i *model.Instance, end facts.EndAttempt) {
 	j, h := i.Job, i.Host
 	switch {
-	case end.Reason.ForMemory():
+	case end.Reason.ForMemory(), end.Reason.ForLicence():
 		return
 	case end.Reason.ForFolder():
 		f.maybeBlockForFolder(now, j, end)

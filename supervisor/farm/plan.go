@@ -7,6 +7,7 @@ import (
 	"qb/smartshare"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/licences"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
 	"qb/supervisor/outbox"
@@ -21,6 +22,7 @@ type admission struct {
 	hosts    *model.Hosts
 	jobs     *model.Jobs
 	profiles *profiles.Profiles
+	licences *licences.Book
 	// What follows is as of the last plan.
 	reserved    *reservation // nil: no host is kept for a wide job
 	viewpoint   string       // cluster from which it ranked jobs
@@ -123,7 +125,7 @@ func (f *Farm) SnapshotWith(now time.Time, e message.JobSubmitted) (planner.Snap
 			f.planJob(now, p, last, j)
 			supposed.VTimes = f.rankSupposed(now, p, j)
 		}
-		p.addResources(f.policy.Resources)
+		f.addResources(p)
 		supposed.Items = j.Entries.Len()
 	})
 	supposed.Remarks = remarks
@@ -133,7 +135,7 @@ func (f *Farm) SnapshotWith(now time.Time, e message.JobSubmitted) (planner.Snap
 // plan fills in the farm as it is now. What has not changed since the last plan comes from there.
 func (f *Farm) plan(now time.Time, p, last *snapshot) {
 	f.planFarm(now, p, last)
-	p.addResources(f.policy.Resources)
+	f.addResources(p)
 }
 
 // planFarm fills in all but the resources. It returns the last snapshot, empty if this one does not go on from it.

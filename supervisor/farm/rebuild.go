@@ -9,6 +9,7 @@ import (
 	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
+	"qb/supervisor/licences"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
 	"qb/supervisor/profiles"
@@ -21,7 +22,9 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	f.jobs.Next, f.attemptFloor = max(1, rows.NextJob), rows.AttemptFloor
 	f.usage.accounts = accounting.New(p.Fairshare, rows)
 	f.profiles = profiles.New(rows.Profiles)
-	f.admission.profiles = f.profiles
+	f.licences = licences.New(rows.Resources)
+	f.licences.Configure(p.Licences, p.Resources)
+	f.admission.profiles, f.admission.licences = f.profiles, f.licences
 	for _, hf := range f.oneHostAKey(rows.Hosts) {
 		h := model.NewHost(hf)
 		h.LastSync = now
@@ -45,6 +48,7 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 			f.jobs.Watch(j)
 		}
 	}
+	f.takeResources()
 	f.unsettled, f.endedOnes, f.planStale = f.jobs.Sorted(), rows.Ended, true
 	f.carryOn(now)
 	if err := f.Check(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/items"
+	"qb/supervisor/licences"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
@@ -47,7 +48,7 @@ func testPolicy() message.Policy {
 	return message.Policy{
 		Share: planner.SharePolicy{Mode: "jobs", Preempt: "aggressive", DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots", Promote: true,
 			Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"}},
-		PrimaryPreempt: "passive", DefaultPriority: 9999, MaxPriority: 9999, DefaultCluster: "/", MaxItems: 1_000_000,
+		Licences: testLicences, PrimaryPreempt: "passive", DefaultPriority: 9999, MaxPriority: 9999, DefaultCluster: "/", MaxItems: 1_000_000,
 		Liveness: 30 * time.Second, ExecutionLease: 15 * time.Minute, KillGrace: 10 * time.Second, LeaseMargin: 5 * time.Second,
 		Memory: items.MemoryPolicy{Default: 2 << 30, Placement: "best_fit", Quantile: 1, Margin: 1.1},
 	}
@@ -124,7 +125,7 @@ func (r *rig) do(verb string, args []string) {
 
 // worker verbs act on a worker double.
 func (r *rig) worker(verb string, args []string) {
-	if r.memoryVerb(verb, args) || r.fairVerb(verb, args) || r.profileVerb(verb, args) {
+	if r.memoryVerb(verb, args) || r.fairVerb(verb, args) || r.profileVerb(verb, args) || r.licenceVerb(verb, args) {
 		return
 	}
 	w := r.workers[facts.HostID(args[0])]
@@ -282,6 +283,8 @@ func (r *rig) deliver(reply outbox.Reply) {
 		for _, remark := range body.Remarks {
 			fmt.Fprintf(&r.out, "remark: %s\n", remark)
 		}
+	case licences.Status:
+		fmt.Fprintln(&r.out, r.resourceText(body))
 	case profiles.Known:
 		fmt.Fprintln(&r.out, profileText(body))
 	case facts.ShareFacts:
@@ -351,6 +354,8 @@ func spanText(m facts.Mark) string {
 // tellEvent puts the lines of history into words that no other write tells.
 func (r *rig) tellEvent(e facts.EventFacts) {
 	switch e.Type {
+	case "resource-reported", "resource-lowered":
+		fmt.Fprintf(&r.out, "event %s %s\n", e.Type, e.Cause)
 	case "unblocked", "unkillable", "slow", "cpu-overuse", "timeout", "host-avoided":
 		fmt.Fprintf(&r.out, "event %s job %d %s\n", e.Type, e.Job, e.Cause)
 	case "draining", "kept", "left":
@@ -513,6 +518,7 @@ func (r *rig) setPolicy(args []string) {
 	}
 	setMemoryPolicy(p, args)
 	setInstanceLimits(p, args)
+	licencePolicy(p, args)
 	p.CommitRows = number(option(args, "commit", fmt.Sprint(p.CommitRows)))
 	p.PrimaryPreempt = option(args, "primary", p.PrimaryPreempt)
 	p.HostOrder = option(args, "hostorder", p.HostOrder)

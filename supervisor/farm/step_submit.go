@@ -211,7 +211,7 @@ func (f *Farm) fitRemarks(now time.Time, j *model.Job, owner *fit.Account) []str
 	if len(f.hosts.ByID) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && lists == 0) {
 		return nil
 	}
-	if remarks := j.LicenceRemarks(f.policy.Resources); remarks != nil {
+	if remarks := j.LicenceRemarks(f.licences.Has()); remarks != nil {
 		return remarks
 	}
 	hosts := f.hosts.Sorted()

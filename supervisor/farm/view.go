@@ -100,7 +100,7 @@ func (f *Farm) Explain(now time.Time, id facts.JobID) (explain.Explanation, bool
 func (f *Farm) explained(now time.Time) *explain.Farm {
 	e := &explain.Farm{
 		Now: now, Planning: f.planStale, ReplanAt: f.replanAt,
-		Policy: explain.Policy{Share: f.policy.Share, Fairshare: f.policy.Fairshare.Weights, Resources: f.policy.Resources, Memory: f.policy.Memory.Default, Turn: f.policy.Share.Turn()},
+		Policy: explain.Policy{Share: f.policy.Share, Fairshare: f.policy.Fairshare.Weights, Resources: f.policy.Resources, Licences: f.licences, Memory: f.policy.Memory.Default, Turn: f.policy.Share.Turn()},
 		Jobs:   make([]explain.Job, 0, len(f.jobs.ByID)), Hosts: make([]explain.Host, 0, len(f.hosts.ByID)),
 		NeedIfAsked: func(id facts.JobID, bytes int64) int64 { return f.admission.needIfAsked(now, f.jobs.ByID[id], bytes) },
 	}

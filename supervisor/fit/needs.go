@@ -18,6 +18,8 @@ type Needs struct {
 	Idle     bool             // the host must run nothing else
 	Memory   int64            // bytes reserved by the user, 0: nothing said
 	Takes    map[string]int64 // other resources, by host.NAME or license.NAME
+	Seats    []string         // resources counted per host, by name: license_host.NAME
+	Holds    map[string]int64 // Takes, and one of each of Seats
 	Required *agenda.Requirement
 	Within   []string     // patterns of host clusters, of which one must match; nil: all
 	Order    []Preference // among hosts that fit
@@ -113,13 +115,28 @@ func Read(row facts.JobFacts, site Site) (Needs, error) {
 	n := Needs{Within: within, Order: order, Slots: int(slots.Least), Most: int(slots.Most), Idle: slots.Idle, Memory: list.Memory(), Takes: map[string]int64{}, Required: required}
 	for _, r := range list {
 		if name := r.Class + "." + r.Name; name != "host.processors" && name != "host.memory" {
+			if agenda.PerHost(name) {
+				if r.Least != 1 {
+					return Needs{}, &Fault{"reservations", fmt.Errorf("%s=%d: one is counted for each host, however many instances run there; write %s=1", name, r.Least, name)}
+				}
+				n.Seats = append(n.Seats, name)
+				continue
+			}
 			n.Takes[name] = r.Least
 			if r.Class == "scoped" { // of the farm, and of its host
 				n.Takes["host."+name] = r.Least
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.Takes)) {
+	slices.Sort(n.Seats)
+	n.Holds = n.Takes
+	if len(n.Seats) > 0 {
+		n.Holds = maps.Clone(n.Takes)
+		for _, name := range n.Seats {
+			n.Holds[name] = 1
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Holds)) {
 		if _, ok := site.Resources[name]; !ok && !strings.HasPrefix(name, "host.") && !site.Lenient {
 			return Needs{}, &Fault{"reservations", fmt.Errorf("resource %q is not known; supervisor_global_resources has %s", name, resourceNames(site.Resources))}
 		}

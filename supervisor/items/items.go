@@ -144,7 +144,7 @@ func (s *Items) countEnd(item facts.ItemNo, state facts.AttemptState, why facts.
 		s.doneWall += wall
 		s.DoneCount++
 	case facts.Failed:
-		if !why.OutOfMemory() {
+		if !why.Uncharged() {
 			s.Failures[item]++
 		}
 	case facts.Preempted:

@@ -9,6 +9,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/items"
+	"qb/supervisor/licences"
 	"qb/supervisor/outbox"
 	"qb/supervisor/profiles"
 )
@@ -151,6 +152,8 @@ type WorkerSynced struct {
 	Instances   []ReportedInstance
 	Finished    []ReportedEnd
 	Hold        time.Duration
+	Usage       []licences.Report // of resources outside of the farm
+	UsageNumber int64             // of the run that said so
 	// Registers says that this incarnation has heard no answer of this term yet: it only asks what it should run.
 	Registers bool
 	// ReadOnly says, of a registration, that the term writes nothing: the host is there, more is not taken in.
@@ -182,6 +185,7 @@ type ReportedEnd struct {
 	Signal    *int
 	Code      facts.Reason // "": an agent that gives none
 	Reason    string       // for people
+	Resource  string       // of code no_licence: of which there was none
 	Wall      float64
 	CPU       float64
 	Peak      int64
@@ -200,6 +204,13 @@ type AccountsChanged struct {
 type ProfileChanged struct {
 	Ticket outbox.Ticket
 	Change profiles.Change
+	By     string
+}
+
+// ResourceReported says how much of a resource of the whole farm others use. Its reply is licences.Status.
+type ResourceReported struct {
+	Ticket outbox.Ticket
+	Report licences.Report
 	By     string
 }
 
@@ -224,6 +235,7 @@ func (BrakeReleased) event()     {}
 func (WorkerSynced) event()      {}
 func (PolicyChanged) event()     {}
 
-func (ProfileChanged) event()  {}
-func (AccountsChanged) event() {}
-func (Ticked) event()          {}
+func (ResourceReported) event() {}
+func (ProfileChanged) event()   {}
+func (AccountsChanged) event()  {}
+func (Ticked) event()           {}

@@ -5,6 +5,7 @@ import (
 
 	"qb/supervisor/accounting"
 	"qb/supervisor/items"
+	"qb/supervisor/licences"
 	"qb/supervisor/planner"
 	"qb/supervisor/quota"
 	"qb/supervisor/slottime"
@@ -21,7 +22,8 @@ type Policy struct {
 	DefaultCluster  string
 	HostOrder       string           // of jobs that name none, as +host.memory.avail; "": none
 	MaxItems        int              // of one job
-	Resources       map[string]int64 // of the whole farm, as license.nuke
+	Resources       map[string]int64 // of the whole farm, as license.nuke: what the site has; the farm's own copy has what it may hold
+	Licences        licences.Policy
 	Liveness        time.Duration
 	ExecutionLease  time.Duration
 	KillGrace       time.Duration

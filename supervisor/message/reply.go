@@ -5,6 +5,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/licences"
 )
 
 // JobReply answers JobSubmitted and JobModified.
@@ -75,4 +76,5 @@ type DesiredInstance struct {
 	HardLimit bool    // beyond them it is killed
 	TimeLimit float64 // seconds; 0: none
 	Suspended bool    // its processes stand still
+	NoLicence []licences.Sign
 }

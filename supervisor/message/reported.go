@@ -20,8 +20,8 @@ func (r ReportedEnd) Cause() facts.Reason {
 
 // reportedAs are the reasons that an outcome can have; the first is that of an agent that gives no code.
 var reportedAs = map[string][]facts.Reason{
-	"exit":    {facts.ReasonExit},
-	"signal":  {facts.ReasonSignal},
+	"exit":    {facts.ReasonExit, facts.ReasonNoLicence},
+	"signal":  {facts.ReasonSignal, facts.ReasonNoLicence},
 	"launch":  {facts.ReasonLaunchFailed, facts.ReasonPreflight, facts.ReasonAgendaPreflight, facts.ReasonPostflight, facts.ReasonOutputMissing},
 	"timeout": {facts.ReasonTimeLimit},
 	"memory":  {facts.ReasonOutOfMemory},

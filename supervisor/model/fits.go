@@ -8,6 +8,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/licences"
 )
 
 // Asks is what decides which hosts may run the job.
@@ -177,4 +178,24 @@ func (j *Job) NextKind() facts.Kind {
 func (j *Job) LacksPrimary() bool {
 	primary, _, _ := j.Counts()
 	return j.WantsInstances() && primary < min(j.CPUs, j.Remaining())
+}
+
+// HasSeat says whether a live attempt on the host has the seat of a resource that is counted per seat.
+func (h *Host) HasSeat(p licences.Policy, name string, seat licences.Seat) bool {
+	for _, i := range h.Instances {
+		if i.Attempt.Holds[name] > 0 && p.SeatOf(name, string(h.ID), i.Job.User) == seat {
+			return true
+		}
+	}
+	return false
+}
+
+// InstancesOn is how many instances the job has on the host.
+func (j *Job) InstancesOn(h *Host) (n int) {
+	for _, i := range j.Instances {
+		if i.Host == h {
+			n++
+		}
+	}
+	return n
 }

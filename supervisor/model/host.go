@@ -14,8 +14,15 @@ import (
 	"qb/supervisor/outbox"
 )
 
+// UsageRun is a run of a worker's command that says how many licences are used outside of the farm.
+type UsageRun struct {
+	Incarnation string
+	Number      int64
+}
+
 // Host is a worker's machine and what the farm believes runs on it.
 type Host struct {
+	Usage UsageRun // of which the word was taken in last
 	fit.Host
 	agents.Agent
 	Available  int64

@@ -201,7 +201,7 @@ func (i *Instance) Outgrown() string {
 	switch {
 	case i.Slots < n.Slots || (n.Most != agenda.Unlimited && i.Slots > most):
 		return fmt.Sprintf("the job's reservations were changed: the instance has %s", facts.Several(i.Slots, "slot"))
-	case !maps.Equal(i.Attempt.Holds, n.Takes):
+	case !maps.Equal(i.Attempt.Holds, n.Holds):
 		return "the job's reservations were changed: the instance holds other resources"
 	}
 	return ""

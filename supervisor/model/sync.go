@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/licences"
 	"qb/supervisor/message"
 )
 
@@ -95,7 +96,7 @@ func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, 
 		if i.Stopping() {
 			continue
 		}
-		reply.Instances = append(reply.Instances, i.desired())
+		reply.Instances = append(reply.Instances, i.desired(p))
 		if holds[i.Job.ID] != i.Job.Version && !specs[i.Job.ID] {
 			specs[i.Job.ID] = true
 			reply.Specs = append(reply.Specs, i.Job.JobFacts)
@@ -103,13 +104,23 @@ func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, 
 	}
 }
 
-func (i *Instance) desired() message.DesiredInstance {
+// signs are those of the resources that the instance holds.
+func (i *Instance) signs(all []licences.Sign) (own []licences.Sign) {
+	for _, s := range all {
+		if i.Attempt.Holds[s.Resource] > 0 {
+			own = append(own, s)
+		}
+	}
+	return own
+}
+
+func (i *Instance) desired(p *message.Policy) message.DesiredInstance {
 	item := i.Job.Entries.Item(int(i.Attempt.Item))
 	limit, _ := i.timeLimit()
 	return message.DesiredInstance{
 		Job: i.Job.ID, Version: i.Job.Version, Instance: i.Number, Kind: i.Kind, Attempt: i.Attempt.AttemptID,
 		Slots: i.Slots, Name: item.Name, Start: item.Start, End: item.End, Step: item.Step, Env: i.env(),
-		Memory: i.Attempt.Memory, HardLimit: i.Job.HardLimit() && i.Attempt.Memory > 0, TimeLimit: limit, Suspended: i.Suspended(),
+		Memory: i.Attempt.Memory, HardLimit: i.Job.HardLimit() && i.Attempt.Memory > 0, TimeLimit: limit, Suspended: i.Suspended(), NoLicence: i.signs(p.Licences.Signs),
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,98 +22,104 @@ import (
 // Config is the supervisor's part of qb.conf. Every key is flat, has a default that works and a sentence
 // that explains it; some allow only the values listed. Secret values are not to be shown, and a restart is needed for some.
 type Config struct {
-	Listen           string   `toml:"supervisor_listen" restart:"true" doc:"Address on which the supervisor listens. On a loopback address it speaks HTTP, on any other one HTTPS alone. 0.0.0.0:50001: all addresses of the machine. Port 0: any free port."`
-	Names            string   `toml:"supervisor_names" restart:"true" doc:"Names and addresses by which other machines call the supervisor, separated by commas. The first one is in the line that joins a worker. Empty: the host of supervisor_listen, or the hostname."`
-	TLSCert          string   `toml:"supervisor_tls_cert" restart:"true" doc:"PEM file with a certificate and its chain, if clients are to trust the authority that made it. A replaced file is read without a restart. Empty: a certificate of the farm's own CA, which qb makes and renews in the folder tls of supervisor_state."`
-	TLSKey           string   `toml:"supervisor_tls_key" restart:"true" doc:"PEM file with the key of supervisor_tls_cert."`
-	Socket           string   `toml:"supervisor_socket" restart:"true" doc:"Unix socket for local users, who need no token there. Empty: none."`
-	State            string   `toml:"supervisor_state" restart:"true" doc:"Folder for the supervisor's own files, by which commands on this machine find the farm, too. Empty: the default state folder."`
-	KeyFile          string   `toml:"supervisor_key_file" restart:"true" doc:"File with the farm's key, which signs terms and protects tokens. The first start makes it, mode 0600. All supervisors of a farm need a copy of the same file. Empty: farm.key in supervisor_state."`
-	LogPath          string   `toml:"supervisor_logpath" restart:"true" doc:"Folder for the items' output, as GROUP/JOB/ITEM.ATTEMPT.log. Empty: logs in supervisor_state."`
-	DatabaseURL      string   `toml:"database_url" secret:"true" restart:"true" doc:"Address of a Postgres server, version 15 or newer, as postgres://USER@HOST/NAME. Several supervisors on one database are leader and standbys. Empty: qb farm runs a private server."`
-	DatabaseBinDir   string   `toml:"database_bindir" restart:"true" doc:"Folder with the programs initdb and postgres, for the private server. Empty: the newest version installed."`
-	ShareMode        string   `toml:"supervisor_smart_share_mode" values:"jobs, users, none" doc:"How surplus slots are divided. jobs: equally among jobs. users: equally among users first, then among the jobs of each. none: no job gets more instances than its cpus."`
-	SharePreempt     string   `toml:"supervisor_smart_share_preempt_policy" values:"aggressive, passive, disabled" doc:"How secondary instances make room. aggressive: they are stopped at once. passive: they end after their item. disabled: they are not stopped."`
-	DefaultMaxCPUs   Width    `toml:"supervisor_default_max_cpus" doc:"Default of max_cpus. \"*\" or -1: supervisor_max_cpus_limit. 0: no secondary instances."`
-	MaxCPUsLimit     int      `toml:"supervisor_max_cpus_limit" doc:"Upper limit of max_cpus. Larger values are reduced, with a warning."`
-	ShareUnit        string   `toml:"supervisor_smart_share_unit" values:"slots, instances" doc:"What is divided equally: slots or instances."`
-	ShareMinRun      Duration `toml:"supervisor_smart_share_min_run" doc:"Minimum run time of a secondary instance before it is stopped for another job's secondary. 0: none."`
-	ShareSettle      Duration `toml:"supervisor_smart_share_settle" doc:"Minimum time between two reductions of the same job's secondaries. A waiting primary instance is not delayed. 0: none."`
-	ShareMaxLost     Duration `toml:"supervisor_smart_share_max_lost" doc:"Largest loss of run time that the policy aggressive accepts. An instance that would lose more ends after its item instead. 0: no limit."`
-	Fairshare        string   `toml:"supervisor_fairshare" values:"off, order" doc:"order: past usage ranks jobs of equal priority. off: usage is only counted. If all users may submit with priority 1, usage ranks little; set supervisor_highest_user_priority too."`
-	Accounts         string   `toml:"supervisor_accounts" values:"auto, listed, open" doc:"Which accounts jobs may name. listed: those of qbadmin account of which the owner is a member. open: any; an account then is a tag for reports, and users are ranked by their use over all accounts. auto: listed, or open on a farm that a qb without listed accounts has made."`
-	FairsharePE      string   `toml:"supervisor_fairshare_pe" values:"sum, max" doc:"What an instance is charged for. sum: its fractions of the farm's CPUs, memory, GPUs and scratch space, added up. max: the largest of its fractions of the host."`
-	FairshareRule    string   `toml:"supervisor_fairshare_rule" values:"tree, fair_tree" doc:"How accounts are ranked. tree: 2^-(usage/share), where members answer for their account's usage. fair_tree: accounts are compared first, then their members."`
-	FairshareHalf    Duration `toml:"supervisor_fairshare_half_life" doc:"Half-life of past usage. 115h39m equals a factor of 0.75 in 48 h. 0: usage does not decay."`
-	DecayFactor      float64  `toml:"supervisor_fairshare_decay_factor" doc:"Instead of a half-life: the fraction of past usage kept per supervisor_fairshare_decay_period, such as 0.75. 0: supervisor_fairshare_half_life applies."`
-	DecayPeriod      Duration `toml:"supervisor_fairshare_decay_period" doc:"Period of supervisor_fairshare_decay_factor, such as 48h. 0: none."`
-	FairsharePay     bool     `toml:"supervisor_fairshare_charge_preempted" doc:"Charge users for attempts that were preempted."`
-	ShareWeights     string   `toml:"supervisor_smart_share_weights" values:"off, fairshare" doc:"Weights in the division of surplus slots. fairshare: the users' fairshare factors, in eighths. off: all jobs have equal weight."`
-	QueueAlgorithm   string   `toml:"supervisor_queue_algorithm" values:"cluster, priority, multifactor" doc:"Order of jobs. cluster: by the distance of the job's cluster from the host's, then by priority. priority: by priority. multifactor: by points, a weighted sum of age, fairshare, priority and size."`
-	PointsAge        float64  `toml:"supervisor_multifactor_age" doc:"Points for age, with the order multifactor. They grow until supervisor_multifactor_max_age."`
-	PointsFairshare  float64  `toml:"supervisor_multifactor_fairshare" doc:"Points for a fairshare factor of 1. supervisor_fairshare need not be set."`
-	PointsPriority   float64  `toml:"supervisor_multifactor_priority" doc:"Points for priority 1. They fall evenly to 0 at the worst priority."`
-	PointsSize       float64  `toml:"supervisor_multifactor_size" doc:"Points for a job whose cpus need all slots of the farm; smaller jobs get proportionally fewer. Negative: small jobs go first."`
-	PointsMaxAge     Duration `toml:"supervisor_multifactor_max_age" doc:"Age, counted from submission, at which a job has all points of supervisor_multifactor_age."`
-	Preempt          string   `toml:"supervisor_preempt_policy" values:"passive, aggressive, disabled" doc:"Whether waiting primary instances of better priority take slots of primaries of worse priority. passive: after the item. aggressive: at once. disabled: never."`
-	DefaultPriority  int      `toml:"supervisor_default_priority" doc:"Default priority of jobs. 1 is the best."`
-	HighestUser      int      `toml:"supervisor_highest_user_priority" doc:"Best priority that a user may request. Operators and admins may request any."`
-	MaxPriority      int      `toml:"supervisor_max_priority" doc:"Worst priority. Larger numbers are reduced to it, with a warning."`
-	DefaultCluster   string   `toml:"supervisor_default_cluster" doc:"Default cluster of jobs."`
-	DefaultHostOrder string   `toml:"supervisor_default_hostorder" doc:"Default -hostorder. +PROPERTY prefers hosts with more of it, -PROPERTY with less, as +host.memory.avail,-host.processors.used. Empty: supervisor_placement."`
-	Resources        string   `toml:"supervisor_global_resources" doc:"Resources of the whole farm that jobs may reserve, with their counts, such as license.nuke=20,global.tape=2. Their surplus is shared like slots. Of scoped.NAME an instance also takes as much of its host, which offers it in worker_resources, as {\"scoped.NAME\" = 2}."`
-	UserLimit        Width    `toml:"supervisor_default_user_subjob_limit" doc:"Maximum number of running instances of one user, primary and secondary ones of all jobs together. Jobs beyond it wait. \"*\" or -1: no limit."`
-	UserLimits       string   `toml:"supervisor_user_subjob_limits" doc:"Limits of single users instead of supervisor_default_user_subjob_limit, as NAME=NUMBER pairs separated by commas, such as ada=20,bob=-1. -1: no limit."`
-	PGrpLimit        Width    `toml:"supervisor_default_pgrp_subjob_limit" doc:"Maximum number of running instances of one process group. It holds beside the limit of its user. \"*\" or -1: no limit."`
-	PGrpLimits       string   `toml:"supervisor_pgrp_subjob_limits" doc:"Limits of each process group of single users instead of supervisor_default_pgrp_subjob_limit, such as ada=20,bob=-1."`
-	AccountLimit     Width    `toml:"supervisor_default_account_subjob_limit" doc:"Maximum number of running instances of one account. \"*\" or -1: no limit."`
-	AccountLimits    string   `toml:"supervisor_account_subjob_limits" doc:"Limits of single accounts instead of supervisor_default_account_subjob_limit, such as show=200,show/shot=50. The limit of an account bounds the accounts below it, too."`
-	MaxItems         int      `toml:"supervisor_max_items" doc:"Maximum number of items of one job."`
-	DefaultMemory    Size     `toml:"supervisor_default_memory" doc:"Memory reserved for an instance while the need of its job is unknown. It is never more than its slots' fraction of the host."`
-	Placement        string   `toml:"supervisor_placement" values:"best_fit, spread, pack" doc:"Which of the hosts with enough memory is chosen. best_fit: the one with the least free memory. spread: the most free memory. pack: the fewest free slots."`
-	MemoryQuantile   float64  `toml:"supervisor_memory_quantile" doc:"Quantile of the peaks of finished items that counts as the job's memory need, from the 20th item on. 1: the largest."`
-	MemoryMargin     float64  `toml:"supervisor_memory_margin" doc:"Factor applied to supervisor_memory_quantile. No effect if the quantile is 1."`
-	MemoryTrim       bool     `toml:"supervisor_memory_trim" doc:"Allow the peaks of finished items to lower a requested host.memory, by a third at most."`
-	CPUShare         string   `toml:"supervisor_cpu_share" values:"off, stride, lottery" doc:"Give users whose jobs of equal rank compete for slots equal slot time. stride: exactly. lottery: at random, weighted by 1/item length. off: no."`
-	CPUShareBy       string   `toml:"supervisor_cpu_share_by" values:"users, jobs" doc:"Who gets equal slot time. users: the users first, then the jobs of each. jobs: the jobs, whoever owns them."`
-	CPUShareSeed     int64    `toml:"supervisor_cpu_share_seed" doc:"Seed of the lottery. The same seed on the same farm gives the same draws."`
-	CPUShareQuantile float64  `toml:"supervisor_cpu_share_quantile" doc:"Quantile of the run times of finished items that counts as the expected run time of the next item. 1: the longest."`
-	TimeFactor       float64  `toml:"supervisor_time_factor" doc:"Report an item as slow when it runs this many times longer than the job's longest finished item. 0: never."`
-	AvoidAfter       int      `toml:"supervisor_avoid_after" doc:"A job avoids a host after this many of its attempts failed there one after the other, unless the same item failed on another host or no other host serves the job. 0: never."`
-	AvoidFor         Duration `toml:"supervisor_migrate_timeout" doc:"Time for which a job avoids a host, because of supervisor_avoid_after or the flag migrate_on_frame_retry."`
-	ExecutionLease   Duration `toml:"supervisor_execution_lease" doc:"Time without contact after which a host is lost. Its items run elsewhere; its own copies are frozen."`
-	Liveness         Duration `toml:"supervisor_liveness" doc:"Time without contact after which a host is shown as unreachable and gets no new items."`
-	HistoryDays      int      `toml:"supervisor_history_days" doc:"Days after a job's end until its attempts are replaced by daily sums, which ranks and reports still count. Such a job cannot be retried. 0: never."`
-	JobRetention     Duration `toml:"supervisor_job_retention" doc:"Time after a job's end until the job and its logs are deleted. Daily sums stay. At least supervisor_history_days. 0: never."`
-	LogRetention     Duration `toml:"supervisor_log_retention" doc:"Time after a job's end until its logs are deleted; at least 1h. 0: never."`
-	LogMinFree       Size     `toml:"supervisor_log_min_free" doc:"Free space to keep on the disk of supervisor_logpath, or a quarter of the disk if that is smaller. Below it, logs of the oldest finished jobs are deleted early, never those of running items. 0: never."`
-	Users            string   `toml:"supervisor_users" doc:"Users who may use the unix socket without a token, separated by commas, besides the members of supervisor_groups. Both empty: every user of the machine."`
-	Groups           string   `toml:"supervisor_groups" doc:"Groups whose members may use the unix socket without a token."`
-	ApproveHosts     bool     `toml:"supervisor_approve_hosts" doc:"Let each host that joins by a line of qbadmin worker token wait until qbadmin worker -approve HOST. Meanwhile qbhosts lists it as pending, with its key, and it gets nothing. After a day it must join again. false: hosts join at once."`
-	LogAccess        string   `toml:"supervisor_log_access" values:"all, group, owner" doc:"Who may read the output of others' items, besides operators and admins. all: every user. group: users of a group that qbadmin user gives both, and its leads. owner: nobody else. Commands and environments of others are never shown."`
-	OIDCIssuer       string   `toml:"supervisor_oidc_issuer" doc:"URL of the OpenID Connect provider by which users log in with qb login. It must offer the device flow. https, or http on loopback. Empty: no single sign-on."`
-	OIDCClientID     string   `toml:"supervisor_oidc_client_id" doc:"Id under which the provider knows this farm."`
-	OIDCSecretFile   string   `toml:"supervisor_oidc_client_secret_file" doc:"File with the client secret, mode 0600, of the supervisor's user. It is read at each login. Empty: the client is public and has no secret."`
-	OIDCScopes       string   `toml:"supervisor_oidc_scopes" doc:"Scopes to request besides openid, separated by commas. Providers differ in which of them brings groups."`
-	OIDCUserClaim    string   `toml:"supervisor_oidc_user_claim" doc:"Claim of the ID token that names the user as qbadmin user add does. Users must not be able to change it at the provider. email counts only if the provider says that it is verified."`
-	OIDCDomain       string   `toml:"supervisor_oidc_domain" doc:"Domain that must follow the name in the claim, as in ada@studio.example, and is removed from it. Names of other domains are refused. Empty: the claim is the name as it is."`
-	OIDCGroupsClaim  string   `toml:"supervisor_oidc_groups_claim" doc:"Claim of the ID token that lists the user's groups, for supervisor_oidc_admit."`
-	OIDCAdmit        string   `toml:"supervisor_oidc_admit" doc:"Groups of the provider whose members need not be added first, as GROUP=ROLE pairs separated by commas, such as artists=user,wranglers=operator. At the first login the user is added with the role of the first pair that fits. Empty: only users of qbadmin user add log in."`
-	OIDCDays         int      `toml:"supervisor_oidc_token_days" doc:"Maximum lifetime in days of a token that was made by single sign-on, at most supervisor_token_days. The provider is not asked again before it ends."`
-	TokenDays        int      `toml:"supervisor_token_days" doc:"Maximum lifetime of a token in days. Longer lifetimes are shortened, with a log line."`
-	AuditDays        int      `toml:"supervisor_audit_days" doc:"Days to keep rows of the audit trail; at least 30. 0: for ever."`
-	UserJobs         int      `toml:"supervisor_user_jobs" doc:"Maximum number of unfinished jobs of one user. 0: no limit."`
-	UserBytes        Size     `toml:"supervisor_user_bytes" doc:"Maximum size of one user's unfinished jobs together, commands and environments included. 0: no limit."`
-	UserChoices      int      `toml:"supervisor_user_choices" doc:"Maximum number of host names, group names, patterns and comparisons by which one user's unfinished jobs choose hosts. What several jobs have in common counts once. 0: no limit."`
-	UserStored       Size     `toml:"supervisor_user_stored" doc:"Maximum size of all jobs of one user in the database. Finished jobs count until supervisor_job_retention deletes them. 0: no limit."`
-	JobBytes         Size     `toml:"supervisor_job_bytes" doc:"Maximum size of one job's command, environment and lists together. 0: no limit."`
-	UserSubmissions  int      `toml:"supervisor_user_submissions" doc:"Jobs that one user may submit per minute, on average. 0: no limit."`
-	UserBurst        int      `toml:"supervisor_user_burst" doc:"Jobs that one user may submit at once before supervisor_user_submissions applies."`
-	UserSubmitted    Size     `toml:"supervisor_user_submitted" doc:"Bytes of submissions, changes and orders that one user may send per minute, on average; eight times as many at once. 0: no limit."`
-	UserChanges      int      `toml:"supervisor_user_changes" doc:"Changes of jobs and orders that one user may make per minute, on average; five times as many at once. 0: no limit."`
-	TokenStreams     int      `toml:"supervisor_token_streams" doc:"Event streams that one token, or one user of the socket, may hold open. 0: no limit."`
-	TokenFollowed    int      `toml:"supervisor_token_followed_logs" doc:"Logs that one token, or one user of the socket, may follow at a time. 0: no limit."`
-	KillGrace        Duration `toml:"supervisor_kill_grace" doc:"Time between TERM and KILL when an item is stopped."`
+	Listen           string            `toml:"supervisor_listen" restart:"true" doc:"Address on which the supervisor listens. On a loopback address it speaks HTTP, on any other one HTTPS alone. 0.0.0.0:50001: all addresses of the machine. Port 0: any free port."`
+	Names            string            `toml:"supervisor_names" restart:"true" doc:"Names and addresses by which other machines call the supervisor, separated by commas. The first one is in the line that joins a worker. Empty: the host of supervisor_listen, or the hostname."`
+	TLSCert          string            `toml:"supervisor_tls_cert" restart:"true" doc:"PEM file with a certificate and its chain, if clients are to trust the authority that made it. A replaced file is read without a restart. Empty: a certificate of the farm's own CA, which qb makes and renews in the folder tls of supervisor_state."`
+	TLSKey           string            `toml:"supervisor_tls_key" restart:"true" doc:"PEM file with the key of supervisor_tls_cert."`
+	Socket           string            `toml:"supervisor_socket" restart:"true" doc:"Unix socket for local users, who need no token there. Empty: none."`
+	State            string            `toml:"supervisor_state" restart:"true" doc:"Folder for the supervisor's own files, by which commands on this machine find the farm, too. Empty: the default state folder."`
+	KeyFile          string            `toml:"supervisor_key_file" restart:"true" doc:"File with the farm's key, which signs terms and protects tokens. The first start makes it, mode 0600. All supervisors of a farm need a copy of the same file. Empty: farm.key in supervisor_state."`
+	LogPath          string            `toml:"supervisor_logpath" restart:"true" doc:"Folder for the items' output, as GROUP/JOB/ITEM.ATTEMPT.log. Empty: logs in supervisor_state."`
+	DatabaseURL      string            `toml:"database_url" secret:"true" restart:"true" doc:"Address of a Postgres server, version 15 or newer, as postgres://USER@HOST/NAME. Several supervisors on one database are leader and standbys. Empty: qb farm runs a private server."`
+	DatabaseBinDir   string            `toml:"database_bindir" restart:"true" doc:"Folder with the programs initdb and postgres, for the private server. Empty: the newest version installed."`
+	ShareMode        string            `toml:"supervisor_smart_share_mode" values:"jobs, users, none" doc:"How surplus slots are divided. jobs: equally among jobs. users: equally among users first, then among the jobs of each. none: no job gets more instances than its cpus."`
+	SharePreempt     string            `toml:"supervisor_smart_share_preempt_policy" values:"aggressive, passive, disabled" doc:"How secondary instances make room. aggressive: they are stopped at once. passive: they end after their item. disabled: they are not stopped."`
+	DefaultMaxCPUs   Width             `toml:"supervisor_default_max_cpus" doc:"Default of max_cpus. \"*\" or -1: supervisor_max_cpus_limit. 0: no secondary instances."`
+	MaxCPUsLimit     int               `toml:"supervisor_max_cpus_limit" doc:"Upper limit of max_cpus. Larger values are reduced, with a warning."`
+	ShareUnit        string            `toml:"supervisor_smart_share_unit" values:"slots, instances" doc:"What is divided equally: slots or instances."`
+	ShareMinRun      Duration          `toml:"supervisor_smart_share_min_run" doc:"Minimum run time of a secondary instance before it is stopped for another job's secondary. 0: none."`
+	ShareSettle      Duration          `toml:"supervisor_smart_share_settle" doc:"Minimum time between two reductions of the same job's secondaries. A waiting primary instance is not delayed. 0: none."`
+	ShareMaxLost     Duration          `toml:"supervisor_smart_share_max_lost" doc:"Largest loss of run time that the policy aggressive accepts. An instance that would lose more ends after its item instead. 0: no limit."`
+	Fairshare        string            `toml:"supervisor_fairshare" values:"off, order" doc:"order: past usage ranks jobs of equal priority. off: usage is only counted. If all users may submit with priority 1, usage ranks little; set supervisor_highest_user_priority too."`
+	Accounts         string            `toml:"supervisor_accounts" values:"auto, listed, open" doc:"Which accounts jobs may name. listed: those of qbadmin account of which the owner is a member. open: any; an account then is a tag for reports, and users are ranked by their use over all accounts. auto: listed, or open on a farm that a qb without listed accounts has made."`
+	FairsharePE      string            `toml:"supervisor_fairshare_pe" values:"sum, max" doc:"What an instance is charged for. sum: its fractions of the farm's CPUs, memory, GPUs and scratch space, added up. max: the largest of its fractions of the host."`
+	FairshareRule    string            `toml:"supervisor_fairshare_rule" values:"tree, fair_tree" doc:"How accounts are ranked. tree: 2^-(usage/share), where members answer for their account's usage. fair_tree: accounts are compared first, then their members."`
+	FairshareHalf    Duration          `toml:"supervisor_fairshare_half_life" doc:"Half-life of past usage. 115h39m equals a factor of 0.75 in 48 h. 0: usage does not decay."`
+	DecayFactor      float64           `toml:"supervisor_fairshare_decay_factor" doc:"Instead of a half-life: the fraction of past usage kept per supervisor_fairshare_decay_period, such as 0.75. 0: supervisor_fairshare_half_life applies."`
+	DecayPeriod      Duration          `toml:"supervisor_fairshare_decay_period" doc:"Period of supervisor_fairshare_decay_factor, such as 48h. 0: none."`
+	FairsharePay     bool              `toml:"supervisor_fairshare_charge_preempted" doc:"Charge users for attempts that were preempted."`
+	ShareWeights     string            `toml:"supervisor_smart_share_weights" values:"off, fairshare" doc:"Weights in the division of surplus slots. fairshare: the users' fairshare factors, in eighths. off: all jobs have equal weight."`
+	QueueAlgorithm   string            `toml:"supervisor_queue_algorithm" values:"cluster, priority, multifactor" doc:"Order of jobs. cluster: by the distance of the job's cluster from the host's, then by priority. priority: by priority. multifactor: by points, a weighted sum of age, fairshare, priority and size."`
+	PointsAge        float64           `toml:"supervisor_multifactor_age" doc:"Points for age, with the order multifactor. They grow until supervisor_multifactor_max_age."`
+	PointsFairshare  float64           `toml:"supervisor_multifactor_fairshare" doc:"Points for a fairshare factor of 1. supervisor_fairshare need not be set."`
+	PointsPriority   float64           `toml:"supervisor_multifactor_priority" doc:"Points for priority 1. They fall evenly to 0 at the worst priority."`
+	PointsSize       float64           `toml:"supervisor_multifactor_size" doc:"Points for a job whose cpus need all slots of the farm; smaller jobs get proportionally fewer. Negative: small jobs go first."`
+	PointsMaxAge     Duration          `toml:"supervisor_multifactor_max_age" doc:"Age, counted from submission, at which a job has all points of supervisor_multifactor_age."`
+	Preempt          string            `toml:"supervisor_preempt_policy" values:"passive, aggressive, disabled" doc:"Whether waiting primary instances of better priority take slots of primaries of worse priority. passive: after the item. aggressive: at once. disabled: never."`
+	DefaultPriority  int               `toml:"supervisor_default_priority" doc:"Default priority of jobs. 1 is the best."`
+	HighestUser      int               `toml:"supervisor_highest_user_priority" doc:"Best priority that a user may request. Operators and admins may request any."`
+	MaxPriority      int               `toml:"supervisor_max_priority" doc:"Worst priority. Larger numbers are reduced to it, with a warning."`
+	DefaultCluster   string            `toml:"supervisor_default_cluster" doc:"Default cluster of jobs."`
+	DefaultHostOrder string            `toml:"supervisor_default_hostorder" doc:"Default -hostorder. +PROPERTY prefers hosts with more of it, -PROPERTY with less, as +host.memory.avail,-host.processors.used. Empty: supervisor_placement."`
+	Resources        string            `toml:"supervisor_global_resources" doc:"Resources of the whole farm that jobs may reserve, with their counts, such as license.nuke=20,global.tape=2. Their surplus is shared like slots. Of license_host.NAME and global_host.NAME each host takes one, however many instances run there. Of scoped.NAME an instance also takes as much of its host, which offers it in worker_resources, as {\"scoped.NAME\" = 2}."`
+	ResourceAge      Duration          `toml:"supervisor_resource_age" doc:"Age above which a report of use outside of the farm (qbupdateresource, worker_resource_command) is listed as stale. It counts until the next one all the same. 0: never."`
+	ResourceWait     Duration          `toml:"supervisor_resource_wait" doc:"Time for which the farm takes no more of a resource than it still holds, after an item has found no licence. Then it tries one more; a try in vain doubles the time, up to 10m."`
+	ResourceHosts    string            `toml:"supervisor_resource_hosts" doc:"Names of the hosts whose workers may report what is used outside of the farm, by worker_resource_command, separated by commas. Empty: none."`
+	NoLicence        map[string]string `toml:"supervisor_no_licence" doc:"By resource a pattern (RE2) of lines in which a failed item says that it found no licence, such as {\"license.nuke\" = \"No licen[cs]e|LICENSE ERROR\"}. Such an item runs again without using a retry, and the farm takes fewer of the resource for a while (supervisor_resource_wait). An item with status 0 is complete, whatever it says."`
+	NoLicenceExits   map[string]string `toml:"supervisor_no_licence_exits" doc:"By resource the exit codes, separated by commas, that say the same, such as {\"license.nuke\" = \"100,101\"}."`
+	ResourcesPerUser string            `toml:"supervisor_resources_per_user" doc:"Of the resources that are counted per host, license_host.NAME and global_host.NAME, those that are counted per user and host, separated by commas."`
+	UserLimit        Width             `toml:"supervisor_default_user_subjob_limit" doc:"Maximum number of running instances of one user, primary and secondary ones of all jobs together. Jobs beyond it wait. \"*\" or -1: no limit."`
+	UserLimits       string            `toml:"supervisor_user_subjob_limits" doc:"Limits of single users instead of supervisor_default_user_subjob_limit, as NAME=NUMBER pairs separated by commas, such as ada=20,bob=-1. -1: no limit."`
+	PGrpLimit        Width             `toml:"supervisor_default_pgrp_subjob_limit" doc:"Maximum number of running instances of one process group. It holds beside the limit of its user. \"*\" or -1: no limit."`
+	PGrpLimits       string            `toml:"supervisor_pgrp_subjob_limits" doc:"Limits of each process group of single users instead of supervisor_default_pgrp_subjob_limit, such as ada=20,bob=-1."`
+	AccountLimit     Width             `toml:"supervisor_default_account_subjob_limit" doc:"Maximum number of running instances of one account. \"*\" or -1: no limit."`
+	AccountLimits    string            `toml:"supervisor_account_subjob_limits" doc:"Limits of single accounts instead of supervisor_default_account_subjob_limit, such as show=200,show/shot=50. The limit of an account bounds the accounts below it, too."`
+	MaxItems         int               `toml:"supervisor_max_items" doc:"Maximum number of items of one job."`
+	DefaultMemory    Size              `toml:"supervisor_default_memory" doc:"Memory reserved for an instance while the need of its job is unknown. It is never more than its slots' fraction of the host."`
+	Placement        string            `toml:"supervisor_placement" values:"best_fit, spread, pack" doc:"Which of the hosts with enough memory is chosen. best_fit: the one with the least free memory. spread: the most free memory. pack: the fewest free slots."`
+	MemoryQuantile   float64           `toml:"supervisor_memory_quantile" doc:"Quantile of the peaks of finished items that counts as the job's memory need, from the 20th item on. 1: the largest."`
+	MemoryMargin     float64           `toml:"supervisor_memory_margin" doc:"Factor applied to supervisor_memory_quantile. No effect if the quantile is 1."`
+	MemoryTrim       bool              `toml:"supervisor_memory_trim" doc:"Allow the peaks of finished items to lower a requested host.memory, by a third at most."`
+	CPUShare         string            `toml:"supervisor_cpu_share" values:"off, stride, lottery" doc:"Give users whose jobs of equal rank compete for slots equal slot time. stride: exactly. lottery: at random, weighted by 1/item length. off: no."`
+	CPUShareBy       string            `toml:"supervisor_cpu_share_by" values:"users, jobs" doc:"Who gets equal slot time. users: the users first, then the jobs of each. jobs: the jobs, whoever owns them."`
+	CPUShareSeed     int64             `toml:"supervisor_cpu_share_seed" doc:"Seed of the lottery. The same seed on the same farm gives the same draws."`
+	CPUShareQuantile float64           `toml:"supervisor_cpu_share_quantile" doc:"Quantile of the run times of finished items that counts as the expected run time of the next item. 1: the longest."`
+	TimeFactor       float64           `toml:"supervisor_time_factor" doc:"Report an item as slow when it runs this many times longer than the job's longest finished item. 0: never."`
+	AvoidAfter       int               `toml:"supervisor_avoid_after" doc:"A job avoids a host after this many of its attempts failed there one after the other, unless the same item failed on another host or no other host serves the job. 0: never."`
+	AvoidFor         Duration          `toml:"supervisor_migrate_timeout" doc:"Time for which a job avoids a host, because of supervisor_avoid_after or the flag migrate_on_frame_retry."`
+	ExecutionLease   Duration          `toml:"supervisor_execution_lease" doc:"Time without contact after which a host is lost. Its items run elsewhere; its own copies are frozen."`
+	Liveness         Duration          `toml:"supervisor_liveness" doc:"Time without contact after which a host is shown as unreachable and gets no new items."`
+	HistoryDays      int               `toml:"supervisor_history_days" doc:"Days after a job's end until its attempts are replaced by daily sums, which ranks and reports still count. Such a job cannot be retried. 0: never."`
+	JobRetention     Duration          `toml:"supervisor_job_retention" doc:"Time after a job's end until the job and its logs are deleted. Daily sums stay. At least supervisor_history_days. 0: never."`
+	LogRetention     Duration          `toml:"supervisor_log_retention" doc:"Time after a job's end until its logs are deleted; at least 1h. 0: never."`
+	LogMinFree       Size              `toml:"supervisor_log_min_free" doc:"Free space to keep on the disk of supervisor_logpath, or a quarter of the disk if that is smaller. Below it, logs of the oldest finished jobs are deleted early, never those of running items. 0: never."`
+	Users            string            `toml:"supervisor_users" doc:"Users who may use the unix socket without a token, separated by commas, besides the members of supervisor_groups. Both empty: every user of the machine."`
+	Groups           string            `toml:"supervisor_groups" doc:"Groups whose members may use the unix socket without a token."`
+	ApproveHosts     bool              `toml:"supervisor_approve_hosts" doc:"Let each host that joins by a line of qbadmin worker token wait until qbadmin worker -approve HOST. Meanwhile qbhosts lists it as pending, with its key, and it gets nothing. After a day it must join again. false: hosts join at once."`
+	LogAccess        string            `toml:"supervisor_log_access" values:"all, group, owner" doc:"Who may read the output of others' items, besides operators and admins. all: every user. group: users of a group that qbadmin user gives both, and its leads. owner: nobody else. Commands and environments of others are never shown."`
+	OIDCIssuer       string            `toml:"supervisor_oidc_issuer" doc:"URL of the OpenID Connect provider by which users log in with qb login. It must offer the device flow. https, or http on loopback. Empty: no single sign-on."`
+	OIDCClientID     string            `toml:"supervisor_oidc_client_id" doc:"Id under which the provider knows this farm."`
+	OIDCSecretFile   string            `toml:"supervisor_oidc_client_secret_file" doc:"File with the client secret, mode 0600, of the supervisor's user. It is read at each login. Empty: the client is public and has no secret."`
+	OIDCScopes       string            `toml:"supervisor_oidc_scopes" doc:"Scopes to request besides openid, separated by commas. Providers differ in which of them brings groups."`
+	OIDCUserClaim    string            `toml:"supervisor_oidc_user_claim" doc:"Claim of the ID token that names the user as qbadmin user add does. Users must not be able to change it at the provider. email counts only if the provider says that it is verified."`
+	OIDCDomain       string            `toml:"supervisor_oidc_domain" doc:"Domain that must follow the name in the claim, as in ada@studio.example, and is removed from it. Names of other domains are refused. Empty: the claim is the name as it is."`
+	OIDCGroupsClaim  string            `toml:"supervisor_oidc_groups_claim" doc:"Claim of the ID token that lists the user's groups, for supervisor_oidc_admit."`
+	OIDCAdmit        string            `toml:"supervisor_oidc_admit" doc:"Groups of the provider whose members need not be added first, as GROUP=ROLE pairs separated by commas, such as artists=user,wranglers=operator. At the first login the user is added with the role of the first pair that fits. Empty: only users of qbadmin user add log in."`
+	OIDCDays         int               `toml:"supervisor_oidc_token_days" doc:"Maximum lifetime in days of a token that was made by single sign-on, at most supervisor_token_days. The provider is not asked again before it ends."`
+	TokenDays        int               `toml:"supervisor_token_days" doc:"Maximum lifetime of a token in days. Longer lifetimes are shortened, with a log line."`
+	AuditDays        int               `toml:"supervisor_audit_days" doc:"Days to keep rows of the audit trail; at least 30. 0: for ever."`
+	UserJobs         int               `toml:"supervisor_user_jobs" doc:"Maximum number of unfinished jobs of one user. 0: no limit."`
+	UserBytes        Size              `toml:"supervisor_user_bytes" doc:"Maximum size of one user's unfinished jobs together, commands and environments included. 0: no limit."`
+	UserChoices      int               `toml:"supervisor_user_choices" doc:"Maximum number of host names, group names, patterns and comparisons by which one user's unfinished jobs choose hosts. What several jobs have in common counts once. 0: no limit."`
+	UserStored       Size              `toml:"supervisor_user_stored" doc:"Maximum size of all jobs of one user in the database. Finished jobs count until supervisor_job_retention deletes them. 0: no limit."`
+	JobBytes         Size              `toml:"supervisor_job_bytes" doc:"Maximum size of one job's command, environment and lists together. 0: no limit."`
+	UserSubmissions  int               `toml:"supervisor_user_submissions" doc:"Jobs that one user may submit per minute, on average. 0: no limit."`
+	UserBurst        int               `toml:"supervisor_user_burst" doc:"Jobs that one user may submit at once before supervisor_user_submissions applies."`
+	UserSubmitted    Size              `toml:"supervisor_user_submitted" doc:"Bytes of submissions, changes and orders that one user may send per minute, on average; eight times as many at once. 0: no limit."`
+	UserChanges      int               `toml:"supervisor_user_changes" doc:"Changes of jobs and orders that one user may make per minute, on average; five times as many at once. 0: no limit."`
+	TokenStreams     int               `toml:"supervisor_token_streams" doc:"Event streams that one token, or one user of the socket, may hold open. 0: no limit."`
+	TokenFollowed    int               `toml:"supervisor_token_followed_logs" doc:"Logs that one token, or one user of the socket, may follow at a time. 0: no limit."`
+	KillGrace        Duration          `toml:"supervisor_kill_grace" doc:"Time between TERM and KILL when an item is stopped."`
 }
 
 // DefaultConfig is what an empty qb.conf means.
@@ -125,6 +130,10 @@ func DefaultConfig() Config {
 		SharePreempt:     "aggressive",
 		DefaultMaxCPUs:   -1,
 		MaxCPUsLimit:     100,
+		NoLicence:        map[string]string{},
+		NoLicenceExits:   map[string]string{},
+		ResourceAge:      Duration(10 * time.Minute),
+		ResourceWait:     Duration(30 * time.Second),
 		UserLimit:        -1,
 		PGrpLimit:        -1,
 		AccountLimit:     -1,
@@ -217,7 +226,7 @@ func (c Config) Validate() error {
 	if err := fit.CheckHostOrder(c.DefaultHostOrder); err != nil {
 		bad = append(bad, api.BadSetting("supervisor_default_hostorder", ": %v", err))
 	}
-	if _, err := readResources(c.Resources); err != nil {
+	if err := c.checkResources(check, between); err != nil {
 		bad = append(bad, err)
 	}
 	if _, err := c.instanceLimits(); err != nil {
@@ -278,28 +287,12 @@ func (c Config) LogFolder() string {
 	return filepath.Join(c.State, "logs")
 }
 
-// readResources reads NAME=COUNT pairs; the names are license.…, global.… and scoped.….
-func readResources(text string) (map[string]int64, error) {
-	all := map[string]int64{}
-	for _, pair := range facts.SplitList(text) {
-		name, amount, _ := strings.Cut(pair, "=")
-		name = strings.TrimSpace(name)
-		n, err := strconv.ParseInt(strings.TrimSpace(amount), 10, 64)
-		class, short, _ := strings.Cut(name, ".")
-		if err != nil || n < 0 || short == "" || (class != "license" && class != "global" && class != "scoped") {
-			return nil, api.BadSetting("supervisor_global_resources", ": %q is no count; write license.NAME=NUMBER, global.NAME=NUMBER or scoped.NAME=NUMBER", pair)
-		}
-		all[name] = n
-	}
-	return all, nil
-}
-
 // Policy is the farm's part.
 func (c Config) Policy() message.Policy {
 	resources, _ := readResources(c.Resources) // Validate has read them
 	instances, _ := c.instanceLimits()         // likewise
 	return message.Policy{
-		Resources: resources, Instances: instances,
+		Resources: resources, Licences: c.licencePolicy(), Instances: instances,
 		Share: planner.SharePolicy{
 			Mode: c.ShareMode, Preempt: c.SharePreempt, DefaultMaxCPUs: int(c.DefaultMaxCPUs),
 			MaxCPUsLimit: c.MaxCPUsLimit, ShareUnit: c.ShareUnit, Promote: true, Order: c.order(),

@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/lastchange"
+	"qb/supervisor/licences"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
@@ -37,6 +38,7 @@ type Machine interface {
 	Shares(now time.Time) accounting.Report
 	Budgets(now time.Time) []accounting.Over
 	Publications() []facts.PublicationFacts
+	Resources(now time.Time) []licences.Status
 	Profiles(now time.Time, of facts.ProfileKey) []profiles.Known
 	Accounts() (known []facts.AccountFacts, past map[string][]string)
 }

@@ -4,6 +4,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/licences"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
@@ -29,6 +30,12 @@ func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) message.WorkerSynced {
 		Finished:  Each(s.Finished, reportedEnd),
 		Hold:      holdOf(s),
 	}
+	if s.Usage != nil {
+		e.UsageNumber = s.Usage.Number
+		for _, u := range s.Usage.Resources {
+			e.Usage = append(e.Usage, licences.Report{Name: u.Name, Total: &u.Total, Outside: &u.Outside})
+		}
+	}
 	for _, j := range s.Jobs {
 		e.Jobs[facts.JobID(j.Job)] = j.Version
 	}
@@ -41,7 +48,7 @@ func reportedInstance(i api.SyncInstance) message.ReportedInstance {
 
 func reportedEnd(f api.Finished) message.ReportedEnd {
 	return message.ReportedEnd{
-		Attempt: AttemptID(f.Attempt), Outcome: problem.Clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Code: facts.Reason(f.Code), Reason: f.Reason,
+		Attempt: AttemptID(f.Attempt), Outcome: problem.Clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Code: facts.Reason(f.Code), Reason: f.Reason, Resource: problem.Clip(f.Resource),
 		Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit, Suspended: f.Suspended,
 	}
 }
@@ -82,7 +89,7 @@ func desired(i message.DesiredInstance) api.Desired {
 	return api.Desired{
 		Instance: i.Instance, Kind: i.Kind.String(), Attempt: wireAttempt(i.Attempt), Version: i.Version, Slots: i.Slots,
 		Name: i.Name, Start: i.Start, End: i.End, Step: i.Step, Env: i.Env,
-		Memory: i.Memory, HardLimit: i.HardLimit, TimeLimit: i.TimeLimit, Suspended: i.Suspended,
+		Memory: i.Memory, HardLimit: i.HardLimit, TimeLimit: i.TimeLimit, Suspended: i.Suspended, NoLicence: noLicence(i.NoLicence),
 	}
 }
 
@@ -169,6 +176,9 @@ func checkSync(s *api.Sync) error {
 	for n := range s.Finished {
 		s.Finished[n].Reason = cleanText(s.Finished[n].Reason)
 	}
+	if s.Usage != nil && len(s.Usage.Resources) > maxUsage {
+		return problem.Invalid("usage", "it has too many resources")
+	}
 	if s.Sequence == 0 || s.Slots < 0 || s.Slots > api.MaxHostSlots || s.Cores < 0 || s.Cores > maxCores ||
 		len(s.Finished) > MaxSyncList || len(s.Instances) > MaxSyncList || len(s.Jobs) > MaxSyncList {
 		return problem.Invalid("sync", "sequence, slots, memory or the length of a list cannot be")
@@ -194,6 +204,7 @@ const (
 	MaxSyncList   = 10_000   // instances, ends or specifications of one sync
 	maxCores      = 65_536   // of a machine
 	MaxDevices    = 1_000    // GPUs of a host, each of which is given by itself
+	maxUsage      = 256      // resources whose use outside of the farm one sync reports
 	MaxOffers     = 1_000    // groups, properties or resources
 	maxOfferBytes = 64 << 10 // of their names and values together
 )

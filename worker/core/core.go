@@ -99,9 +99,10 @@ type HostMeasured struct {
 	Between    bool // a look between the regular ones
 	Kept       Kept // at regular looks, as what follows
 	Swap       api.SyncSwap
-	Busy       float64 // processors in use since the last regular look, by anybody
-	OthersBusy float64 // by items of other agents
-	Ended      []Key   // instances whose items have just ended, so that their memory is no longer among that used
+	Busy       float64    // processors in use since the last regular look, by anybody
+	OthersBusy float64    // by items of other agents
+	Usage      *api.Usage // nil: nothing is known of licences outside of the farm
+	Ended      []Key      // instances whose items have just ended, so that their memory is no longer among that used
 }
 
 // Answered is the answer to a sync.

@@ -35,6 +35,7 @@ const memoryGrace = time.Second
 func (c *Core) onHostMeasured(ev HostMeasured) {
 	c.memory, c.refusing = ev.Memory, ev.Refusing
 	if !ev.Between {
+		c.identity.Usage = ev.Usage
 		c.watchSwap(ev.Swap)
 		c.noteProcessors(ev)
 		c.stress.kept = ev.Kept

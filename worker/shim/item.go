@@ -86,6 +86,9 @@ func (s *shim) maybeLaunch(it *shimItem) {
 		s.finish(it, api.Finished{Outcome: "launch", Reason: err.Error()})
 		return
 	}
+	if it.stage() == nil {
+		it.pump.watch = watchLicences(it.order.NoLicence)
+	}
 	var out, errs [2]int
 	if err = errors.Join(unix.Pipe2(out[:], unix.O_CLOEXEC), unix.Pipe2(errs[:], unix.O_CLOEXEC)); err != nil {
 		s.forked(it, 0, &api.Finished{Outcome: "launch", Reason: fmt.Sprintf("making pipes: %v", err)}, [2]int{-1, -1}, 0)
@@ -300,6 +303,7 @@ func (s *shim) verdict(it *shimItem) api.Finished {
 	}
 	f.PeakMemory, f.CPU = it.meter.end()
 	f.Wall, f.Suspended = it.ran(it.ended).Seconds(), it.suspendedUntil(it.ended).Seconds()
+	it.pump.watch.judge(&f)
 	f.Reason = cmp.Or(f.Reason, it.pump.shortfall())
 	return f
 }

@@ -32,6 +32,7 @@ type pump struct {
 	limit   int64
 	head    int64 // most of it that is written before the tail
 	tail    tail
+	watch   *licences // nil: nothing is looked for
 	size    int64
 	full    bool  // the head is: what comes now is the tail's
 	noted   bool  // the log says that it reached its limit
@@ -85,6 +86,7 @@ func (p *pump) run(out, errs int) {
 			unix.Close(int(fd.Fd))
 		}
 	}
+	p.watch.end()
 	p.finish()
 	p.mark(0)
 	p.file.Close()
@@ -110,6 +112,7 @@ func (p *pump) read(fd int, stream byte) bool {
 	if err != nil || n <= 0 {
 		return false
 	}
+	p.watch.write(stream, p.buffer[HeaderSize:HeaderSize+n])
 	p.append(stream, n)
 	if p.full {
 		time.Sleep(drainPause)

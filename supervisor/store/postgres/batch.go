@@ -23,6 +23,7 @@ type batch struct {
 	events    []facts.EventFacts
 	shares    rules.ShareWrites
 	profiles  rules.ProfileWrites
+	resources rules.ResourceWrites
 	answers   []facts.AnswerFacts
 	audits    []facts.AuditFacts
 	changed   []facts.NoteChange
@@ -154,6 +155,8 @@ func (s *sorter) add(w facts.Write) error {
 		return s.shares.Add(w)
 	case facts.PutProfile, facts.DropProfile:
 		return s.profiles.Add(w)
+	case facts.PutResource:
+		return s.resources.Add(w)
 	case facts.NoteChange:
 		s.changed = append(s.changed, w)
 	case facts.AddAudit:

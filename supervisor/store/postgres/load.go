@@ -55,7 +55,8 @@ func loadFacts(ctx context.Context, tx pgx.Tx, rows *facts.Facts) error {
 	if rows.Hosts, err = readRows(ctx, tx, "hosts", scanHost, sqlLoadHosts); err != nil {
 		return err
 	}
-	if err := cmp.Or(loadShares(ctx, tx, rows), readInto(ctx, tx, &rows.Profiles, "profiles", sqlLoadProfiles)); err != nil {
+	if err := cmp.Or(loadShares(ctx, tx, rows), readInto(ctx, tx, &rows.Profiles, "profiles", sqlLoadProfiles),
+		readInto(ctx, tx, &rows.Resources, "resources", sqlLoadResources)); err != nil {
 		return err
 	}
 	jobs, err := loadJobs(ctx, tx, sqlLoadJobs)

@@ -41,3 +41,23 @@ func TestProfilesOutliveATerm(t *testing.T) {
 		}
 	}
 }
+
+// What a term wrote of resources the next one loads, exactly, in both stores; of several writes in a commit the last counts.
+func TestResourcesOutliveATerm(t *testing.T) {
+	for name, s := range map[string]store.Store{"memory": storetest.NewMemory(), "postgres": emptyPostgres(t)} {
+		term := lead(t, s)
+		row := facts.ResourceFacts{Name: "license.\"é\\\"", Total: 1<<53 + 1, Outside: 1 << 40, By: "boss", ReportedAt: at(7).Add(123456789 * time.Nanosecond), Lowered: 0, LoweredUntil: at(8), Wait: math.Pi, Probed: true}
+		bare := facts.ResourceFacts{Name: "global.a", Total: -1, Lowered: -1}
+		commit(t, term, facts.PutResource{Resource: row}, facts.PutResource{Resource: facts.ResourceFacts{Name: bare.Name, Total: 5, Outside: 3, ReportedAt: at(1), Lowered: -1}})
+		commit(t, term, facts.PutResource{Resource: facts.ResourceFacts{Name: bare.Name, Lowered: -1}}, facts.PutResource{Resource: bare})
+		if err := term.Commit(ctx, []facts.Write{facts.PutResource{Resource: facts.ResourceFacts{Name: "license.x", Outside: -1}}}); err == nil {
+			t.Errorf("%s: a use below zero is stored", name)
+		}
+		term.Close(ctx)
+		rows := load(t, lead(t, s)).Resources
+		row.ReportedAt = row.ReportedAt.Truncate(time.Microsecond)
+		if d := diff([]facts.ResourceFacts{bare, row}, rows); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}

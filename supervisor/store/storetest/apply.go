@@ -64,6 +64,8 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 		return m.shares.apply(w, undo)
 	case facts.PutProfile, facts.DropProfile:
 		return m.profiles.apply(w, undo)
+	case facts.PutResource:
+		return m.resources.apply(w, undo)
 	case facts.NoteChange:
 		return m.noteChange(w)
 	case facts.AddAudit:

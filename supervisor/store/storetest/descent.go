@@ -119,6 +119,6 @@ func (m *Memory) fill(from *Memory) {
 	}
 	m.hosts = maps.Clone(from.hosts)
 	m.shares = memoryShares{maps.Clone(from.shares.usage), maps.Clone(from.shares.shares), slices.Clone(from.shares.credits), maps.Clone(from.shares.accounts), maps.Clone(from.shares.budgets), maps.Clone(from.shares.publications)}
-	m.profiles = maps.Clone(from.profiles)
+	m.profiles, m.resources = maps.Clone(from.profiles), maps.Clone(from.resources)
 	m.answers = slices.Clone(from.answers)
 }

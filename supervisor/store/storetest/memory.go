@@ -23,10 +23,11 @@ type Memory struct {
 	freed  chan struct{} // closed when the leader's lock comes free
 	full   bool          // no commit finds room
 
-	jobs     map[facts.JobID]*memoryJob
-	hosts    map[facts.HostID]facts.HostFacts
-	shares   memoryShares
-	profiles memoryProfiles
+	jobs      map[facts.JobID]*memoryJob
+	hosts     map[facts.HostID]facts.HostFacts
+	shares    memoryShares
+	profiles  memoryProfiles
+	resources memoryResources
 
 	answers memoryAnswers
 	descent memoryDescent
@@ -45,7 +46,7 @@ var _ store.Store = (*Memory)(nil)
 // NewMemory is an empty store.
 func NewMemory() *Memory {
 	return &Memory{freed: make(chan struct{}), jobs: map[facts.JobID]*memoryJob{},
-		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), profiles: memoryProfiles{}}
+		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), profiles: memoryProfiles{}, resources: memoryResources{}}
 }
 
 // Depose ends the leader's session, as Postgres does when it hears nothing from it; the leader itself finds out
@@ -160,6 +161,7 @@ func (t *memoryTerm) Load(ctx context.Context) (rows facts.Facts, err error) {
 		}
 		m.shares.load(&rows)
 		rows.Profiles = m.profiles.load()
+		rows.Resources = m.resources.load()
 		return nil
 	})
 	return rows, err

@@ -32,3 +32,21 @@ func (m memoryProfiles) load() []facts.ProfileFacts {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Name, b.Name))
 	})
 }
+
+// memoryResources are the rows of resources, by name.
+type memoryResources map[string]facts.ResourceFacts
+
+func (m memoryResources) apply(w facts.PutResource, undo *undoLog) error {
+	var batch rules.ResourceWrites
+	if err := batch.Add(w); err != nil {
+		return err
+	}
+	for _, row := range batch.List {
+		put(undo, m, row.Name, row)
+	}
+	return nil
+}
+
+func (m memoryResources) load() []facts.ResourceFacts {
+	return slices.SortedFunc(maps.Values(m), func(a, b facts.ResourceFacts) int { return cmp.Compare(a.Name, b.Name) })
+}

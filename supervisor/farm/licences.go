@@ -1,0 +1,202 @@
+package farm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/facts"
+	"qb/supervisor/licences"
+	"qb/supervisor/message"
+	"qb/supervisor/model"
+)
+
+// takeResources has the farm go by what it may hold now of the resources of the whole farm.
+func (f *Farm) takeResources() {
+	f.policy.Resources, f.planStale = f.licences.Allowed(), true
+	f.overused = map[string]bool{}
+	for name, most := range f.policy.Resources {
+		if f.admission.held(name) > most {
+			f.overused[name] = true
+		}
+	}
+}
+
+func (f *Farm) onResourceReported(now time.Time, e message.ResourceReported) {
+	if !f.licences.Known(e.Report.Name) {
+		f.out.Refuse(e.Ticket, "not-found", "resource %.100q is not known; supervisor_global_resources has %s", e.Report.Name, f.resourceNames())
+		return
+	}
+	if f.takeReport(now, e.Report, e.By) {
+		f.planNow = true
+	}
+	f.out.Answer(e.Ticket, f.licences.Status(now, e.Report.Name, f.admission.held(e.Report.Name)))
+}
+
+// takeReport takes in a report on a resource that is known, and says whether it says anything new.
+func (f *Farm) takeReport(now time.Time, r licences.Report, by string) (news bool) {
+	if news = f.licences.Take(now, r, by); !news {
+		return false
+	}
+	f.takeResources()
+	s := f.licences.Status(now, r.Name, f.admission.held(r.Name))
+	text := fmt.Sprintf("%s: %d are used outside of the farm, which may hold %d", r.Name, s.Outside, s.Allowed)
+	f.out.Record(now, facts.EventFacts{Type: "resource-reported", Item: -1, Instance: -1, By: by, Why: facts.Why{Params: facts.Params{Resource: r.Name, Limit: s.Allowed}, Cause: text}})
+	return true
+}
+
+// takeUsage takes in what a command on a host said of the use outside of the farm, once for each run, and only where the site wants that
+// host's word.
+func (f *Farm) takeUsage(now time.Time, h *model.Host, e message.WorkerSynced) {
+	run := model.UsageRun{Incarnation: e.Incarnation, Number: e.UsageNumber}
+	if e.UsageNumber == 0 || h.Usage == run || !slices.Contains(f.licences.Policy().Hosts, string(h.ID)) {
+		return
+	}
+	h.Usage = run
+	for _, r := range e.Usage {
+		if f.licences.Known(r.Name) {
+			f.takeReport(now, r, "worker of "+string(h.ID))
+		}
+	}
+}
+
+func (f *Farm) resourceNames() string {
+	if names := slices.Sorted(maps.Keys(f.licences.Has())); len(names) > 0 {
+		return strings.Join(names, ", ")
+	}
+	return "none"
+}
+
+// Resources are those of the whole farm.
+func (f *Farm) Resources(now time.Time) []licences.Status {
+	return f.licences.List(now, f.admission.held)
+}
+
+// held is what live attempts hold of a resource of the whole farm: always a count, never a counter.
+func (ad *admission) held(name string) (sum int64) {
+	if agenda.PerHost(name) {
+		return int64(len(ad.seats(name)))
+	}
+	for _, h := range ad.hosts.ByID {
+		sum += h.Held(name)
+	}
+	return sum
+}
+
+// seats are those that are taken of a resource that is counted per seat.
+func (ad *admission) seats(name string) map[licences.Seat]bool {
+	taken, p := map[licences.Seat]bool{}, ad.licences.Policy()
+	for _, h := range ad.hosts.ByID {
+		for _, i := range h.Instances {
+			if i.Attempt.Holds[name] > 0 {
+				taken[p.SeatOf(name, string(h.ID), i.Job.User)] = true
+			}
+		}
+	}
+	return taken
+}
+
+// seated says whether an instance of the job has its seats on the host, or may open them there.
+func (ad *admission) seated(j *model.Job, h *model.Host) bool {
+	p := ad.licences.Policy()
+	for _, name := range j.Needs.Seats {
+		seat := p.SeatOf(name, string(h.ID), j.User)
+		if !h.HasSeat(p, name, seat) && int64(len(ad.seats(name))) >= ad.policy.Resources[name] {
+			return false
+		}
+	}
+	return true
+}
+
+// overuse says that the farm holds more of a resource than it may, of which the instance holds some.
+func (f *Farm) overuse(i *model.Instance) facts.Why {
+	for _, name := range slices.Sorted(maps.Keys(f.overused)) {
+		if i.Attempt.Holds[name] == 0 {
+			continue
+		}
+		held, most := f.admission.held(name), f.policy.Resources[name]
+		if held > most {
+			return facts.Because(facts.ReasonResourceUsedUp, facts.Params{Resource: name}, fmt.Sprintf("%d %s are held, and the farm may hold %d now", held, name, most))
+		}
+		delete(f.overused, name)
+	}
+	return facts.Why{}
+}
+
+// addResources tells a plan, when all its jobs are there, what there is of the resources that they take.
+func (f *Farm) addResources(p *snapshot) {
+	f.giveSeats(p)
+	p.addResources(f.policy.Resources)
+}
+
+// giveSeats keeps jobs that take resources counted per seat to hosts where they have seats or may open them. Jobs of better
+// priority choose first.
+func (f *Farm) giveSeats(p *snapshot) {
+	var rows []int
+	for n, j := range p.jobs {
+		if len(j.Needs.Seats) > 0 {
+			rows = append(rows, n)
+		}
+	}
+	if rows == nil {
+		return
+	}
+	slices.SortStableFunc(rows, func(a, b int) int { return p.Jobs[a].Priority - p.Jobs[b].Priority })
+	held, left, asks := map[string]map[licences.Seat]bool{}, map[string]int64{}, make([]licences.Asks, 0, len(rows))
+	for _, n := range rows {
+		j := p.jobs[n]
+		for _, name := range j.Needs.Seats {
+			if held[name] == nil {
+				held[name] = f.admission.seats(name)
+				left[name] = f.policy.Resources[name] - int64(len(held[name]))
+			}
+		}
+		hosts := p.Jobs[n].Eligible
+		if hosts == nil {
+			hosts = make([]int, len(p.hosts))
+			for at := range hosts {
+				hosts[at] = at
+			}
+		}
+		asks = append(asks, licences.Asks{Names: j.Needs.Seats, User: j.User, Slots: j.Needs.Slots, Wants: min(j.Width(&f.policy.Share), j.Remaining()), Hosts: hosts})
+	}
+	rooms := make([]licences.Room, len(p.hosts))
+	for at, h := range p.hosts {
+		rooms[at] = licences.Room{Name: string(h.ID), Up: p.Hosts[at].Up, Free: max(0, h.Free()), All: p.Hosts[at].Slots}
+	}
+	own := func(job, host int) int { return p.jobs[rows[job]].InstancesOn(p.hosts[host]) }
+	for k, hosts := range licences.Give(f.licences.Policy(), rooms, asks, held, left, own) {
+		n := rows[k]
+		if hosts == nil {
+			hosts = []int{}
+		}
+		p.Jobs[n].Eligible = hosts
+		p.allowed[fmt.Sprintf("\x00seats of job %d", p.jobs[n].ID)] = hosts
+	}
+}
+
+// noLicence says what becomes of an item that found no licence: it is tried again, and charged no retry.
+func (f *Farm) noLicence(i *model.Instance, r message.ReportedEnd, end *facts.EndAttempt) {
+	end.State, end.Again = facts.Failed, facts.ByItself
+	end.Why = facts.Because(facts.ReasonNoLicence, facts.Params{Resource: r.Resource}, r.Reason)
+	if i.Attempt.Number >= model.MaxAttempts {
+		end.Again = facts.Never
+	}
+}
+
+// lower has the farm take no more of a resource of which an item found none than it holds without that.
+func (f *Farm) lower(now time.Time, i *model.Instance, end facts.EndAttempt) {
+	name := end.Params.Resource
+	if !end.Reason.ForLicence() || i.Attempt.Holds[name] == 0 || !f.licences.Known(name) {
+		return
+	}
+	f.licences.Lower(now, name, f.admission.held(name))
+	f.takeResources()
+	s := f.licences.Status(now, name, 0)
+	f.out.Record(now, facts.EventFacts{Type: "resource-lowered", Item: -1, Instance: -1,
+		Why: facts.Why{Reason: facts.ReasonNoLicence, Params: facts.Params{Resource: name, Limit: s.Allowed, Until: facts.Moment(s.LoweredUntil)},
+			Cause: fmt.Sprintf("%s: an item of job %d found none; the farm takes at most %d for a while", name, i.Job.ID, s.Allowed)}})
+}

@@ -1,0 +1,51 @@
+package supervisor
+
+import (
+	"context"
+
+	"qb/api"
+	"qb/supervisor/audit"
+	"qb/supervisor/gate"
+	"qb/supervisor/licences"
+	"qb/supervisor/message"
+	"qb/supervisor/outbox"
+	"qb/supervisor/term"
+	"qb/supervisor/translate"
+)
+
+func (s *server) listResources(ctx context.Context, _ *nothing) (*jsonOf[[]api.Resource], error) {
+	list, err := looked(ctx, s, term.Machine.Resources)
+	return listed(list, err, translate.Resource)
+}
+
+type reportResourceIn struct {
+	Resource string `path:"resource" maxLength:"80" doc:"The resource's name, such as license.nuke."`
+	Key      string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+	Body     api.ResourceReport
+}
+
+func (s *server) reportResource(ctx context.Context, in *reportResourceIn) (*jsonOf[api.Resource], error) {
+	report := licences.Report{Name: in.Resource, Total: in.Body.Total, Outside: in.Body.Outside, Forget: in.Body.Forget}
+	if report.Total == nil && report.Outside == nil && !report.Forget {
+		return nil, api.Errorf(api.KindInvalid, "give total, used_outside, or both; or forget")
+	}
+	if report.Forget && (report.Total != nil || report.Outside != nil) {
+		return nil, api.Errorf(api.KindInvalid, "forget: give it alone")
+	}
+	list, err := looked(ctx, s, term.Machine.Resources)
+	if err != nil {
+		return nil, err
+	}
+	var before any
+	for _, r := range list {
+		if r.Name == in.Resource {
+			before = translate.Resource(r)
+		}
+	}
+	audit.Of(ctx).Changes("resource "+in.Resource, before, in.Body)
+	return once(ctx, s, api.ReportResource, in.Key, in, shown(translate.Resource), func(c term.Call) (any, error) {
+		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
+			return message.ResourceReported{Ticket: t, By: gate.PrincipalOf(ctx).User, Report: report}
+		})
+	})
+}

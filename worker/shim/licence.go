@@ -1,0 +1,83 @@
+package shim
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"qb/api"
+	"qb/worker/patterns"
+)
+
+// CodeNoLicence is the code of an end whose item found no licence.
+const CodeNoLicence = "no_licence"
+
+// mostSaid is how much of a line the reason of an end says.
+const mostSaid = 200
+
+// licences looks in an item's output for words that say it found no licence. The pump's goroutine writes it until it has ended.
+type licences struct {
+	lines patterns.Lines
+	rules []licenceRule
+}
+
+type licenceRule struct {
+	api.NoLicence
+	pattern *regexp.Regexp // nil: none, or it was found
+	found   string         // the line
+}
+
+// watchLicences is nil if there is nothing to look for. A pattern that cannot be read finds nothing; the supervisor has read it.
+func watchLicences(rules []api.NoLicence) *licences {
+	if len(rules) == 0 {
+		return nil
+	}
+	l := &licences{}
+	for _, r := range rules {
+		rule := licenceRule{NoLicence: r}
+		if r.Pattern != "" {
+			rule.pattern, _ = patterns.Compile(r.Pattern)
+		}
+		l.rules = append(l.rules, rule)
+	}
+	l.lines.Take = l.look
+	return l
+}
+
+func (l *licences) look(line []byte) {
+	for n := range l.rules {
+		if r := &l.rules[n]; r.pattern != nil && r.pattern.Match(line) {
+			r.pattern, r.found = nil, string(line[:min(len(line), mostSaid)])
+		}
+	}
+}
+
+// write takes a piece of output; end its end.
+func (l *licences) write(stream byte, piece []byte) {
+	if l != nil {
+		l.lines.Write(stream, piece)
+	}
+}
+
+func (l *licences) end() {
+	if l != nil {
+		l.lines.End()
+	}
+}
+
+// judge says of a failed command that it found no licence, if it did.
+func (l *licences) judge(f *api.Finished) {
+	if l == nil || f.Outcome != "signal" && (f.Outcome != "exit" || f.ExitCode == nil || *f.ExitCode == 0) {
+		return
+	}
+	for _, r := range l.rules {
+		switch {
+		case r.found != "":
+			f.Code, f.Resource, f.Reason = CodeNoLicence, r.Resource, fmt.Sprintf("it wrote %q", r.found)
+			return
+		case f.ExitCode != nil && slices.Contains(r.Exits, *f.ExitCode):
+			f.Code, f.Resource, f.Reason = CodeNoLicence, r.Resource, fmt.Sprintf("exit status %d", *f.ExitCode)
+			return
+		}
+	}
+}
