@@ -22,6 +22,7 @@ func TestInstancesOf(t *testing.T) {
 		{nil, "3.0 suspended a 1|12.2 draining b 5|12.10 active a 7"},
 		{map[int64]bool{3: true}, "3.0 suspended a 1"},
 		{map[int64]bool{4: true}, ""},
+		{map[int64]bool{4: true, 12: true}, "12.2 draining b 5|12.10 active a 7"},
 	} {
 		var rows []string
 		for _, i := range instancesOf(hosts, c.wanted) {
