@@ -27,6 +27,7 @@ type PersonRequest struct {
 	Groups   []string `json:"groups,omitempty" maxItems:"20" doc:"Groups of users that the user belongs to."`
 	Leads    []string `json:"leads,omitempty" maxItems:"20" doc:"Groups whose members' jobs the user may change."`
 	SubmitAs []string `json:"submit_as,omitempty" maxItems:"20" doc:"Users for whom the user may submit. *: all but root, the service's account, operators and admins."`
+	Rights   []string `json:"rights,omitempty" maxItems:"40" doc:"Rights instead of those of the role. admin needs the role admin, sudo the role operator or admin. Nobody gives rights that he has not."`
 }
 
 // PersonChange names what shall be different.
@@ -35,6 +36,7 @@ type PersonChange struct {
 	Groups   *[]string `json:"groups,omitempty" maxItems:"20"`
 	Leads    *[]string `json:"leads,omitempty" maxItems:"20"`
 	SubmitAs *[]string `json:"submit_as,omitempty" maxItems:"20"`
+	Rights   *[]string `json:"rights,omitempty" maxItems:"40" doc:"Rights instead of those before. With a role alone the user has the rights of that role."`
 	Disabled *bool     `json:"disabled,omitempty" doc:"Whether every request of the user is refused."`
 }
 
@@ -45,6 +47,8 @@ type Person struct {
 	Groups    []string  `json:"groups"`
 	Leads     []string  `json:"leads"`
 	SubmitAs  []string  `json:"submit_as"`
+	Rights    []string  `json:"rights" doc:"What the user may do: those of the role, unless own_rights."`
+	OwnRights bool      `json:"own_rights" doc:"Whether the user has rights instead of those of the role."`
 	Disabled  bool      `json:"disabled"`
 	Sealed    bool      `json:"sealed" doc:"false: the entry was changed in the database by other means than qb, and the user is refused."`
 	CreatedAt time.Time `json:"created_at"`

@@ -48,6 +48,7 @@ type Job struct {
 	Kind             string            `json:"kind" doc:"What jobs of one sort share; empty: none."`
 	PID              int64             `json:"pid" doc:"The job that it belongs to; 0: none."`
 	Notes            string            `json:"notes"`
+	Security         string            `json:"security"`
 	GlobalOrder      int64             `json:"globalorder" doc:"Order by hand among unfinished jobs of the cluster and priority, the least first; 0: none was given."`
 	LocalOrder       int64             `json:"localorder" doc:"The job of the same user whose turn it has been given, as if it had been submitted then; 0: it has its own."`
 
@@ -219,6 +220,7 @@ type SubmitRequest struct {
 	Kind            string            `json:"kind,omitempty" doc:"Name that jobs of one sort share, up to 255 characters without commas."`
 	PID             int               `json:"pid,omitempty" doc:"The job that it belongs to, which must exist; 0: none. It has no effect on when the job runs."`
 	Notes           string            `json:"notes,omitempty" doc:"Text for people, up to 4096 bytes; shown to everybody."`
+	Security        string            `json:"security,omitempty" doc:"What others than the owner may do, as group=vmk,others=v: v read the output, m change and order, k kill. Empty: as the farm's settings say."`
 	Dependency      string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas."`
 	TimeLimit       int               `json:"timelimit,omitempty" doc:"Time limit of an instance in seconds; its item then fails."`
 	AgendaTimeLimit int               `json:"agendatimelimit,omitempty" doc:"Time limit of an item in seconds; it then fails."`
@@ -284,6 +286,7 @@ type ModifyRequest struct {
 	AgendaTimeout     *int      `json:"agenda_timeout,omitempty" doc:"As in a submission."`
 	PGrp              *int      `json:"pgrp,omitempty" doc:"As in a submission."`
 	Notes             *string   `json:"notes,omitempty" doc:"As in a submission; empty: none."`
+	Security          *string   `json:"security,omitempty" doc:"As in a submission. Only the owner, a lead of the owner's group or an operator."`
 	TimeEstimate      *int      `json:"time_estimate,omitempty" doc:"As in a submission."`
 
 	Tags map[string]string `json:"tags,omitempty" doc:"Tags to change, by name; an empty value removes the tag."`
@@ -409,19 +412,21 @@ type CodeParams struct {
 
 // Ping says who answers.
 type Ping struct {
-	Version    string    `json:"version"`
-	Leader     bool      `json:"leader"`
-	Epoch      int64     `json:"epoch"`
-	LeaderURL  string    `json:"leader_url" doc:"Address of the supervisor that leads; empty: not known."`
-	Supervisor string    `json:"supervisor" doc:"Host name of the process that answers."`
-	User       string    `json:"user" doc:"User of the credential."`
-	Role       string    `json:"role"`
-	Now        time.Time `json:"now"`
-	Slots      int       `json:"slots"`
-	Hosts      int       `json:"hosts"`
-	Trouble    string    `json:"trouble" doc:"Why the farm is read-only, such as a full disk of the database; empty: it is not."`
-	Brake      string    `json:"brake" doc:"Why items of silent hosts are not moved now (the mass-failure brake); empty: they are."`
-	Limits     []Limit   `json:"limits" doc:"Limits of the caller that are nearly reached, or that refused a call in the last minutes."`
+	Version       string    `json:"version"`
+	Leader        bool      `json:"leader"`
+	Epoch         int64     `json:"epoch"`
+	LeaderURL     string    `json:"leader_url" doc:"Address of the supervisor that leads; empty: not known."`
+	Supervisor    string    `json:"supervisor" doc:"Host name of the process that answers."`
+	User          string    `json:"user" doc:"User of the credential."`
+	Role          string    `json:"role"`
+	Rights        []string  `json:"rights" doc:"What the credential may do."`
+	DefaultRights []string  `json:"default_rights" doc:"Rights of the role user: of users who were not added, too."`
+	Now           time.Time `json:"now"`
+	Slots         int       `json:"slots"`
+	Hosts         int       `json:"hosts"`
+	Trouble       string    `json:"trouble" doc:"Why the farm is read-only, such as a full disk of the database; empty: it is not."`
+	Brake         string    `json:"brake" doc:"Why items of silent hosts are not moved now (the mass-failure brake); empty: they are."`
+	Limits        []Limit   `json:"limits" doc:"Limits of the caller that are nearly reached, or that refused a call in the last minutes."`
 }
 
 // Limit is one limit of a user.

@@ -1042,7 +1042,7 @@ def ping(supervisor: str = "", asDict: bool = False) -> Any:
 _SAME = ("name", "priority", "cpus", "max_cpus", "cluster", "requirements", "reservations", "restrictions", "hostorder", "account", "user",
          "cwd", "env", "umask", "retrywork", "retrywork_delay", "retrysubjob", "timeout", "agenda_timeout",
          "timelimit", "status", "dependency", "time_estimate", "profile",
-         "pgrp", "label", "kind", "pid", "notes")
+         "pgrp", "label", "kind", "pid", "notes", "security")
 _RENAMED = {"agenda_timelimit": "agendatimelimit"}
 _LISTS = ("hosts", "omithosts", "groups", "omitgroups", "flags", "preflights", "postflights", "agenda_preflights", "agenda_postflights",
           "validate")

@@ -29,6 +29,7 @@ var attributeSamples = map[string][2]any{
 	"requirements": {"host.memory > 3GB", "host.memory > 5GB"},
 	"reservations": {"host.processors=2", "host.processors=3"},
 	"restrictions": {"/first", "/second/*"},
+	"security":     {"group=v", "others=k"},
 	"hostorder":    {"+host.memory", "-host.memory"},
 	"flags":        {[]string{"elite", "uninterruptible"}, nil},
 	"cwd":          {"/first", nil},

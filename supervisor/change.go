@@ -44,6 +44,11 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err != nil {
 		return nil, err
 	}
+	if in.Body.Security != nil { // as if the job had none: who is let change a job is not let pass that on
+		if err := s.gate.MayJob(ctx, api.Modify, "", gate.Job{ID: id, Owner: v.User}); err != nil {
+			return nil, err
+		}
+	}
 	change, err := translate.Modification(id, &in.Body, p.User, version)
 	if err := problem.FirstError(err, s.checkPriority(p, in.Body.Priority)); err != nil {
 		return nil, err
@@ -90,7 +95,7 @@ func (s *server) mayChange(ctx context.Context, e api.Endpoint, id facts.JobID) 
 	if err != nil {
 		return v, err
 	}
-	return v, s.gate.MayOn(ctx, e, v.User, id)
+	return v, s.gate.MayJob(ctx, e, "", gate.JobOf(v.JobFacts))
 }
 
 // checkGroup refuses a process group that is not led by a job of the owner's, nor by one that the caller may change. A group
@@ -106,7 +111,7 @@ func (s *server) checkGroup(ctx context.Context, owner string, job, group facts.
 	if first.PGrp != group {
 		return problem.Invalid("pgrp", "job %d is itself in the process group %d; give that, or 0 for a group of its own", group, first.PGrp)
 	}
-	if first.User != owner && s.gate.MayOn(ctx, api.Modify, first.User, group) != nil {
+	if first.User != owner && s.gate.MayJob(ctx, api.Modify, "", gate.JobOf(first)) != nil {
 		return api.Errorf(api.KindForbidden, "pgrp: job %d belongs to %s; give a job of %s, 0 for a group of its own, or ask an operator", group, first.User, owner)
 	}
 	return nil
@@ -156,7 +161,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.gate.MayOn(ctx, api.OrderJob, v.User, id); err != nil {
+	if err := s.gate.MayJob(ctx, api.OrderJob, in.Action, gate.JobOf(v)); err != nil {
 		return nil, err
 	}
 	if err := s.limits.Change(p.User, len(translate.ChoiceText(in.Body))); err != nil {

@@ -28,7 +28,7 @@ func (s *server) checkSubmission(ctx context.Context, in *struct{ Body api.Submi
 	}
 	p := gate.PrincipalOf(ctx)
 	owner := cmp.Or(in.Body.User, p.User)
-	if err := s.gate.MayOn(ctx, api.CheckSubmission, owner, 0); err != nil {
+	if err := s.gate.MayOn(ctx, api.CheckSubmission, owner); err != nil {
 		return nil, err
 	}
 	if err := s.limits.Check(p.User); err != nil {
@@ -61,7 +61,7 @@ func (s *server) trySubmission(ctx context.Context, in *struct{ Body api.SubmitR
 	}
 	p := gate.PrincipalOf(ctx)
 	owner := cmp.Or(in.Body.User, p.User)
-	if err := cmp.Or(s.gate.MayOn(ctx, api.TrySubmission, owner, 0), s.limits.Check(p.User)); err != nil {
+	if err := cmp.Or(s.gate.MayOn(ctx, api.TrySubmission, owner), s.limits.Check(p.User)); err != nil {
 		return nil, err
 	}
 	e, err := s.supposed(ctx, &in.Body, owner)

@@ -181,7 +181,7 @@ type pingOut struct{ Body api.Ping }
 
 func (s *server) ping(ctx context.Context, _ *nothing) (*pingOut, error) {
 	p := gate.PrincipalOf(ctx)
-	out := &pingOut{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Now: s.now().UTC(), Limits: s.limits.Of(p.User, s.useOf(p.User))}}
+	out := &pingOut{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Rights: p.Rights.Names(), DefaultRights: s.live.now.Load().UserRights().Names(), Now: s.now().UTC(), Limits: s.limits.Of(p.User, s.useOf(p.User))}}
 	if l := s.loop.Load(); l != nil {
 		out.Body.Leader, out.Body.Epoch = true, l.Epoch
 	}
@@ -220,6 +220,9 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 	life := time.Duration(in.Body.TTLSeconds) * time.Second
 	if life < 0 || life > time.Duration(most)*settings.Day || life > 0 && in.Body.Days > 0 {
 		return nil, problem.Invalid("ttl_seconds", "%d: use 1 to supervisor_token_days = %d days, without days", in.Body.TTLSeconds, most)
+	}
+	if err := s.mayMake(ctx, in.Body.User, api.Role(in.Body.Role)); err != nil {
+		return nil, err
 	}
 	text, t, err := credentials.Make(ctx, s.gate.Key, s.reader, credentials.Request{
 		Life: life, Uses: in.Body.Uses,

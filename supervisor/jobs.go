@@ -42,7 +42,7 @@ type submitOut struct {
 func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	p := gate.PrincipalOf(ctx)
 	owner := cmp.Or(in.Body.User, p.User)
-	if err := s.gate.MayOn(ctx, api.Submit, owner, 0); err != nil {
+	if err := s.gate.MayOn(ctx, api.Submit, owner); err != nil {
 		return nil, err
 	}
 	audit.Of(ctx).SubmitsFor(owner)

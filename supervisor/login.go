@@ -27,6 +27,9 @@ type inviteIn struct {
 // invite makes a code for a user: a token that may be exchanged once, and is good for nothing else.
 func (s *server) invite(ctx context.Context, in *inviteIn) (*createTokenOut, error) {
 	p, err := s.person(ctx, in.User)
+	if err == nil {
+		err = s.mayMake(ctx, p.Name, api.Role(p.Role))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +92,7 @@ func (s *server) revokeOwn(ctx context.Context, in *tokenIn) (*tokenOut, error) 
 	if !found || t.HostKey != "" {
 		return nil, api.Errorf(api.KindNotFound, "there is no token %q; qb login -list shows yours", problem.Clip(in.Token))
 	}
-	if err := gate.Authorise(gate.PrincipalOf(ctx), api.RevokeOwn, &gate.Object{Owner: t.User}); err != nil {
+	if err := gate.Authorise(gate.PrincipalOf(ctx), api.RevokeOwn, "", gate.OwnedBy(t.User)); err != nil {
 		return nil, err
 	}
 	return s.revokeToken(ctx, in)

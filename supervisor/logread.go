@@ -38,9 +38,9 @@ type answer func(w http.ResponseWriter, r *http.Request)
 // output is that of an attempt.
 type output struct {
 	id        facts.AttemptID
-	owner     string // of the job
-	over      bool   // the attempt has ended
-	elsewhere bool   // another supervisor may have it
+	job       gate.Job
+	over      bool // the attempt has ended
+	elsewhere bool // another supervisor may have it
 }
 
 var streams = map[string]byte{"stdout": logstore.StreamOut, "stderr": logstore.StreamErr, "both": logstore.StreamBoth}
@@ -51,7 +51,7 @@ func (s *server) outputOf(ctx context.Context, job int64, item string, attempt i
 	if err != nil {
 		return o, err
 	}
-	if err := s.gate.MayOn(ctx, api.ItemLog, v.User, v.ID); err != nil {
+	if err := s.gate.MayJob(ctx, api.ItemLog, "", gate.JobOf(v)); err != nil {
 		return o, err
 	}
 	if v.User != gate.PrincipalOf(ctx).User {
@@ -69,7 +69,7 @@ func (s *server) outputOf(ctx context.Context, job int64, item string, attempt i
 	if err != nil {
 		return o, err
 	}
-	o = output{id: facts.AttemptID{Job: v.ID, Item: facts.ItemNo(number), Number: attempt}, owner: v.User}
+	o = output{id: facts.AttemptID{Job: v.ID, Item: facts.ItemNo(number), Number: attempt}, job: gate.JobOf(v)}
 	if attempt == 0 && latest != nil {
 		o.id.Number = latest.Number
 	}
@@ -103,7 +103,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 		return nil, err
 	}
 	want := streams[in.Stream]
-	t := &tail{server: s, id: o.id, owner: o.owner, demux: logstore.Demux{Want: want, Skip: in.Offset}, follow: in.Follow, over: o.over && !in.Follow, leave: func() {}}
+	t := &tail{server: s, id: o.id, job: o.job, demux: logstore.Demux{Want: want, Skip: in.Offset}, follow: in.Follow, over: o.over && !in.Follow, leave: func() {}}
 	t.elsewhere, t.left = o.elsewhere, cmp.Or(in.Limit, math.MaxInt64)
 	if in.Tail > 0 {
 		if t.total, err = s.logs.Size(o.id, want); err != nil {
@@ -177,7 +177,7 @@ func (s *server) latest(ctx context.Context, job facts.JobID, item facts.ItemNo)
 type tail struct {
 	server    *server
 	id        facts.AttemptID
-	owner     string // of the job
+	job       gate.Job
 	demux     logstore.Demux
 	follow    bool
 	leave     func() // gives the place among the followers back
@@ -214,7 +214,7 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	buf := make([]byte, 64<<10)
 	t.grown = time.Now()
 	holds := t.server.gate.Watch(r.Context(), streamHeartbeat, func(ctx context.Context) bool { // groups and the setting may have changed
-		return !errors.As(t.server.gate.MayOn(ctx, api.ItemLog, t.owner, t.id.Job), new(*api.Error))
+		return !errors.As(t.server.gate.MayJob(ctx, api.ItemLog, "", t.job), new(*api.Error))
 	})
 	for holds() {
 		// Asked before the read: what came before it is then read.

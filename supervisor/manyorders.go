@@ -181,7 +181,7 @@ func (s *server) removeJob(ctx context.Context, in *removeJobIn) (*orderOut, err
 		}
 		return nil, err
 	}
-	if err := s.gate.MayOn(ctx, api.RemoveJob, v.User, id); err != nil {
+	if err := s.gate.MayJob(ctx, api.RemoveJob, "", gate.JobOf(v)); err != nil {
 		return nil, err
 	}
 	if err := mayRemove(ctx, ager, v); err != nil {

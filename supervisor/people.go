@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"qb/api"
@@ -31,6 +32,7 @@ func (s *server) people(ctx context.Context) ([]store.Person, error) {
 func (s *server) shownPerson(p store.Person) api.Person {
 	return api.Person{
 		Name: p.Name, Role: p.Role, Groups: translate.OrEmpty(p.Groups), Leads: translate.OrEmpty(p.Leads), SubmitAs: translate.OrEmpty(p.SubmitAs),
+		Rights: credentials.RowRights(p, s.live.now.Load().UserRights()).Names(), OwnRights: p.Rights != nil,
 		Disabled: p.Disabled, Sealed: credentials.PersonHolds(s.gate.Key, p), CreatedAt: p.CreatedAt.UTC(), CreatedBy: p.CreatedBy,
 	}
 }
@@ -41,7 +43,7 @@ type personIn struct {
 
 // getPerson shows one user, to admins and to the user.
 func (s *server) getPerson(ctx context.Context, in *personIn) (*personOut, error) {
-	if err := gate.Authorise(gate.PrincipalOf(ctx), api.GetPerson, &gate.Object{Owner: in.User}); err != nil {
+	if err := gate.Authorise(gate.PrincipalOf(ctx), api.GetPerson, "", gate.OwnedBy(in.User)); err != nil {
 		return nil, err
 	}
 	row, err := s.person(ctx, in.User)
@@ -71,8 +73,11 @@ func (s *server) addPerson(ctx context.Context, in *addPersonIn) (*personOut, er
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	b, now := &in.Body, time.Now().UTC().Truncate(time.Microsecond)
+	if err := s.mayGive(ctx, "", store.Person{Role: b.Role, Rights: b.Rights}); err != nil {
+		return nil, err
+	}
 	p, err := s.addRow(ctx, store.Person{
-		Name: b.Name, Role: b.Role, Groups: b.Groups, Leads: b.Leads, SubmitAs: b.SubmitAs,
+		Name: b.Name, Role: b.Role, Groups: b.Groups, Leads: b.Leads, SubmitAs: b.SubmitAs, Rights: b.Rights,
 		CreatedAt: now, CreatedBy: gate.PrincipalOf(ctx).User, Since: now,
 	})
 	if err != nil {
@@ -117,12 +122,18 @@ func (s *server) changePerson(ctx context.Context, in *changePersonIn) (*personO
 		return nil, api.Errorf(api.KindConflict, "the row of user %s was changed in the database by other means than qb; remove the user and add him again", before.Name)
 	}
 	next, c := before, &in.Body
-	set(&next.Role, c.Role)
+	if c.Role != nil {
+		next.Role, next.Rights = *c.Role, nil
+	}
+	set(&next.Rights, c.Rights)
 	set(&next.Groups, c.Groups)
 	set(&next.Leads, c.Leads)
 	set(&next.SubmitAs, c.SubmitAs)
 	set(&next.Disabled, c.Disabled)
 	if err := checkPerson(&next); err != nil {
+		return nil, err
+	}
+	if err := s.mayGive(ctx, before.Name, next); err != nil {
 		return nil, err
 	}
 	if next.Role != before.Role || next.Disabled && !before.Disabled {
@@ -155,6 +166,9 @@ type removePersonOut struct{ Body api.PersonReply }
 // removePerson removes a user, whose tokens end.
 func (s *server) removePerson(ctx context.Context, in *personIn) (*removePersonOut, error) {
 	before, err := s.person(ctx, in.User)
+	if err == nil { // a local user then has the role user
+		err = s.mayGive(ctx, before.Name, store.Person{Role: string(api.User)})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +197,9 @@ func checkPerson(p *store.Person) error {
 	if !slices.Contains(credentials.PersonRoles, api.Role(p.Role)) {
 		return problem.Invalid("role", "%q; use admin, operator, user or read-only", problem.Clip(p.Role))
 	}
+	if err := checkPersonRights(p); err != nil {
+		return err
+	}
 	for field, list := range map[string]*[]string{"groups": &p.Groups, "leads": &p.Leads, "submit_as": &p.SubmitAs} {
 		*list = slices.Compact(slices.Sorted(slices.Values(*list)))
 		for _, name := range *list {
@@ -193,6 +210,50 @@ func checkPerson(p *store.Person) error {
 				return problem.Invalid(field, "%q: use names of users, or *; nobody but admins submits for root and the supervisor's own account", problem.Clip(name))
 			}
 		}
+	}
+	return nil
+}
+
+// checkPersonRights refuses rights that do not go with the role, and gives them their names in order.
+func checkPersonRights(p *store.Person) error {
+	if p.Rights == nil {
+		return nil
+	}
+	rights, wrong := api.RightsOf(p.Rights)
+	role := api.Role(p.Role)
+	switch {
+	case wrong != "":
+		return problem.Invalid("rights", "%q is no right; use %s", problem.Clip(wrong), strings.ReplaceAll(api.EveryRight.String(), ",", ", "))
+	case rights.Has(api.MayAdmin) && role != api.Admin, rights.Has(api.MaySudo) && role != api.Admin && role != api.Operator:
+		return problem.Invalid("rights", "admin goes with the role admin alone, sudo with the roles operator and admin")
+	case role == api.ReadOnly && rights&^api.MaySee != 0:
+		return problem.Invalid("rights", "the role read-only has no right but see; give the role user")
+	}
+	p.Rights = (rights | api.MaySee).Names()
+	return nil
+}
+
+// mayGive refuses to give rights that the caller has not: those of a row that the user has not by the row before, "" for none.
+func (s *server) mayGive(ctx context.Context, name string, after store.Person) error {
+	ofUsers, before := s.live.now.Load().UserRights(), api.Rights(0)
+	if row, found, err := s.gate.Tokens.Person(ctx, name); name != "" && err == nil && found && credentials.PersonHolds(s.gate.Key, row) {
+		before = credentials.RowRights(row, ofUsers)
+	}
+	return mayHandOut(gate.PrincipalOf(ctx), credentials.RowRights(after, ofUsers)&^before)
+}
+
+// mayMake refuses to make a token that gives rights which the caller has not.
+func (s *server) mayMake(ctx context.Context, user string, role api.Role) error {
+	rights, err := s.gate.Tokens.RightsWith(ctx, user, role, s.live.now.Load().UserRights())
+	if err != nil {
+		return err
+	}
+	return mayHandOut(gate.PrincipalOf(ctx), rights)
+}
+
+func mayHandOut(p credentials.Principal, rights api.Rights) error {
+	if lacking := rights &^ p.Rights; lacking != 0 {
+		return api.Errorf(api.KindForbidden, "%s has not the right %s, and can give it to nobody", p.User, lacking)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ type listProfilesIn struct {
 
 func (s *server) listProfiles(ctx context.Context, in *listProfilesIn) (*jsonOf[[]api.Profile], error) {
 	owner := cmp.Or(in.User, gate.PrincipalOf(ctx).User)
-	if err := gate.Authorise(gate.PrincipalOf(ctx), api.ListProfiles, &gate.Object{Owner: owner}); err != nil {
+	if err := gate.Authorise(gate.PrincipalOf(ctx), api.ListProfiles, "", gate.OwnedBy(owner)); err != nil {
 		return nil, err
 	}
 	list, err := s.knownProfiles(ctx, facts.ProfileKey{Owner: owner, Name: in.Name})
@@ -65,7 +65,7 @@ func (s *server) forgetProfile(ctx context.Context, in *forgetProfileIn) (*jsonO
 
 func (s *server) changeProfile(ctx context.Context, e api.Endpoint, key string, request any, change profiles.Change, after any) (*jsonOf[api.Profile], error) {
 	change.Key.Owner = cmp.Or(change.Key.Owner, gate.PrincipalOf(ctx).User)
-	if err := gate.Authorise(gate.PrincipalOf(ctx), e, &gate.Object{Owner: change.Key.Owner}); err != nil {
+	if err := gate.Authorise(gate.PrincipalOf(ctx), e, "", gate.OwnedBy(change.Key.Owner)); err != nil {
 		return nil, err
 	}
 	known, err := s.knownProfiles(ctx, change.Key)

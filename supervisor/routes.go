@@ -217,7 +217,7 @@ func unchecked(o *huma.Operation) { o.SkipValidateBody = true }
 func (rt *routes) operation(e api.Endpoint, opts []option) huma.Operation {
 	op := huma.Operation{
 		OperationID: e.ID, Method: e.Method, Path: e.Path, Summary: e.Summary,
-		Description: "Least role: " + string(e.Role) + ".", Tags: []string{tagOf(e)},
+		Description: needs(e), Tags: []string{tagOf(e)},
 		MaxBodyBytes: maxSmallBody, BodyReadTimeout: bodyTimeout,
 		Extensions: map[string]any{"x-qb-role": string(e.Role)},
 	}
@@ -232,6 +232,15 @@ func (rt *routes) operation(e api.Endpoint, opts []option) huma.Operation {
 	op.Middlewares = huma.Middlewares{rt.admit(e)}
 	rt.mounted = append(rt.mounted, e.ID)
 	return op
+}
+
+// needs says what a credential needs for an endpoint.
+func needs(e api.Endpoint) string {
+	text := "Least role: " + string(e.Role) + "."
+	if right := e.Right(""); right != 0 {
+		text += " Right: " + right.String() + "."
+	}
+	return text
 }
 
 // refusal is how the document shows a problem.
@@ -269,7 +278,7 @@ func (rt *routes) admit(e api.Endpoint) func(huma.Context, func(huma.Context)) {
 		if p.Role == "" {
 			p.Role = api.Anyone
 		}
-		err := gate.Authorise(p, e, nil)
+		err := gate.Authorise(p, e, ctx.Param("action"), nil)
 		if err == nil && p.HostKey != "" {
 			err = rt.server.pace.Take(p.HostKey, time.Now())
 		}

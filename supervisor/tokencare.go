@@ -59,6 +59,9 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 	if old.UsesLeft != nil {
 		return nil, api.Errorf(api.KindConflict, "token %q is good for being exchanged alone and is not rotated; make another, such as with qbadmin worker token", problem.Clip(in.Token))
 	}
+	if err := s.mayMake(ctx, old.User, api.Role(old.Role)); err != nil {
+		return nil, err
+	}
 	text, t, err := credentials.Make(ctx, s.gate.Key, s.reader, credentials.Request{
 		User: old.User, Role: api.Role(old.Role), Days: lifeOf(old, s.live.now.Load().TokenDays), HostKey: old.HostKey, Name: old.Name,
 		Audit: func(object string, after any) []facts.AuditFacts {

@@ -1,7 +1,6 @@
 package credentials
 
 import (
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"fmt"
@@ -22,7 +21,11 @@ var PersonRoles = []api.Role{api.ReadOnly, api.User, api.Operator, api.Admin}
 
 // SealPerson is the MAC over a user's row: one that was written by other means than qb gives nobody a right.
 func SealPerson(key farmkey.Key, p store.Person) []byte {
-	return key.UserSeal(fmt.Sprintf("%q %q %q %q %q %t %d %q %d", p.Name, p.Role, p.Groups, p.Leads, p.SubmitAs, p.Disabled, p.CreatedAt.UnixMicro(), p.CreatedBy, p.Since.UnixMicro()))
+	text := fmt.Sprintf("%q %q %q %q %q %t %d %q %d", p.Name, p.Role, p.Groups, p.Leads, p.SubmitAs, p.Disabled, p.CreatedAt.UnixMicro(), p.CreatedBy, p.Since.UnixMicro())
+	if p.Rights != nil { // rows of a qb without rights have the seal without them
+		text += fmt.Sprintf(" rights %q", p.Rights)
+	}
+	return key.UserSeal(text)
 }
 
 // PersonHolds reports whether the row is as this farm wrote it.
@@ -62,7 +65,9 @@ func (c *Table) person(name string) (p store.Person, ok bool, age time.Duration)
 
 // Bounded is a principal with what the row of its user gives and takes. A token, made at that time, never gives more than
 // the row; of a local user, with a zero time, the row alone decides. Hosts' tokens are no user's. That of a login needs a row.
-func (c *Table) Bounded(ctx context.Context, key farmkey.Key, p Principal, made time.Time) (Principal, error) {
+// OfUsers are the rights of the role user.
+func (c *Table) Bounded(ctx context.Context, key farmkey.Key, p Principal, made time.Time, ofUsers api.Rights) (Principal, error) {
+	p.Rights = p.Role.Rights(ofUsers)
 	if p.Role == api.Worker || p.Role == api.Admin && p.Token == "" {
 		return p, nil
 	}
@@ -81,28 +86,55 @@ func (c *Table) Bounded(ctx context.Context, key farmkey.Key, p Principal, made 
 	case p.Token != "" && made.Before(row.Since):
 		return Principal{User: p.User, Token: p.Token}, api.Errorf(api.KindUnauthorized, "token %s ended when user %s was added or given another role; log in again", p.Token, p.User)
 	}
-	if role := api.Role(row.Role); p.Token == "" || !role.Allows(p.Role) {
+	role := api.Role(row.Role)
+	switch p.Rights = RowRights(row, ofUsers); {
+	case p.Token == "" || p.Role.Allows(role):
 		p.Role = role
+	default: // the token has less than its user
+		p.Rights &= p.Role.Rights(ofUsers)
 	}
 	p.Groups, p.Leads, p.SubmitAs = row.Groups, row.Leads, row.SubmitAs
 	return p, nil
 }
 
-// Same says whether a principal still has the rights that a stream began with.
-func (p Principal) Same(now Principal) bool {
-	return p.Role == now.Role && slices.Equal(p.Groups, now.Groups) && slices.Equal(p.Leads, now.Leads)
+// RowRights are the rights that a user's row gives: a set of its own, or that of its role.
+func RowRights(row store.Person, ofUsers api.Rights) api.Rights {
+	if row.Rights == nil {
+		return api.Role(row.Role).Rights(ofUsers)
+	}
+	rights, _ := api.RightsOf(row.Rights) // a name of a later qb's gives nothing
+	return rights | api.MaySee
 }
 
-// SubmitsFor says whether the principal may submit for another user, whose role is given: "" without a row. The right "*"
+// RightsWith are those that a token of a user with that role would give now.
+func (c *Table) RightsWith(ctx context.Context, user string, role api.Role, ofUsers api.Rights) (api.Rights, error) {
+	rights := role.Rights(ofUsers)
+	row, found, err := c.Person(ctx, user)
+	if err != nil || !found || role == api.Worker {
+		return rights, err
+	}
+	of := RowRights(row, ofUsers)
+	if !role.Allows(api.Role(row.Role)) {
+		of &= rights
+	}
+	return of, nil
+}
+
+// Same says whether a principal still has the rights that a stream began with.
+func (p Principal) Same(now Principal) bool {
+	return p.Role == now.Role && p.Rights == now.Rights && slices.Equal(p.Groups, now.Groups) && slices.Equal(p.Leads, now.Leads)
+}
+
+// SubmitsFor says whether the principal may submit for another user with those rights. The right "*"
 // reaches nobody who may more than users.
-func (p Principal) SubmitsFor(owner string, role api.Role) bool {
-	if p.User == owner || p.Role == api.Admin {
+func (p Principal) SubmitsFor(owner string, rights api.Rights) bool {
+	if p.User == owner || p.Rights.Has(api.MayAdmin) {
 		return true
 	}
 	if IsService(owner) {
 		return false
 	}
-	return slices.Contains(p.SubmitAs, owner) || slices.Contains(p.SubmitAs, "*") && api.User.Allows(cmp.Or(role, api.User))
+	return slices.Contains(p.SubmitAs, owner) || slices.Contains(p.SubmitAs, "*") && api.UserRights.Has(rights) && p.Rights.Has(rights&^api.MayLock)
 }
 
 // shares says whether two lists have a name in common.

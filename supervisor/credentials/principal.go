@@ -9,9 +9,11 @@ import (
 
 // Principal is who asks: the owner of a token, or the user at the other end of the unix socket.
 type Principal struct {
-	User  string
-	Role  api.Role
-	Token string // its id; "" for a socket peer
+	User string
+	Role api.Role
+	// Rights are what the credential may do: those of its role, within what the row of its user gives.
+	Rights api.Rights
+	Token  string // its id; "" for a socket peer
 	// HostKey is the key of the worker that a token is bound to: no host with another key takes it. "": a token for
 	// hosts that have not enrolled.
 	HostKey string
@@ -39,7 +41,7 @@ func (p Principal) Giver() (token string, ok bool) {
 }
 
 // SeesAll says whether commands and output of all others' jobs are shown.
-func (p Principal) SeesAll() bool { return p.Role == api.Operator || p.Role == api.Admin }
+func (p Principal) SeesAll() bool { return p.Rights.Has(api.MaySudo) }
 
 // Sees says whether the command of a job of that owner is shown.
 func (p Principal) Sees(owner string) bool { return p.User == owner || p.SeesAll() }

@@ -62,6 +62,11 @@ var Attributes = slices.Concat([]Attribute{
 		Option: "`TEXT` for people, shown to everybody", Change: "new `TEXT` for people; empty: none",
 	},
 	{
+		Name: "security", Value: func(j *JobFacts) any { return &j.Security }, Trim: true, Runes: MaxName, Check: checkSecurity,
+		Option: "what other users may do, as `RIGHTS` such as group=vmk,others=v: v read the output, m change and order, k kill (default: the farm's settings)",
+		Change: "what other users may do, as `RIGHTS` such as group=vmk,others=v; empty: what the farm's settings say",
+	},
+	{
 		Name: "range", Value: func(j *JobFacts) any { return &j.Agenda.Range },
 		Option: "agenda: `ITEMS` such as 1-100, 1-100x5,200 or labels", Bytes: MaxRange,
 	},

@@ -127,6 +127,7 @@ type JobFacts struct {
 	Label      string            `db:"label,fixed" json:"label"` // its name within the process group
 	Kind       string            `db:"kind,fixed" json:"kind"`   // what jobs of one sort share
 	Notes      string            `db:"notes" json:"notes"`
+	Security   string            `db:"security" json:"security"` // what others may do with it; see ReadSecurity
 
 	// The order by hand: among all unfinished jobs of the cluster and priority, the least first; and the job of the same owner
 	// whose turn it has, as by its age, 0: its own.

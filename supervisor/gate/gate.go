@@ -183,7 +183,7 @@ func (g *Gate) holder(ctx context.Context, t store.Token) (credentials.Principal
 		}
 		p.Login = from.Name != ""
 	}
-	return g.Tokens.Bounded(ctx, g.Key, p, t.CreatedAt)
+	return g.Tokens.Bounded(ctx, g.Key, p, t.CreatedAt, g.config().UserRights())
 }
 
 // local is the user at the other end of the unix socket.
@@ -192,7 +192,7 @@ func (g *Gate) local(ctx context.Context, peer credentials.Peer) (credentials.Pr
 	if err != nil {
 		return p, err
 	}
-	return g.Tokens.Bounded(ctx, g.Key, p, time.Time{})
+	return g.Tokens.Bounded(ctx, g.Key, p, time.Time{}, g.config().UserRights())
 }
 
 // Holds says whether the credential that a stream began with is still good, and gives the same rights. While the database

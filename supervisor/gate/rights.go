@@ -10,42 +10,63 @@ import (
 	"qb/supervisor/facts"
 )
 
-// Object is what a request acts on, as far as rights are concerned.
-type Object struct {
-	Owner  string
-	job    facts.JobID // 0: it is no job
-	role   api.Role    // of the owner's row; "" without one
-	groups []string    // of the owner
-	access string      // supervisor_log_access
+// Job is what rights on a job depend on.
+type Job struct {
+	ID       facts.JobID // 0: it is no job
+	Owner    string
+	Security facts.Security // what its owner lets others do
 }
 
+// JobOf is a job as rights see it.
+func JobOf(f facts.JobFacts) Job {
+	security, _ := facts.ReadSecurity(f.Security) // the submission was checked; what cannot be read gives nothing
+	return Job{f.ID, f.User, security}
+}
+
+// Object is what a request acts on, as far as rights are concerned.
+type Object struct {
+	Job
+	rights api.Rights // of the owner's row; those of the role user without one
+	groups []string   // of the owner
+	access string     // supervisor_log_access
+}
+
+// OwnedBy is something that belongs to a user and is no job.
+func OwnedBy(owner string) *Object { return &Object{Job: Job{Owner: owner}} }
+
 // object looks up what rights on an owner's job, or on his behalf, depend on.
-func (g *Gate) object(ctx context.Context, owner string, job facts.JobID) (*Object, error) {
-	o := &Object{Owner: owner, job: job, access: g.config().LogAccess}
-	if p := PrincipalOf(ctx); owner == p.User || p.Role == api.Admin {
+func (g *Gate) object(ctx context.Context, j Job) (*Object, error) {
+	c := g.config()
+	o := &Object{Job: j, access: c.LogAccess, rights: c.UserRights()}
+	if p := PrincipalOf(ctx); j.Owner == p.User || p.Rights.Has(api.MayAdmin) {
 		return o, nil
 	}
-	row, found, err := g.Tokens.Person(ctx, owner)
+	row, found, err := g.Tokens.Person(ctx, j.Owner)
 	if err == nil && found && credentials.PersonHolds(g.Key, row) {
-		o.role, o.groups = api.Role(row.Role), row.Groups
+		o.rights, o.groups = credentials.RowRights(row, c.UserRights()), row.Groups
 	}
 	return o, err
 }
 
-// MayOn asks for the right to something that belongs to an owner.
-func (g *Gate) MayOn(ctx context.Context, e api.Endpoint, owner string, job facts.JobID) error {
-	o, err := g.object(ctx, owner, job)
+// MayOn asks for the right to something that belongs to an owner and is no job.
+func (g *Gate) MayOn(ctx context.Context, e api.Endpoint, owner string) error {
+	return g.MayJob(ctx, e, "", Job{Owner: owner})
+}
+
+// MayJob asks for the right to a job, for orders to that action.
+func (g *Gate) MayJob(ctx context.Context, e api.Endpoint, action string, j Job) error {
+	o, err := g.object(ctx, j)
 	if err != nil {
 		return err
 	}
-	return Authorise(PrincipalOf(ctx), e, o)
+	return Authorise(PrincipalOf(ctx), e, action, o)
 }
 
-// Authorise is the one place that says who may do what. With no object only the role counts; the caller
-// asks again once it knows whose the object is.
-func Authorise(p credentials.Principal, e api.Endpoint, o *Object) error {
-	if !p.Role.Allows(e.Role) {
-		return api.Errorf(api.KindForbidden, "%s (%s) may not: %s; it needs the role %s", p.User, p.Role, lowerFirst(e.Summary), e.Role)
+// Authorise is the one place that says who may do what; the action is that of an order. With no object only the rights of the
+// credential count; the caller asks again once it knows whose the object is.
+func Authorise(p credentials.Principal, e api.Endpoint, action string, o *Object) error {
+	if err := byRights(p, e, action); err != nil {
+		return err
 	}
 	if p.Exchange && !e.Exchanges() && e.Role != api.Anyone {
 		return api.Errorf(api.KindForbidden, "token %s is good for being exchanged alone, as qb worker -join does; use the token that it was exchanged for", p.Token)
@@ -57,22 +78,55 @@ func Authorise(p credentials.Principal, e api.Endpoint, o *Object) error {
 	if o == nil || o.Owner == p.User {
 		return nil
 	}
+	return onOthers(p, e, action, o)
+}
+
+// byRights asks for the right that the endpoint needs, whosever the object is.
+func byRights(p credentials.Principal, e api.Endpoint, action string) error {
+	if e.Role == api.Anyone || e.Role == api.Worker && p.Role == api.Worker {
+		return nil
+	}
+	need := e.Right(action)
+	if e.Role == api.Worker || p.Role == api.Worker || p.Rights == 0 {
+		return api.Errorf(api.KindForbidden, "%s (%s) may not: %s; it needs the role %s", p.User, p.Role, lowerFirst(e.Summary), e.Role)
+	}
+	if need == 0 && p.Rights&^(api.MaySee|api.MayReadLogs) == 0 || !p.Rights.Has(need) {
+		what := "a right to jobs"
+		if need != 0 {
+			what = "the right " + need.String()
+		}
+		return api.Errorf(api.KindForbidden, "%s (%s) may not: %s; it needs %s, which the role %s has; qbusers -list shows who has which", p.User, p.Role, lowerFirst(e.Summary), what, e.Role)
+	}
+	return nil
+}
+
+// onOthers asks for the right to what belongs to another.
+func onOthers(p credentials.Principal, e api.Endpoint, action string, o *Object) error {
+	lets := o.Security.For(p.SharesGroup(o.groups))
 	switch e.ID {
 	case api.Submit.ID, api.CheckSubmission.ID, api.TrySubmission.ID:
-		if !p.SubmitsFor(o.Owner, o.role) {
+		if !p.SubmitsFor(o.Owner, o.rights) {
 			return api.Errorf(api.KindForbidden, "user = %q: only an admin, or who was given the right to submit as %s (qbadmin user set -submitas), may submit for others; leave it out", o.Owner, o.Owner)
 		}
 	case api.Modify.ID, api.OrderJob.ID, api.OrderJobs.ID:
-		if !p.SeesAll() && !p.LeadsAny(o.groups) {
-			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may change own jobs and those of groups that %s leads only, an operator those of all", o.job, o.Owner, p.User, p.User)
+		bit := facts.LetModify
+		if action == string(facts.Kill) {
+			bit = facts.LetKill
+		}
+		if !p.SeesAll() && !p.LeadsAny(o.groups) && !lets.Has(bit) {
+			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may change own jobs, those of groups that %s leads, and those whose -security allows it; an operator those of all", o.ID, o.Owner, p.User, p.User)
 		}
 	case api.RemoveJob.ID:
 		if !p.SeesAll() {
-			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may remove own jobs only, an operator those of all", o.job, o.Owner, p.User)
+			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may remove own jobs only, an operator those of all", o.ID, o.Owner, p.User)
 		}
-	case api.ItemLog.ID:
-		if !p.SeesAll() && o.access != "all" && (o.access != "group" || !p.SharesGroup(o.groups)) {
-			return api.Errorf(api.KindForbidden, "job %d belongs to %s, whose output %s may not read: supervisor_log_access = %q", o.job, o.Owner, p.User, o.access)
+	case api.ItemLog.ID, api.FindInLog.ID:
+		may := o.access == "all" || o.access == "group" && p.SharesGroup(o.groups)
+		if o.Security.Given {
+			may = lets.Has(facts.LetView)
+		}
+		if !p.SeesAll() && !may {
+			return api.Errorf(api.KindForbidden, "job %d belongs to %s, whose output %s may not read: %s", o.ID, o.Owner, p.User, o.whyHidden())
 		}
 	case api.ListProfiles.ID, api.SetProfile.ID, api.ForgetProfile.ID:
 		if !p.SeesAll() {
@@ -81,11 +135,19 @@ func Authorise(p credentials.Principal, e api.Endpoint, o *Object) error {
 	case api.RevokeOwn.ID:
 		return api.Errorf(api.KindForbidden, "this token is another user's; an admin revokes it with qbadmin token revoke")
 	case api.GetPerson.ID:
-		if p.Role != api.Admin {
+		if !p.Rights.Has(api.MayAdmin) {
 			return api.Errorf(api.KindForbidden, "%s may read the own entry only, an admin those of all users", p.User)
 		}
 	}
 	return nil
+}
+
+// whyHidden names what hides the output of a job's items.
+func (o *Object) whyHidden() string {
+	if o.Security.Given {
+		return "the job's -security"
+	}
+	return fmt.Sprintf("supervisor_log_access = %q", o.access)
 }
 
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

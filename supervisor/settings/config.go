@@ -97,6 +97,7 @@ type Config struct {
 	Groups           string            `toml:"supervisor_groups" doc:"Groups whose members may use the unix socket without a token."`
 	ApproveHosts     bool              `toml:"supervisor_approve_hosts" doc:"Let each host that joins by a line of qbadmin worker token wait until qbadmin worker -approve HOST. Meanwhile qbhosts lists it as pending, with its key, and it gets nothing. After a day it must join again. false: hosts join at once."`
 	LogAccess        string            `toml:"supervisor_log_access" values:"all, group, owner" doc:"Who may read the output of others' items, besides operators and admins. all: every user. group: users of a group that qbadmin user gives both, and its leads. owner: nobody else. Commands and environments of others are never shown."`
+	DefaultSecurity  string            `toml:"supervisor_default_security" doc:"Rights of users to whom qbusers gave none, as a number of Qube's or as names: see,output,submit_job,kill and so on; qbusers -help lists them. Job rights reach only own jobs. Empty: all but lock, admin and sudo."`
 	OIDCIssuer       string            `toml:"supervisor_oidc_issuer" doc:"URL of the OpenID Connect provider by which users log in with qb login. It must offer the device flow. https, or http on loopback. Empty: no single sign-on."`
 	OIDCClientID     string            `toml:"supervisor_oidc_client_id" doc:"Id under which the provider knows this farm."`
 	OIDCSecretFile   string            `toml:"supervisor_oidc_client_secret_file" doc:"File with the client secret, mode 0600, of the supervisor's user. It is read at each login. Empty: the client is public and has no secret."`
@@ -237,6 +238,7 @@ func (c Config) Validate() error {
 	c.checkHistory(check)
 	c.checkLimits(check)
 	c.checkSSO(check)
+	c.checkRights(check)
 	between("supervisor_smart_share_min_run", c.ShareMinRun, 0, Duration(24*time.Hour))
 	between("supervisor_smart_share_settle", c.ShareSettle, 0, Duration(time.Hour))
 	between("supervisor_smart_share_max_lost", c.ShareMaxLost, 0, Duration(1000*time.Hour))

@@ -152,6 +152,7 @@ type Person struct {
 	Groups    []string // of users
 	Leads     []string // groups whose members' jobs the user may change
 	SubmitAs  []string // users for whom the user may submit
+	Rights    []string // nil: those of the role
 	Disabled  bool
 	CreatedAt time.Time
 	CreatedBy string

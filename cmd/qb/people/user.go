@@ -97,6 +97,7 @@ var columns = []output.Column[api.Person]{
 	{Name: "name"},
 	{Name: "role"},
 	{Name: "state", Text: state},
+	{Name: "rights", Extra: true, Text: func(p api.Person) string { return strings.Join(p.Rights, ",") }},
 	{Name: "groups", Text: func(p api.Person) string { return strings.Join(p.Groups, ",") }},
 	{Name: "leads", Text: func(p api.Person) string { return strings.Join(p.Leads, ",") }},
 	{Name: "submit_as", Text: func(p api.Person) string { return strings.Join(p.SubmitAs, ",") }},

@@ -49,7 +49,7 @@ func TestPeople(t *testing.T) {
 			t.Errorf("users (-want +got):\n%s", diff)
 		}
 		lead := bob
-		lead.Leads, lead.Seal = []string{"fx"}, []byte("b2")
+		lead.Leads, lead.Rights, lead.Seal = []string{"fx"}, []string{"admin", "see"}, []byte("b2")
 		if !must(s.ChangePerson(ctx, bob, lead, audit(2)))(t) || must(s.ChangePerson(ctx, bob, lead, audit(8)))(t) {
 			t.Error("bob was not changed once")
 		}

@@ -94,10 +94,10 @@ const (
 	// Those that are bound to hosts are no user's.
 	sqlEndTokens = `UPDATE token SET revoked = true, seal = '' WHERE owner = $1 AND host_key = '' AND NOT revoked`
 
-	sqlPeople    = `SELECT name, role, groups, leads, submit_as, disabled, created_at, created_by, since, seal FROM person ORDER BY name COLLATE "C" LIMIT $1`
-	sqlAddPerson = `INSERT INTO person (name, role, groups, leads, submit_as, disabled, created_at, created_by, since, seal)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 WHERE (SELECT count(*) FROM person) < $11 ON CONFLICT DO NOTHING`
-	sqlChangePerson = `UPDATE person SET role = $3, groups = $4, leads = $5, submit_as = $6, disabled = $7, created_at = $8, created_by = $9, since = $10, seal = $11
+	sqlPeople    = `SELECT name, role, groups, leads, submit_as, rights, disabled, created_at, created_by, since, seal FROM person ORDER BY name COLLATE "C" LIMIT $1`
+	sqlAddPerson = `INSERT INTO person (name, role, groups, leads, submit_as, rights, disabled, created_at, created_by, since, seal)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 WHERE (SELECT count(*) FROM person) < $12 ON CONFLICT DO NOTHING`
+	sqlChangePerson = `UPDATE person SET role = $3, groups = $4, leads = $5, submit_as = $6, rights = $7, disabled = $8, created_at = $9, created_by = $10, since = $11, seal = $12
 		WHERE name = $1 AND seal = $2`
 	sqlRemovePerson = `DELETE FROM person WHERE name = $1`
 )

@@ -136,14 +136,14 @@ func (p *Store) People(ctx context.Context) ([]store.Person, error) {
 func (p *Store) AddPerson(ctx context.Context, one store.Person, audit ...facts.AuditFacts) (bool, error) {
 	one = rules.NormalPerson(one)
 	return p.changePerson(ctx, "adding a user", one.Name, true, audit, sqlAddPerson, one.Name, one.Role, words(one.Groups), words(one.Leads), words(one.SubmitAs),
-		one.Disabled, one.CreatedAt, one.CreatedBy, one.Since, one.Seal, store.MaxPeople)
+		one.Rights, one.Disabled, one.CreatedAt, one.CreatedBy, one.Since, one.Seal, store.MaxPeople)
 }
 
 // ChangePerson replaces the row of a user if it still is as before.
 func (p *Store) ChangePerson(ctx context.Context, before, next store.Person, audit ...facts.AuditFacts) (bool, error) {
 	before, next = rules.NormalPerson(before), rules.NormalPerson(next)
 	return p.changePerson(ctx, "changing a user", before.Name, !next.Since.Equal(before.Since), audit, sqlChangePerson, before.Name, before.Seal, next.Role,
-		words(next.Groups), words(next.Leads), words(next.SubmitAs), next.Disabled, next.CreatedAt, next.CreatedBy, next.Since, next.Seal)
+		words(next.Groups), words(next.Leads), words(next.SubmitAs), next.Rights, next.Disabled, next.CreatedAt, next.CreatedBy, next.Since, next.Seal)
 }
 
 // RemovePerson removes a user, whose tokens end.

@@ -202,6 +202,9 @@ func NormalToken(t store.Token) store.Token {
 func NormalPerson(p store.Person) store.Person {
 	p.Name, p.CreatedBy = Clean(p.Name), Clean(p.CreatedBy)
 	p.Groups, p.Leads, p.SubmitAs = CleanAll(p.Groups), CleanAll(p.Leads), CleanAll(p.SubmitAs)
+	if p.Rights != nil {
+		p.Rights = append([]string{}, CleanAll(p.Rights)...)
+	}
 	p.CreatedAt, p.Since = Exact(p.CreatedAt), Exact(p.Since)
 	return p
 }
