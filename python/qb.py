@@ -1217,10 +1217,14 @@ def validatejob(job: Mapping[str, Any]) -> bool:
     return True
 
 
-def archivejob(filename: str, job: Mapping[str, Any]) -> bool:
-    """Writes a job, as it is or was given to submit, to a file of JSON; recoverjob reads it."""
+def archivejob(filename: str, job: Any) -> bool:
+    """Writes a job to a file of JSON: one that was submitted, by its id or as jobinfo returns it, with its state, or a dictionary as it is
+    given to submit. recoverjob reads both, and ``qbsub -import`` the first."""
     if not isinstance(job, Mapping) or "timesubmit" in job:
-        raise Error("usage", "archivejob takes the dictionary that is given to submit: the farm does not report all attributes of a job")
+        text = json.dumps(_farm().request("GET", "/v1/jobs/%d/archive" % _ids([job])[0]), indent=2)
+        with _replaced(filename) as file:
+            file.write(text + "\n")
+        return True
     _request(job)
     found = dict(job)
     agenda = found.get("agenda")
@@ -1242,9 +1246,31 @@ def recoverjob(filename: str) -> Job:
             raise Error("usage", "%s is no archive of a job: %s" % (filename, failed)) from None
     if not isinstance(found, dict):
         raise Error("usage", "%s is no archive of a job" % filename)
+    if found.get("format") == "qb-job":
+        return _recovered(filename, found)
     job = Job({key: value for key, value in found.items() if key not in ("id", "pgrp")})
     if "agenda" in job:
         job["agenda"] = [Work(one) for one in job["agenda"]]
+    return job
+
+
+def _recovered(filename: str, archive: Mapping[str, Any]) -> Job:
+    """The job of an archive of the farm's, without its owner, group and parent, which are those of the farm that it came from."""
+    given = archive.get("submission")
+    if archive.get("version") != 1 or not isinstance(given, dict) or not given.get("command"):
+        raise Error("usage", "%s is no archive of a job in version 1" % filename)
+    command = given["command"]
+    package: Dict[str, Any] = {"cmdline": command[0] if given.get("shell") and len(command) == 1 else command}
+    names = {written: name for name, written in _RENAMED.items()}
+    job = Job(prototype="cmdrange" if given.get("range") else "cmdline")
+    for key, value in given.items():
+        if key in ("range", "chunk", "partitions", "order", "padding"):
+            package[key] = value
+        elif key == "tags":
+            job.update(value)
+        elif key not in ("command", "shell", "user", "pgrp", "pid"):
+            job[names.get(key, key)] = value
+    job["package"] = package
     return job
 
 
@@ -1641,6 +1667,26 @@ def waitfor(*ids: Any, timeout: Optional[float] = None) -> bool:
                 return False
             raise
     return True
+
+
+def joborder(host: str) -> List[Dict[str, Any]]:
+    """The jobs whose waiting items would go to a host, in that order: their id, place (from 1), name, user, priority and cluster. Behind them
+    those whose items would not: their place is 0, and code and reason say why."""
+    found = []
+    for row in _farm().request("GET", "/v1/hosts/%s/joborder" % urllib.parse.quote(host, safe="")):
+        row["id"] = row.pop("job")
+        found.append(row)
+    return found
+
+
+def hostorder(job: Any) -> List[Dict[str, Any]]:
+    """The hosts to which a job's waiting items may go, as the job prefers them: their name and place (from 1). Behind them the others: their place
+    is 0, and code and reason say why."""
+    found = []
+    for row in _farm().request("GET", "/v1/jobs/%d/hostorder" % _ids([job])[0]):
+        row["name"] = row.pop("host")
+        found.append(row)
+    return found
 
 
 def jobtagvalues(tag: str, user: Optional[str] = None) -> List[str]:

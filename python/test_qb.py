@@ -429,9 +429,23 @@ class OnTheFarm(unittest.TestCase):
             self.assertTrue(qb.waitfor(again, timeout=60))
             self.assertEqual(qb.stdout("%d:3-4" % again["id"]), "a b 3-4\n")
             self.assertEqual(qb.jobinfo(id=again)[0]["priority"], 33)
-            for bad in (again["id"], qb.jobinfo(id=again)[0], {"name": "nothing to run"}):
-                with self.assertRaises(qb.Error):
-                    qb.archivejob(file, bad)
+            with self.assertRaises(qb.Error):
+                qb.archivejob(file, {"name": "nothing to run"})
+            for submitted in (again["id"], qb.jobinfo(id=again)[0]):
+                self.assertTrue(qb.archivejob(file, submitted))
+                third = qb.recoverjob(file)
+                self.assertEqual((third["name"], third["priority"], third["package"]["range"], third["package"]["chunk"]), ("archived", 33, "1-4", 2))
+            third = qb.submit(third)[0]
+            self.assertTrue(qb.waitfor(third, timeout=60))
+            self.assertEqual(qb.stdout("%d:3-4" % third["id"]), "a b 3-4\n")
+            with self.assertWarns(UserWarning):
+                waits = qb.submit({"name": "placed", "cpus": 1, "reservations": "host.memory=1PiB", "package": {"cmdline": "true"}})[0]
+            placed = {row["name"]: row for row in qb.hostorder(waits)}
+            for name, row in placed.items():
+                self.assertEqual((row["place"], bool(row["code"])), (0, True))
+                self.assertIn((waits["id"], 0), [(one["id"], one["place"]) for one in qb.joborder(name)])
+            self.assertTrue(placed)
+            qb.kill(waits)
             with open(file, "w", encoding="utf-8") as damaged:
                 damaged.write("[")
             with self.assertRaises(qb.Error):

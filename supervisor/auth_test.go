@@ -17,7 +17,7 @@ import (
 // l a user who leads the group of the other's owner, g one who belongs to it, u any other user, r read-only, w worker, - anyone),
 // and who may do so with what is another's: empty, all of them; *, as supervisor_log_access says.
 var rights = map[string]struct{ roles, others string }{
-	"submit": {"aolgu", ""}, "check-submission": {"aolgu", ""}, "try-submission": {"aolgu", ""}, "list-jobs": {"aolgur", ""}, "get-job": {"aolgur", ""}, "modify-job": {"aolgu", "aol"},
+	"submit": {"aolgu", ""}, "check-submission": {"aolgu", ""}, "try-submission": {"aolgu", ""}, "list-jobs": {"aolgur", ""}, "get-job": {"aolgur", ""}, "archive-job": {"aolgu", "ao"}, "job-order": {"aolgur", ""}, "host-order": {"aolgur", ""}, "modify-job": {"aolgu", "aol"},
 	"order-job": {"aolgu", "aol"}, "order-jobs": {"aolgu", ""}, "remove-job": {"aolgu", "ao"}, "list-items": {"aolgur", ""}, "list-attempts": {"aolgur", ""}, "job-history": {"aolgur", ""},
 	"explain-job": {"aolgur", ""}, "item-log": {"aolgu", "*"}, "list-hosts": {"aolgur", ""}, "lock-host": {"ao", ""},
 	"unlock-host": {"ao", ""}, "confirm-dead": {"ao", ""}, "remove-host": {"a", ""}, "approve-host": {"a", ""}, "release-brake": {"ao", ""}, "reread": {"a", ""}, "snapshot": {"aolgur", ""}, "events": {"aolgur", ""},

@@ -240,6 +240,21 @@ func (s *server) getJob(ctx context.Context, in *jobIn) (*jobOut, error) {
 	return &jobOut{ETag: etag(v.Version), Body: translate.Job(v, gate.PrincipalOf(ctx).Sees(v.User))}, nil
 }
 
+// archiveJob shows what submits the job again, to who may see its command.
+func (s *server) archiveJob(ctx context.Context, in *jobIn) (*jsonOf[api.JobArchive], error) {
+	id := facts.JobID(in.Job)
+	v, err := s.mayChange(ctx, api.ArchiveJob, id)
+	if err != nil {
+		return nil, err
+	}
+	row, err := s.facts(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	shown := translate.Job(v, true)
+	return &jsonOf[api.JobArchive]{Body: api.JobArchive{Format: api.ArchiveFormat, Version: api.ArchiveVersion, Submission: translate.Request(row), Job: &shown}}, nil
+}
+
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
 // job finds a job in the view or, if the farm no longer holds it, in the rows.

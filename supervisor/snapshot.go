@@ -2,10 +2,14 @@ package supervisor
 
 import (
 	"context"
+	"time"
 
 	"qb/api"
+	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/planner"
+	"qb/supervisor/problem"
+	"qb/supervisor/term"
 	"qb/supervisor/translate"
 	"qb/supervisor/whatif"
 )
@@ -41,4 +45,59 @@ func (s *server) whatIf(ctx context.Context, in *struct{ api.WhatIfQuery }) (*wh
 	}
 	reply.Epoch = l.Epoch
 	return &whatIfOut{reply}, nil
+}
+
+// jobOrder is the order in which jobs' waiting items would go to a host.
+func (s *server) jobOrder(ctx context.Context, in *hostNamed) (*jsonOf[[]api.JobTurn], error) {
+	l, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
+	var snap planner.Snapshot
+	var placings []explain.Placing
+	var found bool
+	if err := l.Look(ctx, func(m term.Machine, now time.Time) {
+		if placings, found = m.PlacingsOn(now, facts.HostID(in.Host)); found {
+			snap = m.Snapshot(now)
+		}
+	}); err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, api.Errorf(api.KindNotFound, "there is no host %q", problem.Clip(in.Host))
+	}
+	turns, err := s.trials.Order(ctx, snap, placings, s.lastView())
+	if err != nil {
+		return nil, err
+	}
+	return &jsonOf[[]api.JobTurn]{Body: turns}, nil
+}
+
+type hostNamed struct {
+	Host string `path:"host" maxLength:"255" doc:"The host's name."`
+}
+
+// hostOrder are the hosts for a job's waiting items.
+func (s *server) hostOrder(ctx context.Context, in *jobIn) (*jsonOf[[]api.HostTurn], error) {
+	l, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
+	var placings []explain.Placing
+	var found bool
+	if err := l.Look(ctx, func(m term.Machine, now time.Time) { placings, found = m.HostsFor(now, facts.JobID(in.Job)) }); err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, api.Errorf(api.KindNotFound, "there is no unfinished job %d", in.Job)
+	}
+	turns := make([]api.HostTurn, 0, len(placings))
+	for _, p := range placings {
+		t := api.HostTurn{Host: string(p.Host), Code: string(p.Why.Reason), Reason: p.Why.Cause}
+		if t.Code == "" {
+			t.Place = len(turns) + 1
+		}
+		turns = append(turns, t)
+	}
+	return &jsonOf[[]api.HostTurn]{Body: turns}, nil
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/archive"
 	"qb/cmd/qb/commandline"
+	"qb/cmd/qb/joborder"
 	"qb/cmd/qb/licences"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/people"
@@ -38,6 +40,8 @@ var shell = remote.Shell{
 
 // The commands about users, profiles and fair sharing.
 var (
+	orderShell    = joborder.Shell{Shell: shell}
+	archiveShell  = archive.Shell{Shell: shell}
 	peopleShell   = people.Shell{Shell: shell}
 	profilesShell = profiles.Shell{Shell: shell}
 	licencesShell = licences.Shell{Shell: shell}

@@ -286,8 +286,8 @@ func TestHabitsAreNotSwallowed(t *testing.T) {
 		"kill -b 12":                  "option -b may be any of -blocked, -badlogin (Qube's); write more of it",
 		"kill -badlogin 12":           "-badlogin is an option of Qube's that qb kill has not: qb has no such state: what cannot log in as its owner fails, or runs elsewhere",
 		"hosts --panic":               "-panic is an option of Qube's that qb hosts has not: there is no such state; qbhosts -json has a remark on a worker that cannot work",
-		"joborder h":                  "qbjoborder is a command of Qube's that qb has not: qb explain JOB says what a job waits for; qb snapshot | qb plan - prints the order of all jobs",
 		"qbupdateworkcount 12":        "qbupdateworkcount is a command of Qube's that qb has not: counts are always derived from the items; there is nothing to update",
+		"hash":                        "qbhash is a command of Qube's that qb has not: qb stores no passwords: users have tokens, made by qbadmin token create",
 		"admin worker -reconfigure h": "-reconfigure is an option of Qube's that qb admin worker has not: a worker reads its qb.conf when it starts; restart it, its items run on",
 	} {
 		if got, _, err := commandline.Rewrite(newRoot(), strings.Fields(words)); err == nil || err.Error() != want {

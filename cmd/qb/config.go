@@ -46,3 +46,20 @@ func newConfigCommand() *cobra.Command {
 	command.AddCommand(show, check, example, imported)
 	return command
 }
+
+// newConfigFileCommand is Qube's qbconfigfile, which shows a file as it is meant.
+func newConfigFileCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "configfile [FILE]", Short: "Print the configuration in force and where each value comes from, or a qb.conf of Qube!'s as qb's", Args: commandline.WantArgs(0, 1, "file"),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if len(files) == 1 {
+				return config.Import(files[0], cmd.OutOrStdout())
+			}
+			c, err := find.Config(cmd)
+			if err != nil {
+				return err
+			}
+			return c.Show(cmd.OutOrStdout(), true, nil)
+		},
+	}
+}

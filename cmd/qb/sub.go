@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/cmd/qb/archive"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/whatif"
@@ -30,6 +32,7 @@ type subOptions struct {
 	waitOn  bool
 	try     bool
 	results output.Results
+	archive struct{ from, to string } // files
 }
 
 const subLong = `Submit a job and print its id. With -range the command runs once for each item, and tokens such
@@ -56,6 +59,8 @@ func newSubCommand() *cobra.Command {
 		attributeOption(submitOption).bind(f, a)
 		o.bindBeside(f, a.Name)
 	}
+	f.StringVar(&o.archive.to, "export", "", "write the job to `FILE` as JSON instead of submitting it")
+	f.StringVar(&o.archive.from, "import", "", "submit the job of `FILE`, as -export and qbarchive write it, or an XML archive of Qube's (.xja); other options and words override it")
 	o.results.Bind(f)
 	bindRepeat(cmd)
 	return cmd
@@ -83,6 +88,9 @@ func (o *subOptions) bindBeside(f *pflag.FlagSet, attribute string) {
 func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 	if err := cmp.Or(o.complete(cmd, words), o.results.Check()); err != nil {
 		return err
+	}
+	if o.archive.to != "" {
+		return archive.WriteFile(o.archive.to, api.JobArchive{Submission: o.req})
 	}
 	c, err := connect(cmd)
 	if err != nil {
@@ -113,13 +121,20 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 
 // complete makes the request of options, words and the caller's surroundings.
 func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
+	if err := o.read(cmd); err != nil {
+		return err
+	}
+	if len(words) == 0 && o.archive.from != "" {
+		words = o.req.Command
+	} else {
+		o.req.Shell = len(words) == 1 && strings.ContainsFunc(words[0], unicode.IsSpace)
+	}
 	if len(words) == 0 || (len(words) == 1 && strings.TrimSpace(words[0]) == "") {
 		return api.Errorf(api.KindUsage, "no command given; usage: %s", commandline.UseLine(cmd))
 	}
 	req := &o.req
 	attributeOption(submitOption).give(cmd.Flags(), req)
 	req.Command = words
-	req.Shell = len(words) == 1 && strings.ContainsFunc(words[0], unicode.IsSpace)
 	set := cmd.Flags().Changed
 	if set("range") && strings.TrimSpace(req.Range) == "" {
 		return api.Errorf(api.KindUsage, "-range is empty; write items such as 1-100, or leave it out")
@@ -148,6 +163,22 @@ func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
 	return o.addSurroundings()
 }
 
+// read takes the job of a file as the request that options then change.
+func (o *subOptions) read(cmd *cobra.Command) error {
+	if o.archive.from == "" {
+		return nil
+	}
+	found, err := archive.ReadFile(o.archive.from)
+	if err != nil {
+		return err
+	}
+	status, user := o.req.Status, o.req.User
+	o.req = found.SubmitRequest
+	o.req.User, o.req.Status = user, cmp.Or(status, o.req.Status)
+	remark(cmd, found.Remarks)
+	return nil
+}
+
 // addWaitFor turns Qube's older -waitfor into links.
 func (o *subOptions) addWaitFor() error {
 	for _, id := range facts.SplitList(o.waitFor) {
@@ -172,6 +203,9 @@ func (o *subOptions) addSurroundings() error {
 		return api.Errorf(api.KindUsage, "-cwd %q is not an absolute path", output.Escape(req.Cwd))
 	}
 	mask := currentUmask()
+	if req.Umask != nil { // of a file
+		mask = *req.Umask
+	}
 	if o.umask != "" {
 		n, err := strconv.ParseUint(o.umask, 8, 9)
 		if err != nil {
@@ -181,6 +215,7 @@ func (o *subOptions) addSurroundings() error {
 	}
 	req.Umask = &mask
 	env := map[string]string{}
+	maps.Copy(env, req.Env) // of a file
 	if slices.Contains(req.Flags, "export_environment") {
 		for _, pair := range os.Environ() {
 			if name, value, ok := strings.Cut(pair, "="); ok && !slices.Contains([]string{"QB_TOKEN", "QB_DATABASE_URL", submitKey}, name) {

@@ -96,6 +96,16 @@ func (f *Farm) Explain(now time.Time, id facts.JobID) (explain.Explanation, bool
 	return explain.New(f.explained(now)).Explain(id, f.usage.orderText(now, j))
 }
 
+// PlacingsOn says of each job with items that wait whether they may go to a host.
+func (f *Farm) PlacingsOn(now time.Time, host facts.HostID) ([]explain.Placing, bool) {
+	return explain.New(f.explained(now)).On(host)
+}
+
+// HostsFor are the hosts for a job's waiting items, those that it prefers first.
+func (f *Farm) HostsFor(now time.Time, id facts.JobID) ([]explain.Placing, bool) {
+	return explain.New(f.explained(now)).HostsFor(id)
+}
+
 // explained is the farm as explanations see it.
 func (f *Farm) explained(now time.Time) *explain.Farm {
 	e := &explain.Farm{

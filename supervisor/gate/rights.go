@@ -116,6 +116,10 @@ func onOthers(p credentials.Principal, e api.Endpoint, action string, o *Object)
 		if !p.SeesAll() && !p.LeadsAny(o.groups) && !lets.Has(bit) {
 			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may change own jobs, those of groups that %s leads, and those whose -security allows it; an operator those of all", o.ID, o.Owner, p.User, p.User)
 		}
+	case api.ArchiveJob.ID:
+		if !p.SeesAll() {
+			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may archive own jobs only, as commands and environments are in it, an operator those of all", o.ID, o.Owner, p.User)
+		}
 	case api.RemoveJob.ID:
 		if !p.SeesAll() {
 			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may remove own jobs only, an operator those of all", o.ID, o.Owner, p.User)

@@ -34,6 +34,8 @@ type Machine interface {
 	SnapshotWith(now time.Time, e message.JobSubmitted) (planner.Snapshot, message.Supposed, *outbox.Refusal)
 	Explain(now time.Time, id facts.JobID) (explain.Explanation, bool)
 	ExplainSubmission(now time.Time, e message.JobSubmitted) facts.Why
+	PlacingsOn(now time.Time, host facts.HostID) ([]explain.Placing, bool)
+	HostsFor(now time.Time, id facts.JobID) ([]explain.Placing, bool)
 	CheckSubmission(now time.Time, e message.JobSubmitted) (remarks []string, refusal *outbox.Refusal)
 	Shares(now time.Time) accounting.Report
 	Budgets(now time.Time) []accounting.Over

@@ -16,14 +16,14 @@ func TestEachNameHasAPage(t *testing.T) {
 	sub.Flags().Int("cpus", 1, "number `N` of primary instances")
 	root.AddCommand(sub)
 	dir := t.TempDir()
-	if err := Write(root, []string{"qbsub", "qbjoborder"}, "1.2", dir); err != nil {
+	if err := Write(root, []string{"qbsub", "qbhash"}, "1.2", dir); err != nil {
 		t.Fatal(err)
 	}
 	for name, wanted := range map[string][]string{
-		"qb":         {"Run jobs", "qb-sub(1)"},
-		"qb-sub":     {"Submit a job", "cpus", "number N of primary instances", "qb 1.2"},
-		"qbsub":      {".so man1/qb-sub.1"},
-		"qbjoborder": {"a command of Qube! that qb does not have", "qb explain JOB", "qb 1.2"},
+		"qb":     {"Run jobs", "qb-sub(1)"},
+		"qb-sub": {"Submit a job", "cpus", "number N of primary instances", "qb 1.2"},
+		"qbsub":  {".so man1/qb-sub.1"},
+		"qbhash": {"a command of Qube! that qb does not have", "tokens", "qb 1.2"},
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, name+".1"))
 		if err != nil {

@@ -33,3 +33,14 @@ func TestColumnsHaveMembers(t *testing.T) {
 		}
 	}
 }
+
+func TestShorten(t *testing.T) {
+	rows := []row{{Row: "/show/séq/shot"}, {Row: "/a"}}
+	shorten(rows, 8)
+	if rows[0].Row != "séq/shot" || rows[1].Row != "/a" {
+		t.Errorf("%q and %q", rows[0].Row, rows[1].Row)
+	}
+	if shorten(rows, 0); rows[0].Row != "séq/shot" {
+		t.Errorf("0 leaves %q", rows[0].Row)
+	}
+}

@@ -22,6 +22,8 @@ func (s Shell) Command() *cobra.Command {
 	var list output.ListOptions
 	all := tables()
 	wanted := make([]bool, len(all))
+	var clusters bool
+	var width int
 	cmd := &cobra.Command{
 		Use: "summary", Short: "Add up all unfinished jobs in tables", Args: commandline.WantArgs(0, 0, ""),
 		Long: "Add up the instances or the items of everybody's unfinished jobs by state. Each option is a table; without one, -pvs.\n" +
@@ -30,24 +32,29 @@ func (s Shell) Command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var chosen []table
 			for n, t := range all {
-				if wanted[n] {
+				if wanted[n] || clusters && t.option == "cvs" {
 					chosen = append(chosen, t)
 				}
 			}
 			if len(chosen) == 0 {
 				chosen = all[:1]
 			}
-			return s.run(cmd, list, chosen)
+			if width < 0 {
+				return api.Errorf(api.KindUsage, "-width %d: use 1 or more characters, or 0 for all", width)
+			}
+			return s.run(cmd, list, chosen, width)
 		},
 	}
 	for n, t := range all {
 		cmd.Flags().BoolVar(&wanted[n], t.option, false, "a row for each "+t.by+", with its "+t.of+" by state")
 	}
+	cmd.Flags().BoolVar(&clusters, "clusters", false, "as -cvs")
+	cmd.Flags().IntVar(&width, "width", 0, "print `N` characters at most of what a row is of, the last ones; 0: all")
 	list.Bind(cmd.Flags())
 	return cmd
 }
 
-func (s Shell) run(cmd *cobra.Command, list output.ListOptions, chosen []table) error {
+func (s Shell) run(cmd *cobra.Command, list output.ListOptions, chosen []table, width int) error {
 	if len(chosen) > 1 && !list.ForPeople() {
 		return api.Errorf(api.KindUsage, "-%s and -%s: with -json, -xml, -delimit, -fields and -no-headers give one table", chosen[0].option, chosen[1].option)
 	}
@@ -58,6 +65,7 @@ func (s Shell) run(cmd *cobra.Command, list output.ListOptions, chosen []table) 
 	out := cmd.OutOrStdout()
 	for n, t := range chosen {
 		rows, total := t.rows(jobs)
+		shorten(rows, width)
 		if list.ForPeople() {
 			if n > 0 {
 				fmt.Fprintln(out)
@@ -72,4 +80,13 @@ func (s Shell) run(cmd *cobra.Command, list output.ListOptions, chosen []table) 
 		}
 	}
 	return nil
+}
+
+// shorten leaves the last characters of what rows are of: paths differ there.
+func shorten(rows []row, width int) {
+	for n := range rows {
+		if text := []rune(rows[n].Row); width > 0 && len(text) > width {
+			rows[n].Row = string(text[len(text)-width:])
+		}
+	}
 }

@@ -1,0 +1,61 @@
+package archive
+
+import (
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/cmd/qb/commandline"
+	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
+)
+
+// Shell is the program that the command belongs to.
+type Shell struct{ remote.Shell }
+
+// Command is qbarchive.
+func (s Shell) Command() *cobra.Command {
+	var folder string
+	cmd := &cobra.Command{
+		Use: "archive JOB…", Short: "Print jobs as JSON that can be submitted again, with their state", Args: commandline.WantArgs(1, -1, "job id"),
+		Long: "Print jobs as JSON that can be submitted again, with their state: own jobs, as commands and environments are in it, and for operators\n" +
+			"those of all. qbsub -import FILE submits such a file as a new job. With -dir, each job becomes the file JOB.json in a folder.",
+		Example: "  qbarchive 12 >shot.json\n  qbarchive -dir jobs 12 13\n  qbsub -import shot.json -priority 5",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			farm, err := s.Connect(cmd)
+			if err != nil {
+				return err
+			}
+			for _, word := range words {
+				if n, err := strconv.ParseInt(word, 10, 64); err != nil || n < 1 {
+					return api.Errorf(api.KindUsage, "%q is no job id", output.Escape(word))
+				}
+				var a api.JobArchive
+				if err := farm.Send(cmd.Context(), api.ArchiveJob, api.Params{"job": word}, nil, &a); err != nil {
+					return err
+				}
+				if folder != "" {
+					err = WriteFile(filepath.Join(folder, word+".json"), a)
+				} else {
+					err = print(cmd, a)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&folder, "dir", "", "write the files JOB.json in the folder `DIR` instead")
+	return cmd
+}
+
+func print(cmd *cobra.Command, a api.JobArchive) error {
+	data, err := Bytes(a)
+	if err == nil {
+		_, err = cmd.OutOrStdout().Write(data)
+	}
+	return err
+}

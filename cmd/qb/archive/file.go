@@ -1,0 +1,107 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"qb/api"
+	"qb/cmd/qb/output"
+	"qb/statedir"
+)
+
+const maxFile = 16 << 20 // bytes; a range alone may have 1 MiB
+
+// Submission is a job of a file, as it can be submitted.
+type Submission struct {
+	api.SubmitRequest
+	Remarks []string // what the file says that has no counterpart here
+}
+
+// ReadFile reads a job. Group, parent and user are those of the farm that it came from, and are left out.
+func ReadFile(name string) (Submission, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return Submission{}, api.Errorf(api.KindUsage, "%v", err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err != nil {
+		return Submission{}, fmt.Errorf("reading %s: %w", name, err)
+	}
+	s, err := Read(data)
+	if err != nil {
+		return s, api.Errorf(api.KindInvalid, "%s: %v", output.Escape(name), err)
+	}
+	return s, nil
+}
+
+// Read reads a job in either form.
+func Read(data []byte) (s Submission, err error) {
+	if len(data) > maxFile {
+		return s, fmt.Errorf("it is larger than %d MiB", maxFile>>20)
+	}
+	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
+	switch {
+	case bytes.HasPrefix(data, []byte("<")):
+		s, err = readXML(data)
+	case bytes.HasPrefix(data, []byte("{")):
+		s.SubmitRequest, err = readJSON(data)
+	default:
+		return s, errors.New("it is no job archive: neither JSON of qb's nor XML of Qube's (.xja); its binary .qja is not read")
+	}
+	s.PGrp, s.PID, s.User = 0, 0, ""
+	return s, err
+}
+
+func readJSON(data []byte) (api.SubmitRequest, error) {
+	var a api.JobArchive
+	d := json.NewDecoder(bytes.NewReader(data))
+	if err := d.Decode(&a); err != nil {
+		return a.Submission, fmt.Errorf("it cannot be read as JSON: %w", err)
+	}
+	switch {
+	case a.Format != api.ArchiveFormat:
+		return a.Submission, fmt.Errorf("it is no archive of a job: format is %q and not %q", a.Format, api.ArchiveFormat)
+	case a.Version != api.ArchiveVersion:
+		return a.Submission, fmt.Errorf("it has version %d; this qb reads version %d", a.Version, api.ArchiveVersion)
+	case len(a.Submission.Command) == 0:
+		return a.Submission, errors.New("it has no command")
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return a.Submission, errors.New("something follows the archive; a file has one job")
+	}
+	return a.Submission, nil
+}
+
+// Bytes is the archive as a file has it.
+func Bytes(a api.JobArchive) ([]byte, error) {
+	a.Format, a.Version = api.ArchiveFormat, api.ArchiveVersion
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(a); err != nil {
+		return nil, fmt.Errorf("writing the archive: %w", err)
+	}
+	return text.Bytes(), nil
+}
+
+// WriteFile writes a file that only its owner reads: commands and environments are in it.
+func WriteFile(name string, a api.JobArchive) error {
+	data, err := Bytes(a)
+	if err != nil {
+		return err
+	}
+	err = statedir.Replace(name, 0o600, func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	})
+	if err != nil {
+		return api.Errorf(api.KindUsage, "%v", err)
+	}
+	return nil
+}
