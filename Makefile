@@ -186,8 +186,12 @@ READ ?= 2m
 PAGE_HOSTS ?= 10000
 measure-page: #measure the page: commit to pixel, painting, 500 readers of PAGE_HOSTS=10000 simulated hosts for READ=2m, then what-if (10 minutes)
 	@tools/deps go postgres chromium
-	cd tools && QB_PAGE_READ=$(READ) QB_PAGE_HOSTS=$(PAGE_HOSTS) $(GO) test -count=1 -timeout 60m -run '^TestMeasurePage$$' ./browser
+	cd tools && QB_PAGE_READ=$(READ) QB_PAGE_HOSTS=$(PAGE_HOSTS) $(GO) test -count=1 -v -timeout 60m -run '^TestMeasurePage$$' ./browser
 	$(GO) test -run '^$$' -bench '^BenchmarkTry' ./supervisor/whatif
+
+measure-readers: #measure 500 readers of the page beside PAGE_HOSTS=10000 simulated hosts for READ=2m, without a browser (twice READ and 5 minutes)
+	@tools/deps go postgres
+	cd tools && QB_PAGE_READ=$(READ) QB_PAGE_HOSTS=$(PAGE_HOSTS) $(GO) test -count=1 -v -timeout 90m -run '^TestMeasureReaders$$' ./browser
 
 FUZZTIME ?= 10s
 fuzz: #more fuzz every parser for FUZZTIME=10s each

@@ -126,14 +126,20 @@ func (f *farm) readers(count int, seen *looked) (end func() (bytes int64, gone i
 	return func() (int64, int64) { close(stop); all.Wait(); return came.Load(), gone.Load() }
 }
 
-// TestMeasurePage prints what the page costs and how soon it shows something; `make measure WHAT=page` runs it.
-func TestMeasurePage(t *testing.T) {
+// measured is for how long and on how many hosts a measurement is asked for; without it is skipped.
+func measured(t *testing.T) (span time.Duration, hosts int) {
+	t.Helper()
 	span, err := time.ParseDuration(os.Getenv("QB_PAGE_READ"))
 	if err != nil {
 		t.Skip("QB_PAGE_READ=2m says for how long 500 readers follow the farm")
 	}
-	hosts, _ := strconv.Atoi(os.Getenv("QB_PAGE_HOSTS"))
-	hosts = max(hosts, 1)
+	hosts, _ = strconv.Atoi(os.Getenv("QB_PAGE_HOSTS"))
+	return span, max(hosts, 1)
+}
+
+// TestMeasurePage prints how soon the page shows something, and what its readers cost; `make measure WHAT=page` runs it.
+func TestMeasurePage(t *testing.T) {
+	span, hosts := measured(t)
 	f, _ := largeFarm(t, hosts, 1000, "60s")
 	b := openTab(t, f)
 	b.logIn(t)
@@ -141,6 +147,19 @@ func TestMeasurePage(t *testing.T) {
 	b.goTo(t, "#/me")
 	js[any](t, b, `location.replace("about:blank")`) // no page reads now
 	time.Sleep(5 * time.Second)
+	f.measureReaders(span, result)
+}
+
+// TestMeasureReaders prints what 500 readers cost, without a browser; `make measure WHAT=readers` runs it.
+func TestMeasureReaders(t *testing.T) {
+	span, hosts := measured(t)
+	f, _ := largeFarm(t, hosts, 1000, "60s")
+	f.measureReaders(span, map[string]any{"hosts": hosts})
+}
+
+// measureReaders adds what 500 readers cost to a result, and prints it.
+func (f *farm) measureReaders(span time.Duration, result map[string]any) {
+	f.t.Helper()
 	const count = 500
 	cost := func() float64 {
 		before, began := f.cpuSeconds(), time.Now()
@@ -153,15 +172,16 @@ func TestMeasurePage(t *testing.T) {
 	time.Sleep(10 * time.Second) // until all have the whole tables
 	read, most := cost(), f.resident()
 	bytes, gone := end()
+	load, _ := os.ReadFile("/proc/loadavg") // it is there
 	result["readers"] = map[string]any{
-		"messages_of_sampled": seen.messages, "tables_sent_again": seen.again, "longest_silence_s": seen.silence.Seconds(),
+		"messages_of_sampled": seen.messages, "tables_sent_again": seen.again, "longest_silence_s": seen.silence.Seconds(), "load": strings.TrimSpace(string(load)),
 		"count": count, "seconds": span.Seconds(), "cpu_of_a_core_without": alone, "cpu_of_a_core_with": read, "cpu_for_readers": read - alone, "sent_away": gone,
 		"kb_per_second_each": float64(bytes) / count / (span.Seconds() + 10) / 1000, "rss_without": memory, "rss_with": most,
 	}
 	text, _ := json.MarshalIndent(result, "", "  ") // numbers always encode
 	fmt.Println(string(text))
 	if gone > 0 {
-		t.Errorf("%d of %d readers were sent away", gone, count)
+		f.t.Errorf("%d of %d readers were sent away", gone, count)
 	}
 }
 

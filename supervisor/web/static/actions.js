@@ -45,13 +45,14 @@ const fresh = async list => new Map((await call("list-jobs", { ids: list.map(j =
 const differences = (was, is, names) => names.filter(n => was[n] !== undefined && String(was[n]) !== String(is[n])).map(n => `${n} was shown as ${plain(String(was[n]))}, is now ${plain(String(is[n]))}`);
 
 /** insist does something to jobs or hosts as long as each is what was shown. send gives back those that are not, as they are now; of these it shows both
- * values, and asks again. */
+ * values, and asks again; false: it was told to leave them. */
 async function insist(list, what, names, question, send) {
   for (let stale; (stale = await send(list)).length; list = stale) {
     const both = stale.map(is => [is, differences(list.find(was => was.id === is.id), is, names)]).filter(([, texts]) => texts.length);
     const label = both.length === 1 ? `${what} ${both[0][0].id} was` : `${both.length} ${what}s were`;
-    if (both.length && !await confirm({ ...question(stale), title: `${sentence(label)} changed meanwhile`, text: "Somebody changed what was shown. Go on with what is there now?", list: both.map(([is, texts]) => `${is.id}: ${texts.join("; ")}`) })) return;
+    if (both.length && !await confirm({ ...question(stale), title: `${sentence(label)} changed meanwhile`, text: "Somebody changed what was shown. Go on with what is there now?", list: both.map(([is, texts]) => `${is.id}: ${texts.join("; ")}`) })) return false;
   }
+  return true;
 }
 
 /** settled sends an order and says what came of it; what can be undone is noted. It gives back the jobs that others have changed. */
@@ -59,7 +60,7 @@ async function settled(text, action, list, send) {
   try {
     const reply = await send(list), results = reply.results ?? [{ ...reply, code: "ok" }];
     const stale = results.filter(r => r.code === "stale"), refused = results.filter(r => r.code !== "ok" && r.code !== "stale");
-    if (stale.length < results.length) record(`${text}: ${count(reply.affected)} affected`, results.map(r => ordered(action, r)).filter(Boolean));
+    if (stale.length < results.length) record(`${text}${stale.length ? ` (${stale.length} changed meanwhile)` : ""}: ${count(reply.affected)} affected`, results.map(r => ordered(action, r)).filter(Boolean));
     for (const r of results) for (const remark of list.length === 1 && !r.affected ? r.remarks : []) say(remark);
     if (refused.length) say(`${refused.length} of ${list.length} refused: ${refused[0].detail}`, { bad: true });
     return stale.length ? [...(await fresh(stale.map(r => ({ id: r.job })))).values()] : [];
@@ -140,7 +141,7 @@ export async function lock(names, on) {
   });
   if (!yes) return;
   const changed = [], refused = [];
-  await insist(list, "host", ["locked_by"], question, async list => {
+  const all = await insist(list, "host", ["locked_by"], question, async list => {
     const stale = [];
     for (const was of list) {
       const host = was.id, is = as(host);
@@ -150,6 +151,6 @@ export async function lock(names, on) {
     return stale;
   });
   const inverse = host => (on ? { call: "unlock-host", params: { host, locked_by: me.value.user }, what: host, command: `qbunlock ${quoted(host)}` } : { call: "lock-host", params: { host }, what: host, command: `qblock ${quoted(host)}` });
-  record(`${word.toLowerCase()}ed ${names.length === 1 && changed.length ? names[0] : `${changed.length} of ${names.length}`}`, changed.map(inverse));
+  if (all || changed.length) record(`${word.toLowerCase()}ed ${names.length === 1 && changed.length ? names[0] : `${changed.length} of ${names.length}`}`, changed.map(inverse));
   if (refused.length) say(refused[0].message, { bad: true });
 }
