@@ -31,7 +31,7 @@ type caller struct {
 type thing struct{ job, host, user, token string }
 
 func (x thing) replacer() *strings.Replacer {
-	return strings.NewReplacer("{job}", x.job, "{action}", "block", "{item}", "1", "{host}", x.host, "{user}", x.user, "{token}", x.token, "{hash}", pageHash(), "{file}", "app.js", "{profile}", "true")
+	return strings.NewReplacer("{job}", x.job, "{action}", "block", "{item}", "1", "{host}", x.host, "{user}", x.user, "{token}", x.token, "{hash}", pageHash(), "{file}", "app.js", "{profile}", "true", "{resource}", "license.x")
 }
 
 // pageHash is that of the page's files.
@@ -56,8 +56,8 @@ var bodies = map[string]string{
 	"sync":     `{"host":"h9","machine_id":"m","boot_id":"b","state_id":"s","incarnation":"%d","sequence":1,"epoch":0,"slots":0,"memory":{"total":1,"available":1}}`,
 	"add-user": `{"name":"added-{user}","role":"user"}`, "set-user": `{"groups":["fx"]}`,
 	"invite-user": `{"ttl_seconds":60}`, "login": `{"name":"ws"}`, "sso-login": `{"name":"ws","device_code":"x"}`,
-	"set-profile": `{"seconds":5}`,
-	"append-log":  `{"attempt":{"job":1,"item":0,"number":1},"offset":0,"data":""}`, "ship-ends": `{"host":"h1","audit":"x"}`,
+	"set-profile": `{"seconds":5}`, "report-resource": `{"used_outside":0}`,
+	"append-log": `{"attempt":{"job":1,"item":0,"number":1},"offset":0,"data":""}`, "ship-ends": `{"host":"h1","audit":"x"}`,
 }
 
 // pathFor is the path of an endpoint, of that job.
@@ -304,8 +304,8 @@ func TestRights(t *testing.T) {
 	m.walk(t, false)
 	m.manyJobs(t)
 	// A host that is heard is neither dead nor removed, no host waits, the brake is not engaged, the workers' ends have one reader at a time,
-	// and there is no single sign-on.
-	conflicts := []string{"confirm-dead", "remove-host", "approve-host", "release-brake", "read-ends", "sso-begin", "sso-login"}
+	// and there is neither single sign-on nor a resource.
+	conflicts := []string{"report-resource", "confirm-dead", "remove-host", "approve-host", "release-brake", "read-ends", "sso-begin", "sso-login"}
 	for _, e := range api.Endpoints {
 		for _, c := range m.callers {
 			if verdict(e, c, "own") == "" && c.letter != '-' && !m.reached[e.ID+string(c.letter)] && !slices.Contains(conflicts, e.ID) {
