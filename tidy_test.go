@@ -73,12 +73,14 @@ var floors = map[string]int{
 	"cmd/qb/licences":           7,
 	"cmd/qb/summary":            7,
 	"cmd/qb/whatif":             7,
+	"cmd/qb/tree":               7,
 	"cmd/qb/complete":           6,
 	"supervisor/store/postgres": 4, "supervisor/store/storetest": 4, "supervisor/web": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/shim": 4,
 	"supervisor/farm": 6, "supervisor/model": 5, "supervisor/message": 4, "supervisor/explain": 3, "worker/core": 3, "supervisor/store/rules": 3,
 	"supervisor/planner": 2, "supervisor/fit": 2, "supervisor/store": 2, "supervisor/logstore": 2, "supervisor/termwatch": 3,
 	"supervisor/items":      2,
 	"supervisor/lastchange": 2,
+	"supervisor/parts":      2,
 	"supervisor/quota":      3,
 	"supervisor/agents":     3,
 	"supervisor/accounting": 3,
@@ -92,6 +94,8 @@ var floors = map[string]int{
 	"api/pin":               0, "supervisor/certs": 1, "supervisor/listeners": 6,
 	"worker/usage": 2, "smartshare/packing": 1, "api": 1, "worker/cgroup": 1,
 	"units":           -1, // below all others
+	"pathmap":         -1,
+	"patterns":        -1,
 	"pause":           -1,
 	"worker/patterns": 0, "worker/proc": 0, "worker/people": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0,
 	"supervisor/history": 4,
@@ -102,7 +106,7 @@ var floors = map[string]int{
 // onlyFrom narrows the floors: who is listed here may import nothing else of ours.
 var onlyFrom = map[string][]string{
 	"supervisor/history":         {"agenda", "pause", "supervisor/facts", "supervisor/logstore", "supervisor/store", "units"},
-	"worker":                     {"api", "api/pin", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/patterns", "worker/people", "worker/proc", "worker/shim", "worker/usage"},
+	"worker":                     {"api", "api/pin", "pathmap", "patterns", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/patterns", "worker/people", "worker/proc", "worker/shim", "worker/usage"},
 	"worker/core":                {"api", "units"},
 	"examples/demo":              {"api"},
 	"api":                        {"api/pin"},
@@ -127,7 +131,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/jobfilter":       {"agenda", "api", "supervisor/facts", "supervisor/problem", "supervisor/rowlist", "supervisor/store"},
 	"supervisor/whatif":          {"api", "smartshare", "supervisor/explain", "supervisor/facts", "supervisor/message", "supervisor/planner", "supervisor/problem", "supervisor/translate"},
 	"supervisor/problem":         {"api", "supervisor/store", "supervisor/store/postgres"},
-	"supervisor/facts":           {"agenda", "smartshare/fairshare", "units"},
+	"supervisor/facts":           {"agenda", "pathmap", "patterns", "smartshare/fairshare", "units"},
 	"supervisor/store":           {"supervisor/facts"},
 	"supervisor/store/rules":     {"agenda", "supervisor/facts", "supervisor/store"},
 	"supervisor/store/postgres":  {"agenda", "migrations", "pause", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
@@ -155,7 +159,7 @@ var onlyFrom = map[string][]string{
 var onlyBy = map[string]string{"supervisor/model": "supervisor/farm"}
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"units", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/seats", "supervisor/explain", "supervisor/farm", "supervisor/model", "supervisor/message", "supervisor/accounting", "supervisor/profiles", "supervisor/licences", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "worker/core"}
+var pure = []string{"units", "pathmap", "patterns", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/seats", "supervisor/explain", "supervisor/farm", "supervisor/model", "supervisor/message", "supervisor/accounting", "supervisor/profiles", "supervisor/licences", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "supervisor/parts", "worker/core"}
 
 // pureStd is arithmetic, text and collections.
 var pureStd = []string{
@@ -178,7 +182,7 @@ var homes = map[string][]string{
 	"github.com/go-chi/chi/v5":            {"supervisor/routes.go"},
 	"github.com/go-chi/httprate":          {"supervisor/gate"},
 	"github.com/prometheus/client_golang": {"supervisor/metrics"},
-	"github.com/spf13/cobra":              {"cmd/qb", "cmd/qb/archive", "cmd/qb/bench", "cmd/qb/commandline", "cmd/qb/find", "cmd/qb/joborder", "cmd/qb/manpages", "cmd/qb/licences", "cmd/qb/people", "cmd/qb/profiles", "cmd/qb/remote", "cmd/qb/service", "cmd/qb/shares", "cmd/qb/summary", "cmd/qb/whatif"},
+	"github.com/spf13/cobra":              {"cmd/qb", "cmd/qb/archive", "cmd/qb/bench", "cmd/qb/commandline", "cmd/qb/find", "cmd/qb/joborder", "cmd/qb/manpages", "cmd/qb/licences", "cmd/qb/people", "cmd/qb/profiles", "cmd/qb/remote", "cmd/qb/service", "cmd/qb/shares", "cmd/qb/summary", "cmd/qb/tree", "cmd/qb/whatif"},
 	"github.com/spf13/pflag":              {"cmd/qb", "cmd/qb/commandline", "cmd/qb/output", "cmd/qb/jobselect", "cmd/qb/hostselect"},
 	"github.com/BurntSushi/toml":          {"cmd/qb/config"},
 	"charm.land/bubbletea/v2":             {"cmd/qb/watch"},

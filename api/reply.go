@@ -2,6 +2,23 @@ package api
 
 import "encoding/json"
 
+// ActionRequest narrows an action (not shove, top and bottom) to some of a job's items, or to what instances of it run; empty
+// means the whole job. What is in a state is found out as the order is carried out.
+type ActionRequest struct {
+	Items          string   `json:"items,omitempty" doc:"Item names, or ranges of them, as 25-29,40."`
+	ItemStates     []string `json:"item_states,omitempty" maxItems:"7" enum:"pending,running,blocked,suspended,complete,failed,killed" doc:"Only items, of those named or else of all, that are in one of these states. With complete, retry is redo."`
+	Instances      string   `json:"instances,omitempty" maxLength:"4096" doc:"Numbers of running instances, or ranges of them, as 0-3,7: what these run. In a job without a range also items that do not run."`
+	InstanceStates []string `json:"instance_states,omitempty" maxItems:"7" enum:"pending,running,blocked,suspended,complete,failed,killed" doc:"What is run by instances, of those named or else of all, that are in one of these states. Only in a job without a range there are instances that do not run."`
+}
+
+// SubmitReply names the job and says what was changed on the way, such as a capped max_cpus.
+type SubmitReply struct {
+	Job     int64    `json:"job" doc:"The job's id."`
+	Version int64    `json:"version" doc:"The job's version as the request left it; the entity tag."`
+	Remarks []string `json:"remarks"`
+	Before  []int64  `json:"before,omitempty" doc:"Ids of the jobs that the same submission has made before this one: of its preview items (p_agenda), or on its other hosts (the flag host_list)."`
+}
+
 // UnmarshalJSON also reads the form of earlier releases, in which job is the whole job: the database has replies of theirs
 // for a day.
 func (r *SubmitReply) UnmarshalJSON(data []byte) error {
@@ -9,11 +26,12 @@ func (r *SubmitReply) UnmarshalJSON(data []byte) error {
 		Job     json.RawMessage `json:"job"`
 		Version int64           `json:"version"`
 		Remarks []string        `json:"remarks"`
+		Before  []int64         `json:"before"`
 	}
 	if err := json.Unmarshal(data, &wire); err != nil {
 		return err
 	}
-	*r = SubmitReply{Version: wire.Version, Remarks: wire.Remarks}
+	*r = SubmitReply{Version: wire.Version, Remarks: wire.Remarks, Before: wire.Before}
 	if len(wire.Job) == 0 {
 		return nil
 	}

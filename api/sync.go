@@ -131,6 +131,7 @@ type SyncInstance struct {
 	Memory   int64     `json:"memory,omitempty" doc:"Resident bytes of the tree."`
 	CPU      float64   `json:"cpu,omitempty" doc:"Seconds so far."`
 	Wall     float64   `json:"wall,omitempty" doc:"Seconds so far, without those for which it was suspended."`
+	Progress int       `json:"progress,omitempty" doc:"Of the item in per cent, by the job's regex_progress; 0: not known."`
 }
 
 // Finished is the end of one attempt. It is kept on the worker's disk until an answer of a current
@@ -223,6 +224,12 @@ type JobSpec struct {
 	AgendaPreflights  []string `json:"agenda_preflights,omitempty" doc:"The same before each item; code agenda_preflight_failed."`
 	AgendaPostflights []string `json:"agenda_postflights,omitempty" doc:"The same after each item; code postflight_failed."`
 	Validate          []string `json:"validate,omitempty" doc:"Output files of each item, as PATH or PATH:SIZE; code output_missing."`
+
+	RegexProgress string `json:"regex_progress,omitempty" doc:"Regular expressions for lines of output, one in each line."`
+	RegexErrors   string `json:"regex_errors,omitempty" doc:"Likewise; a line that matches lets the item fail with the outcome launch and the code log_error."`
+
+	ConvertPath bool     `json:"convert_path,omitempty" doc:"Paths in the command, its folder, files and variables are mapped by the worker's own worker_path_map."`
+	PathMap     []string `json:"pathmap,omitempty" doc:"They are mapped by these entries FROM=TO, too, which outweigh those of worker_path_map."`
 }
 
 // Enrolment asks for a token that is bound to a worker's key.

@@ -18,6 +18,7 @@ type Job struct {
 	MaxCPUsEffective int               `json:"max_cpus_effective" doc:"Effective limit of instances."`
 	Instances        InstanceCounts    `json:"instances"`
 	Items            ItemCounts        `json:"items"`
+	Progress         int               `json:"progress,omitempty" doc:"Complete items in per cent of all, with what running ones have reported by regex_progress."`
 	SubmittedAt      time.Time         `json:"submitted_at"`
 	StartedAt        *time.Time        `json:"started_at"`
 	FinishedAt       *time.Time        `json:"finished_at"`
@@ -27,6 +28,10 @@ type Job struct {
 	Agenda           bool              `json:"agenda" doc:"False for a job without a range, which runs its command cpus times."`
 	Range            string            `json:"range" doc:"Lists leave out one of more than 8 KiB."`
 	RetryWork        int               `json:"retrywork"`
+	PAgenda          string            `json:"p_agenda,omitempty" doc:"Items that became a job of their own, to be seen first."`
+	PAgendaPriority  int               `json:"p_agenda_priority,omitempty" doc:"Priority that was asked for them."`
+	PAgendaCPUs      int               `json:"p_agenda_cpus,omitempty" doc:"Number of instances that was asked for them."`
+	Start            string            `json:"start,omitempty" doc:"Time in UTC before which nothing of the job starts."`
 	RetryDelay       int               `json:"retrywork_delay,omitempty" doc:"Seconds from the failure of an item to its next attempt; 0: none."`
 	RetryInstance    int               `json:"retrysubjob,omitempty" doc:"Number of automatic retries of an item that failed with its instance, if more than retrywork."`
 	Timeout          int               `json:"timeout,omitempty" doc:"Seconds of an instance after which an event timeout reports it; 0: never."`
@@ -63,6 +68,9 @@ type Job struct {
 	Postflights       []string `json:"postflights" doc:"Commands that run after the command of a job without range; if one fails, the item does."`
 	AgendaPreflights  []string `json:"agenda_preflights" doc:"Commands that run before each item; if one fails, the item does."`
 	AgendaPostflights []string `json:"agenda_postflights" doc:"Commands that run after each item, with QB_FRAME_STATUS and QB_SYSTEM_EXIT_CODE; if one fails, the item does."`
+	RegexProgress     string   `json:"regex_progress" doc:"Regular expressions that find in a line of output how far an item is, one in each line."`
+	RegexErrors       string   `json:"regex_errors" doc:"Regular expressions; an item with a line of output that matches one fails."`
+	PathMap           []string `json:"pathmap" doc:"Paths of who submitted the job with the same on its hosts, FROM=TO."`
 	Validate          []string `json:"validate" doc:"Output files of each item, as PATH or PATH:SIZE. If one is missing or smaller, the item fails. Tokens such as QB_FRAME_NUMBER are replaced."`
 	HostOrder         string   `json:"hostorder" doc:"Preferred order of hosts; empty: supervisor_default_hostorder."`
 	Flags             []string `json:"flags"`
@@ -103,6 +111,7 @@ type Item struct {
 	Number     int         `json:"number" doc:"From 0, in agenda order."`
 	Status     string      `json:"status" enum:"pending,blocked,running,complete,failed,killed"`
 	Attempt    int         `json:"attempt" doc:"0 before the first."`
+	Progress   int         `json:"progress,omitempty" doc:"Of a running item, in per cent, as its output said last (regex_progress)."`
 	Kind       string      `json:"kind" enum:"primary,secondary,"`
 	Host       *string     `json:"host"`
 	Instance   *string     `json:"instance" doc:"JOB.N"`
@@ -227,6 +236,10 @@ type SubmitRequest struct {
 	TimeEstimate    *int              `json:"time_estimate,omitempty" doc:"Seconds that an item takes, 1 or more. It is taken until the first items have finished; nothing is ended for it."`
 	Profile         string            `json:"profile,omitempty" doc:"Jobs of the user with the same one are taken to need alike: the next starts with the memory and time of those before. Empty: the program and the job's name without digits and version."`
 	RetryWork       *int              `json:"retrywork,omitempty" doc:"Number of automatic retries of a failed item; default 0."`
+	PAgenda         string            `json:"p_agenda,omitempty" doc:"Items of the range that become a job of their own, with a priority and width of its own, to be seen first; the job has the others. The flag p_agenda alone takes the first, the last and the middle item."`
+	PAgendaPriority int               `json:"p_agenda_priority,omitempty" doc:"Priority of that job; default supervisor_default_p_agenda_priority."`
+	PAgendaCPUs     int               `json:"p_agenda_cpus,omitempty" doc:"Number of its instances; default as many as it has items."`
+	Start           string            `json:"start,omitempty" doc:"Time before which nothing of the job starts: RFC 3339 with its zone, or +SPAN such as +2h from now."`
 	RetryDelay      int               `json:"retrywork_delay,omitempty" doc:"Seconds from the failure of an item to its next attempt, at most 604800; 0: none."`
 	RetryInstance   int               `json:"retrysubjob,omitempty" doc:"Number of automatic retries of an item that failed with its instance: through timelimit, preflights, or as the only item of an instance. No fewer than retrywork."`
 	Timeout         int               `json:"timeout,omitempty" doc:"Seconds of an instance after which an event timeout reports it; nothing is ended. 0: never."`
@@ -244,18 +257,14 @@ type SubmitRequest struct {
 	Postflights       []string          `json:"postflights,omitempty" doc:"Commands that run after the command of a job without range; if one fails, the item does."`
 	AgendaPreflights  []string          `json:"agenda_preflights,omitempty" doc:"Commands that run before each item; if one fails, the item does."`
 	AgendaPostflights []string          `json:"agenda_postflights,omitempty" doc:"Commands that run after each item, with QB_FRAME_STATUS and QB_SYSTEM_EXIT_CODE; if one fails, the item does."`
+	RegexProgress     string            `json:"regex_progress,omitempty" doc:"Regular expressions (RE2), one in each line, at most 8 of 256 bytes. In a line of output the first group is how far the item is in per cent, or of two groups the first of the second."`
+	RegexErrors       string            `json:"regex_errors,omitempty" doc:"Regular expressions (RE2), one in each line, at most 8 of 256 bytes. An item with a line of output that matches one fails with the code log_error."`
+	PathMap           []string          `json:"pathmap,omitempty" doc:"Paths here with the same on the hosts, as /vol/proj=/mnt/proj or P:=/mnt/p, for the command, its folder, variables and files. Only whole parts of a path match; the longest wins."`
 	Validate          []string          `json:"validate,omitempty" doc:"Output files of each item, as PATH or PATH:SIZE. If one is missing or smaller, the item fails. Tokens such as QB_FRAME_NUMBER are replaced."`
 	HostOrder         string            `json:"hostorder,omitempty" doc:"Preferred order of hosts: +host.memory.avail prefers hosts with more of it, -NAME with less; several separated by commas."`
 	Flags             []string          `json:"flags,omitempty"`
 	Account           string            `json:"account,omitempty" doc:"Account to charge, a path in the share tree such as show/shot."`
 	Tags              map[string]string `json:"tags,omitempty" doc:"Tags for reports: prod_show, prod_seq, prod_shot, prod_dept, prod_client, prod_custom1 to prod_custom5."`
-}
-
-// SubmitReply names the job and says what was changed on the way, such as a capped max_cpus.
-type SubmitReply struct {
-	Job     int64    `json:"job" doc:"The job's id."`
-	Version int64    `json:"version" doc:"The job's version as the request left it; the entity tag."`
-	Remarks []string `json:"remarks"`
 }
 
 // ModifyRequest changes a job; members not given stay as they are.
@@ -279,7 +288,11 @@ type ModifyRequest struct {
 	Postflights       *[]string `json:"postflights,omitempty" doc:"As in a submission; items that run keep theirs."`
 	AgendaPreflights  *[]string `json:"agenda_preflights,omitempty" doc:"As in a submission; items that run keep theirs."`
 	AgendaPostflights *[]string `json:"agenda_postflights,omitempty" doc:"As in a submission; items that run keep theirs."`
+	RegexProgress     *string   `json:"regex_progress,omitempty" doc:"As in a submission; items that run keep theirs."`
+	RegexErrors       *string   `json:"regex_errors,omitempty" doc:"As in a submission; items that run keep theirs."`
+	PathMap           *[]string `json:"pathmap,omitempty" doc:"As in a submission; items that run keep theirs."`
 	Validate          *[]string `json:"validate,omitempty" doc:"As in a submission; items that run keep theirs."`
+	Start             *string   `json:"start,omitempty" doc:"As in a submission; empty: none. Only before the job's first item has started."`
 	RetryDelay        *int      `json:"retrywork_delay,omitempty" doc:"As in a submission; it counts for items that wait, too."`
 	RetryInstance     *int      `json:"retrysubjob,omitempty" doc:"As in a submission."`
 	Timeout           *int      `json:"timeout,omitempty" doc:"As in a submission."`
@@ -290,15 +303,6 @@ type ModifyRequest struct {
 	TimeEstimate      *int      `json:"time_estimate,omitempty" doc:"As in a submission."`
 
 	Tags map[string]string `json:"tags,omitempty" doc:"Tags to change, by name; an empty value removes the tag."`
-}
-
-// ActionRequest narrows an action (not shove, top and bottom) to some of a job's items, or to what instances of it run; empty
-// means the whole job. What is in a state is found out as the order is carried out.
-type ActionRequest struct {
-	Items          string   `json:"items,omitempty" doc:"Item names, or ranges of them, as 25-29,40."`
-	ItemStates     []string `json:"item_states,omitempty" maxItems:"7" enum:"pending,running,blocked,suspended,complete,failed,killed" doc:"Only items, of those named or else of all, that are in one of these states. With complete, retry is redo."`
-	Instances      string   `json:"instances,omitempty" maxLength:"4096" doc:"Numbers of running instances, or ranges of them, as 0-3,7: what these run. In a job without a range also items that do not run."`
-	InstanceStates []string `json:"instance_states,omitempty" maxItems:"7" enum:"pending,running,blocked,suspended,complete,failed,killed" doc:"What is run by instances, of those named or else of all, that are in one of these states. Only in a job without a range there are instances that do not run."`
 }
 
 // JobFilter chooses jobs, in the query of a list or the body of an order on many. Members that are absent choose all.

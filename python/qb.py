@@ -1042,18 +1042,18 @@ def ping(supervisor: str = "", asDict: bool = False) -> Any:
 _SAME = ("name", "priority", "cpus", "max_cpus", "cluster", "requirements", "reservations", "restrictions", "hostorder", "account", "user",
          "cwd", "env", "umask", "retrywork", "retrywork_delay", "retrysubjob", "timeout", "agenda_timeout",
          "timelimit", "status", "dependency", "time_estimate", "profile",
-         "pgrp", "label", "kind", "pid", "notes", "security")
+         "pgrp", "label", "kind", "pid", "notes", "security", "start", "p_agenda", "p_agenda_priority",
+         "p_agenda_cpus", "regex_progress", "regex_errors")
 _RENAMED = {"agenda_timelimit": "agendatimelimit"}
 _LISTS = ("hosts", "omithosts", "groups", "omitgroups", "flags", "preflights", "postflights", "agenda_preflights", "agenda_postflights",
-          "validate")
+          "validate", "pathmap")
 _TAGS = ("prod_show", "prod_seq", "prod_shot", "prod_dept", "prod_client") + tuple("prod_custom%d" % n for n in range(1, 6))
 _NUMBERS = ("priority", "cpus", "retrywork", "retrywork_delay", "retrysubjob", "timeout", "agenda_timeout", "timelimit",
-            "agenda_timelimit", "time_estimate", "umask", "pgrp", "pid")
+            "agenda_timelimit", "time_estimate", "umask", "pgrp", "pid", "p_agenda_priority", "p_agenda_cpus")
 _READ_ONLY = ("id", "agenda", "package", "prototype", "subjobs", "waitfor", "todo", "todotally", "agendastatus", "subjobstatus", "timesubmit",
               "timestart", "timecomplete", "lastupdate", "reason", "code", "cpustally", "path", "queue", "serverid", "globalorder", "localorder",
               "flagsstring")
-_WITHOUT_EFFECT = ("kind", "domain", "mounts", "drivemap", "pathmap", "mailaddress", "p_agenda", "p_agenda_priority",
-                   "p_agenda_cpus", "data", "hostname", "callbacks")
+_WITHOUT_EFFECT = ("kind", "domain", "mounts", "drivemap", "mailaddress", "data", "hostname", "callbacks")
 _UNSET: Tuple[Any, ...] = ("", None, [], {}, 0, -1, (), ".")  # what Qube's dictionaries have where nothing was given
 
 
@@ -1131,6 +1131,16 @@ def _request(job: Mapping[str, Any]) -> Tuple[Any, Dict[str, Any]]:
             body["order"] = str(package["order"])
     if package.get("padding") and "range" in body:
         body["padding"] = int(package["padding"])
+    for key in ("regex_progress", "regex_errors"):
+        if package.get(key):
+            body[key] = package[key] if isinstance(package[key], str) else "\n".join(package[key])
+    for key in ("p_agenda", "p_agenda_priority", "p_agenda_cpus"):
+        if body.get(key) in _UNSET:
+            body.pop(key, None)
+    if isinstance(body.get("p_agenda"), (list, tuple)):
+        body["p_agenda"] = ",".join(str(one["name"] if isinstance(one, Mapping) else one) for one in body["p_agenda"])
+    if prototype.lower().startswith("py") and "convert_path" not in body.get("flags", []):
+        body["flags"] = body.get("flags", []) + ["convert_path"]  # such jobs always map paths
     return command, body
 
 

@@ -244,7 +244,7 @@ func (w *simWorld) waste() string {
 		at := slices.IndexFunc(free, func(h *simHost) bool {
 			return h.serves(j.User) && h.room() >= max(1, j.Memory.Need) && w.hasRest(h, j.JobFacts)
 		})
-		if at >= 0 && j.State == facts.Active && j.Items.Pending > 0 && j.Code != facts.ReasonRetryDelay && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
+		if at >= 0 && j.State == facts.Active && j.Items.Pending > 0 && j.Code != facts.ReasonRetryDelay && j.Code != facts.ReasonStartsLater && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
 			e, _ := w.leader().farm.Explain(w.leader().now(), j.ID)
 			if slices.ContainsFunc(e.Facts, func(f explain.Fact) bool { return f.Code == facts.ReasonFailedThere }) {
 				continue

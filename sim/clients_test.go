@@ -98,6 +98,9 @@ func (c *simClients) submit(n int) {
 		CPUs: 1 + w.random.IntN(3), MaxCPUs: &width, Priority: 1 + w.random.IntN(3), RetryWork: w.random.IntN(3), RetryDelay: []int{0, 0, 2, 15}[(w.seed/3+uint64(n))%4],
 		Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)},
 	}
+	if (w.seed+uint64(n))%6 == 1 {
+		given.StartAt = fmt.Sprintf("+%d", 1+n%20)
+	}
 	if (w.seed+uint64(n))%7 == 0 {
 		given.Flags = []string{facts.FlagMigrate}
 	}

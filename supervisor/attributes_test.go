@@ -35,6 +35,9 @@ var attributeSamples = map[string][2]any{
 	"cwd":          {"/first", nil},
 	"pgrp":         {1, 2}, // jobs that lead groups
 	"pid":          {1, nil},
+	"pathmap":      {[]string{"/a=/b", "P:=/c"}, []string{"/d=/e"}},
+	"p_agenda":     {"2", nil},
+	"start":        {"2031-02-03T04:05:06Z", "2032-02-03T04:05:06Z"},
 }
 
 // submittedAlone are attributes that cannot be given beside others.
@@ -102,12 +105,18 @@ func TestAttributesSurvive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := start()
 			w := attributeWalk{t, r.client("u1", api.Admin), r.store}
-			rangeless := func(a *facts.Attribute) bool { return a.Name == "postflights" } // a job with a range has none
-			alone := func(a *facts.Attribute) bool { return slices.Contains(submittedAlone, a.Name) || rangeless(a) }
+			rangeless := func(a *facts.Attribute) bool { return a.Name == "postflights" }             // a job with a range has none
+			preview := func(a *facts.Attribute) bool { return strings.HasPrefix(a.Name, "p_agenda") } // the job's range is what they leave
+			alone := func(a *facts.Attribute) bool {
+				return slices.Contains(submittedAlone, a.Name) || rangeless(a) || preview(a)
+			}
 			w.submit(attributes(func(a *facts.Attribute) bool { return a.Name == "command" })) // job 1, for others to depend on
 			one := attributes(rangeless)
 			w.change(w.submit(append(attributes(func(a *facts.Attribute) bool { return a.Name == "command" }), one...)), one)
-			for _, a := range attributes(func(a *facts.Attribute) bool { return alone(a) && !rangeless(a) }) {
+			previews := attributes(preview)
+			body := requestOf(t, 0, append(attributes(func(a *facts.Attribute) bool { return a.Name == "command" || a.Name == "range" }), previews...))
+			w.compare(must[api.SubmitReply](t, w.client, api.Submit, nil, body).Job, 0, previews)
+			for _, a := range attributes(func(a *facts.Attribute) bool { return slices.Contains(submittedAlone, a.Name) }) {
 				w.submit([]*facts.Attribute{facts.AttributeNamed("command"), facts.AttributeNamed("range"), a})
 			}
 			together := attributes(func(a *facts.Attribute) bool { return !alone(a) })

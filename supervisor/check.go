@@ -110,6 +110,9 @@ func (s *server) tried(ctx context.Context, l *term.Loop, r *api.SubmitRequest, 
 func (s *server) supposed(ctx context.Context, r *api.SubmitRequest, owner string) (message.JobSubmitted, error) {
 	row, err := s.readSubmission(ctx, r, owner, "")
 	if err == nil {
+		_, err = s.divided(ctx, row)
+	}
+	if err == nil {
 		err = s.limits.MaySubmit(owner, int(row.Bytes()))
 	}
 	if err != nil {

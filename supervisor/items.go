@@ -98,6 +98,10 @@ func (s *server) itemsBetween(ctx context.Context, v facts.JobFacts, a *agenda.A
 	}
 	list := make([]api.Item, 0, last-first+1)
 	marked := translate.MarkedItems(marks, first, last)
+	var progress map[facts.AttemptID]int
+	if view := s.lastView(); view != nil && v.RegexProgress != "" {
+		progress = view.Progress(v.ID)
+	}
 	for n := first; n <= last; n++ {
 		item := api.Item{Name: a.Item(n).Name, Number: n}
 		var attempt *facts.AttemptFacts
@@ -105,6 +109,9 @@ func (s *server) itemsBetween(ctx context.Context, v facts.JobFacts, a *agenda.A
 			attempt, latest = &latest[0], latest[1:]
 		}
 		translate.FillItem(s.now(), &item, &v, attempt, marked[n-first])
+		if item.Status == "running" {
+			item.Progress = progress[attempt.AttemptID]
+		}
 		list = append(list, item)
 	}
 	return list, nil

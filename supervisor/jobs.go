@@ -51,22 +51,29 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if err != nil {
 		return nil, err
 	}
+	rows, err := s.divided(ctx, row)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.limits.Submit(owner, int(row.Bytes())); err != nil {
 		return nil, err
 	}
+	var before []int64
 	shape := func(body any) *submitOut {
 		reply := body.(message.JobReply)
 		if reply.Job.Version == 0 {
 			return nil // it repeats a submission whose job the farm no longer holds
 		}
-		return &submitOut{Location: fmt.Sprintf("%s/%d", api.ListJobs.Path, reply.Job.ID), Body: replyOf(reply)}
+		out := &submitOut{Location: fmt.Sprintf("%s/%d", api.ListJobs.Path, reply.Job.ID), Body: replyOf(reply)}
+		out.Body.Before = before
+		return out
 	}
 	return once(ctx, s, api.Submit, in.Key, in, shape, func(c term.Call) (any, error) {
 		e, err := s.submission(ctx, row, in.Body.Status == "blocked")
 		if err != nil {
 			return nil, err
 		}
-		return s.submitFacts(ctx, c, e)
+		return s.submitParts(ctx, c, e, rows, func(id facts.JobID) { before = append(before, int64(id)) })
 	})
 }
 
@@ -78,7 +85,11 @@ func (s *server) readSubmission(ctx context.Context, r *api.SubmitRequest, owner
 		return row, err
 	}
 	row.UID = provedUID(ctx, owner)
-	return row, problem.FirstError(s.checkPriority(p, r.Priority), s.checkServed(owner))
+	preview := &r.PAgendaPriority
+	if r.PAgendaPriority == 0 {
+		preview = nil
+	}
+	return row, problem.FirstError(s.checkPriority(p, r.Priority), s.checkPriority(p, preview), s.checkServed(owner))
 }
 
 // submission is what the farm is asked for a row.
@@ -166,7 +177,7 @@ func submissionOf(p credentials.Principal, key string) string {
 
 // submitFacts gives the job to the farm. A submission is known by its key as long as its job is there.
 func (s *server) submitFacts(ctx context.Context, c term.Call, e message.JobSubmitted) (_ any, err error) {
-	if c.Key() != "" {
+	if !strings.HasPrefix(e.Facts.Submission, "-") { // it has a key
 		if e.Known, err = s.known(ctx, e.Facts.Submission); err != nil {
 			return nil, err
 		}

@@ -186,7 +186,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	a.launcher = &launcher{
 		runAs: config.RunAs, agentUser: agentUser(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
 		supervisor: strings.Join(config.Supervisor, ","), host: config.Name, logLimit: int64(config.LogLimit), environ: os.Environ, programs: programFolder(), owners: map[string]ownerFacts{},
-		lowest: config.LowestUID, lowUsers: config.LowUsersFile,
+		lowest: config.LowestUID, lowUsers: config.LowUsersFile, paths: config.pathEntries(),
 	}
 	if os.Geteuid() == 0 {
 		a.launcher.private, a.launcher.temps = a.ownThings()

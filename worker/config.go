@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/pathmap"
 	"qb/units"
 	"qb/worker/people"
 )
@@ -68,6 +69,7 @@ type Config struct {
 	ResourceUser     string            `toml:"worker_resource_user" doc:"Account under which worker_resource_command runs, for a worker run by root; not root."`
 	ResourceInterval units.Span        `toml:"worker_resource_interval" doc:"Time between two runs of worker_resource_command."`
 	PassEnv          []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that are passed to items."`
+	PathMap          map[string]string `toml:"worker_path_map" doc:"Paths of those who submit, with the same on this host, as {\"/vol/proj\" = \"/mnt/proj\", \"P:\" = \"/mnt/p\"}: how jobs with the flag convert_path find their files. The longest path wins; only whole parts of a path match."`
 	LogLimit         units.Bytes       `toml:"worker_log_limit" doc:"Maximum output stored per attempt. Of more output the begin and the last MiB are stored (of a limit below 2 MiB: its last half), with a line that says how much is missing between. The item's writing is then slowed to 16 MiB a second."`
 	DiskFloor        units.Bytes       `toml:"worker_disk_floor" doc:"Free disk space below which the worker starts no new items."`
 	Supervisor       []string          `toml:"worker_supervisor" doc:"Addresses of the supervisors, tried in turn. Empty: the one in farm.json of the default state folder."`
@@ -79,7 +81,7 @@ func DefaultConfig() Config {
 	return Config{
 		Cluster: "/", Groups: []string{}, Properties: map[string]string{}, Resources: map[string]int{}, Spec: 1,
 		LowestUID: 1000, LowUsersFile: "/etc/qb/low-users", NoNewPrivs: true, Processes: 4096, OpenFiles: 65536,
-		MemoryReserve: 256 << 20, ForeignCPU: ForeignIgnore, Calendar: []string{}, KeptAction: KeptFinish, ReportInterval: units.Span(time.Second), ResourceCommand: []string{}, ResourceInterval: units.Span(time.Minute), PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
+		MemoryReserve: 256 << 20, ForeignCPU: ForeignIgnore, Calendar: []string{}, KeptAction: KeptFinish, ReportInterval: units.Span(time.Second), ResourceCommand: []string{}, ResourceInterval: units.Span(time.Minute), PassEnv: []string{}, PathMap: map[string]string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
 	}
 }
 
@@ -104,6 +106,7 @@ func (c Config) Validate() error {
 	_, swapNamed := c.Resources["swap"]
 	_, calendarErr := people.ParseCalendar(c.Calendar)
 	some := func(n, least int64) bool { return n == 0 || n >= least } // 0 stands for none, or no limit
+	_, mapErr := pathmap.New(c.pathEntries())
 	rules := []struct {
 		good bool
 		err  error
@@ -114,6 +117,7 @@ func (c Config) Validate() error {
 			api.BadSetting("worker_cpus", " = %d is not within 0 (as many as cores) and %d", c.CPUs, api.MaxHostSlots)},
 		{c.Cluster == "" || strings.HasPrefix(c.Cluster, "/"),
 			api.BadSetting("worker_cluster", " = %q does not start with /; write /%s", c.Cluster, c.Cluster)},
+		{mapErr == nil, api.BadSetting("worker_path_map", ": %v", mapErr)},
 		{c.Spec > 0 && c.Spec <= 1e6,
 			api.BadSetting("worker_spec", " = %v is not above 0 and at most 1000000; 1 is the reference", c.Spec)},
 		{slices.Contains([]string{"", RunAsAgent, RunAsOwner}, c.RunAs),

@@ -1,11 +1,16 @@
 package worker
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
+	"qb/pathmap"
+	"qb/patterns"
 	"qb/units"
 	"qb/worker/core"
 	"qb/worker/shim"
@@ -22,6 +27,7 @@ const (
 // flights are the stages before and after an item's command: its job's checks, and the look for its files.
 func flights(item core.Item, order *shim.RunOrder) {
 	spec, values := item.Spec, itemTokens(item)
+	order.Progress, order.Errors = patterns.Split(spec.RegexProgress), patterns.Split(spec.RegexErrors)
 	stage := func(text, code string, first bool) shim.Stage {
 		return shim.Stage{Argv: []string{"/bin/sh", "-c", values.inShell(text)}, Text: text, Code: code, First: first}
 	}
@@ -62,4 +68,44 @@ func programFolder() string {
 		return "" // it is not known then
 	}
 	return filepath.Dir(path)
+}
+
+// pathEntries are those of worker_path_map, FROM=TO.
+func (c Config) pathEntries() (entries []string) {
+	for _, from := range slices.Sorted(maps.Keys(c.PathMap)) {
+		entries = append(entries, from+"="+c.PathMap[from])
+	}
+	return entries
+}
+
+// translated is an item with its paths as they are on this host.
+func (l *launcher) translated(item core.Item) (core.Item, error) {
+	spec := &item.Spec
+	entries := slices.Clone(spec.PathMap)
+	if spec.ConvertPath {
+		entries = pathmap.Over(entries, l.paths)
+	}
+	if len(entries) == 0 {
+		return item, nil
+	}
+	m, err := pathmap.New(entries)
+	if err != nil {
+		return item, fmt.Errorf("the paths of the job cannot be mapped: %w", err)
+	}
+	each := func(texts []string) []string {
+		mapped := make([]string, len(texts))
+		for n, text := range texts {
+			mapped[n] = m.Text(text)
+		}
+		return mapped
+	}
+	spec.Command, spec.Cwd, spec.Validate = each(spec.Command), m.Path(spec.Cwd), each(spec.Validate)
+	spec.Preflights, spec.Postflights = each(spec.Preflights), each(spec.Postflights)
+	spec.AgendaPreflights, spec.AgendaPostflights = each(spec.AgendaPreflights), each(spec.AgendaPostflights)
+	env := make(map[string]string, len(spec.Env))
+	for name, value := range spec.Env {
+		env[name] = m.Text(value)
+	}
+	spec.Env = env
+	return item, nil
 }

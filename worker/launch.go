@@ -31,7 +31,8 @@ type launcher struct {
 	private    shim.Private
 	temps      string // folder of items' own folders; empty: they have none
 	environ    func() []string
-	programs   string // folder of qb's programs
+	programs   string   // folder of qb's programs
+	paths      []string // entries of worker_path_map
 
 	mu     sync.Mutex
 	owners map[string]ownerFacts
@@ -53,6 +54,10 @@ const (
 
 // prepare makes the order for one attempt. An error is a reason for the attempt's end; see unstarted.
 func (l *launcher) prepare(item core.Item) (shim.RunOrder, error) {
+	item, err := l.translated(item)
+	if err != nil {
+		return shim.RunOrder{}, err
+	}
 	spec, d := item.Spec, item.Desired
 	owner, err := l.ownerOf(spec.User)
 	if err != nil {

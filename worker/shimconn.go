@@ -271,7 +271,7 @@ func (l *shimConn) hear(h heard) {
 	case m.Started != nil:
 		l.a.post(core.ItemStarted{Key: l.key, Attempt: *m.Started})
 	case m.Sample != nil:
-		l.a.post(core.ShimMeasured{Key: l.key, Memory: m.Sample.Memory, CPU: m.Sample.CPU, Wall: m.Sample.Wall, Frozen: m.Sample.Frozen, Suspended: m.Sample.Suspended, Unkillable: m.Sample.Unkillable, Held: m.Sample.Held})
+		l.a.post(core.ShimMeasured{Key: l.key, Memory: m.Sample.Memory, CPU: m.Sample.CPU, Wall: m.Sample.Wall, Progress: m.Sample.Progress, Frozen: m.Sample.Frozen, Suspended: m.Sample.Suspended, Unkillable: m.Sample.Unkillable, Held: m.Sample.Held})
 	case m.Ended != nil:
 		l.end(*m.Ended)
 	}

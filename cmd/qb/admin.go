@@ -20,6 +20,7 @@ import (
 	"qb/cmd/qb/remote"
 	"qb/cmd/qb/shares"
 	"qb/cmd/qb/summary"
+	"qb/cmd/qb/tree"
 	"qb/cmd/qb/whatif"
 	"qb/units"
 )
@@ -47,6 +48,7 @@ var (
 	licencesShell = licences.Shell{Shell: shell}
 	sharesShell   = shares.Shell{Shell: shell}
 	whatifShell   = whatif.Shell{Shell: shell}
+	treeShell     = tree.Shell{Shell: shell}
 	summaryShell  = summary.Shell{Shell: shell, Unfinished: everybodysUnfinished}
 )
 

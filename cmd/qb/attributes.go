@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -36,6 +37,8 @@ func (option attributeOption) bind(f *pflag.FlagSet, a *facts.Attribute) {
 	switch {
 	case a.Unlimited:
 		f.Var(new(widthValue), name, usage)
+	case a.Moment:
+		f.Var(new(momentValue), name, usage)
 	case a.Seconds:
 		f.Var(new(units.Seconds), name, usage)
 	case isNumber(a):
@@ -145,4 +148,27 @@ func withAttributes(columns []output.Column[api.Job]) []output.Column[api.Job] {
 		}
 	}
 	return columns
+}
+
+// momentValue is the value of an option that names a time, as a request has it.
+type momentValue string
+
+func (m *momentValue) String() string { return string(*m) }
+func (m *momentValue) Type() string   { return "time" }
+
+// Set reads a time as people write it, in the zone of this machine.
+func (m *momentValue) Set(text string) error {
+	form, err := units.RequestMoment(text, time.Now())
+	if err == nil {
+		*m = momentValue(form)
+	}
+	return err
+}
+
+// percentText is per cent, or nothing where none is known.
+func percentText(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(n)) + "%"
 }

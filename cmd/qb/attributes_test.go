@@ -57,8 +57,11 @@ func sampleOption(a *facts.Attribute) any {
 func given(t *testing.T, a *facts.Attribute, name string, option attributeOption, cmd *cobra.Command, request any) {
 	t.Helper()
 	text := "seven"
-	if isNumber(a) {
+	switch {
+	case isNumber(a):
 		text = "7"
+	case a.Moment:
+		text = "+7"
 	}
 	if option.give(cmd.Flags(), request) {
 		t.Errorf("%s: an option is given before any is", name)

@@ -141,6 +141,7 @@ var itemColumns = []output.Column[api.Item]{
 	{Name: "name"},
 	{Name: "status", Status: true},
 	{Name: "attempt", Right: true},
+	{Name: "progress", Right: true, Number: percentText},
 	{Name: "kind"},
 	{Name: "host"},
 	{Name: "exit", Text: func(i api.Item) string { return output.Exit(i.ExitCode, i.Signal) }},

@@ -35,6 +35,7 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	{Name: "draining", Extra: true, Right: true, Member: "instances.draining"},
 	attributeColumn("range"),
 	{Name: "done", Right: true, Text: func(j api.Job) string { return fmt.Sprintf("%d/%d", j.Items.Complete, j.Items.Total) }},
+	{Name: "progress", Extra: true, Right: true, Number: percentText},
 	{Name: "items", Extra: true, Right: true, Member: "items.total"},
 	{Name: "pending", Extra: true, Right: true, Member: "items.pending"},
 	{Name: "complete", Extra: true, Right: true, Member: "items.complete"},

@@ -27,7 +27,7 @@ import (
 // links are the names under which the program is also installed: qbNAME is `qb NAME`.
 var links = []string{
 	"sub", "modify", "jobs", "items", "instances", "hosts", "kill", "retry", "requeue", "redo", "block", "unblock",
-	"interrupt", "preempt", "suspend", "resume", "migrate", "retire", "shove", "top", "bottom", "complete", "fail", "remove", "wait", "hist", "summary", "lock", "unlock", "users", "archive", "joborder", "configfile", "out", "err", "ping", "share", "stats", "updateresource", "admin", "worker", "supervisor",
+	"interrupt", "preempt", "suspend", "resume", "migrate", "retire", "shove", "top", "bottom", "complete", "fail", "remove", "wait", "hist", "summary", "tree", "lock", "unlock", "users", "archive", "joborder", "configfile", "out", "err", "ping", "share", "stats", "updateresource", "admin", "worker", "supervisor",
 }
 
 func main() {
@@ -149,7 +149,7 @@ func clientCommands() []*cobra.Command {
 		newSubCommand(), newModifyCommand(), newJobsCommand(), newItemsCommand(), newInstancesCommand(), newHostsCommand(),
 		newOutCommand("out", "stdout"), newOutCommand("err", "stderr"),
 		newPingCommand(), newLockCommand(true), newLockCommand(false), newAdminCommand(),
-		newHistoryCommand(), newWaitCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(), sharesShell.ShareCommand(), profilesShell.Command(), licencesShell.ListCommand(), licencesShell.UpdateCommand(), summaryShell.Command(), summaryShell.StatsCommand(), whatifShell.Command(), peopleShell.LoginCommand(), peopleShell.LogoutCommand(), peopleShell.OpenCommand(), peopleShell.RightsCommand(), archiveShell.Command(), orderShell.Command(), newConfigFileCommand(),
+		newHistoryCommand(), newWaitCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(), sharesShell.ShareCommand(), profilesShell.Command(), licencesShell.ListCommand(), licencesShell.UpdateCommand(), summaryShell.Command(), summaryShell.StatsCommand(), whatifShell.Command(), treeShell.Command(), peopleShell.LoginCommand(), peopleShell.LogoutCommand(), peopleShell.OpenCommand(), peopleShell.RightsCommand(), archiveShell.Command(), orderShell.Command(), newConfigFileCommand(),
 	}
 	return append(commands, newActionCommands()...)
 }

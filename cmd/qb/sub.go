@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/archive"
 	"qb/cmd/qb/commandline"
+	"qb/cmd/qb/config"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/whatif"
 	"qb/supervisor/facts"
@@ -108,15 +110,19 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 	if err := c.Change(cmd.Context(), "", api.Submit, nil, &o.req, &reply); err != nil {
 		return err
 	}
-	done := o.results.Add(cmd.OutOrStdout(), output.Result{Job: reply.Job, Action: "submit", Affected: 1}, fmt.Sprint(reply.Job))
+	var done error
+	jobs := append(slices.Clone(reply.Before), reply.Job)
+	for _, job := range jobs {
+		done = cmp.Or(done, o.results.Add(cmd.OutOrStdout(), output.Result{Job: job, Action: "submit", Affected: 1}, fmt.Sprint(job)))
+	}
 	if done = o.results.Flush(cmd.OutOrStdout(), done); done != nil {
 		return done
 	}
 	remark(cmd, reply.Remarks)
-	if o.waitOn {
-		return waitOn(cmd, c, reply.Job)
+	for n := 0; o.waitOn && n < len(jobs); n++ {
+		done = cmp.Or(done, waitOn(cmd, c, jobs[n]))
 	}
-	return nil
+	return done
 }
 
 // complete makes the request of options, words and the caller's surroundings.
@@ -134,6 +140,9 @@ func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
 	}
 	req := &o.req
 	attributeOption(submitOption).give(cmd.Flags(), req)
+	if err := o.addDefaults(cmd); err != nil {
+		return err
+	}
 	req.Command = words
 	set := cmd.Flags().Changed
 	if set("range") && strings.TrimSpace(req.Range) == "" {
@@ -179,6 +188,31 @@ func (o *subOptions) read(cmd *cobra.Command) error {
 	return nil
 }
 
+// addDefaults gives what qb.conf has for submissions from here, where no option does.
+func (o *subOptions) addDefaults(cmd *cobra.Command) error {
+	file, _ := cmd.Flags().GetString("conf")
+	c, err := config.Load(config.Source{File: file, Program: commandline.TypedName(cmd), Warn: io.Discard, Client: true}) // connect warns
+	if err != nil {
+		return err
+	}
+	set, req := cmd.Flags().Changed, &o.req
+	if c.ClientPriority > 0 && req.Priority == nil {
+		req.Priority = &c.ClientPriority
+	}
+	for name, to := range map[string]struct {
+		member *string
+		value  string
+	}{"cluster": {&req.Cluster, c.ClientCluster}, "account": {&req.Account, c.ClientAccount}, "restrictions": {&req.Restrictions, c.ClientRestrictions}} {
+		if !set(name) && *to.member == "" { // nor a file
+			*to.member = to.value
+		}
+	}
+	if flags := facts.AttributeNamed("flags").Form(req.Flags); !slices.Contains(flags, facts.FlagNoDefaults) {
+		req.Flags = append(req.Flags, facts.SplitList(strings.ReplaceAll(c.ClientJobFlags, "auto_mount", ""))...)
+	}
+	return nil
+}
+
 // addWaitFor turns Qube's older -waitfor into links.
 func (o *subOptions) addWaitFor() error {
 	for _, id := range facts.SplitList(o.waitFor) {
@@ -216,7 +250,7 @@ func (o *subOptions) addSurroundings() error {
 	req.Umask = &mask
 	env := map[string]string{}
 	maps.Copy(env, req.Env) // of a file
-	if slices.Contains(req.Flags, "export_environment") {
+	if slices.Contains(facts.AttributeNamed("flags").Form(req.Flags), facts.FlagExport) {
 		for _, pair := range os.Environ() {
 			if name, value, ok := strings.Cut(pair, "="); ok && !slices.Contains([]string{"QB_TOKEN", "QB_DATABASE_URL", submitKey}, name) {
 				env[name] = value

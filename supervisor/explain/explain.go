@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -250,6 +251,8 @@ func ownAnswer(j *Job, state func(facts.JobID) facts.JobState) (a answer, found 
 		return j.waitingReason(state), true
 	case j.Blocked > 0 && j.Pending == 0:
 		return because(facts.ReasonItemsHeld, facts.Params{}, are(j.Blocked, "item")+" held; unblock the job to let them run"), true
+	case j.StartsIn > 0 && j.Pending > 0:
+		return answer{Why: facts.Because(facts.ReasonStartsLater, facts.Params{Until: j.StartAt, Seconds: math.Ceil(j.StartsIn.Minutes()) * 60}, "")}, true
 	case j.OverBudget.Reason != "" && j.Pending > 0:
 		return answer{Why: j.OverBudget}, true
 	}

@@ -91,12 +91,13 @@ type Job struct {
 	Paused                       int       // items that failed and wait before they are tried again
 	NextTry                      time.Time // of the first of them
 	Failure                      facts.Failure
-	OverBudget                   facts.Why // of its payer; zero: none is used up
-	Limited                      facts.Why // by the instances of its user, process group or account; zero: it is not
-	Primary, Secondary, Draining int       // instances
-	Held                         int       // instances that a plan counts on
-	Width                        int       // the most instances that it may have
-	Due                          int       // secondaries that the last plan gives it, if it has fewer
+	StartsIn                     time.Duration // 0: it may start
+	OverBudget                   facts.Why     // of its payer; zero: none is used up
+	Limited                      facts.Why     // by the instances of its user, process group or account; zero: it is not
+	Primary, Secondary, Draining int           // instances
+	Held                         int           // instances that a plan counts on
+	Width                        int           // the most instances that it may have
+	Due                          int           // secondaries that the last plan gives it, if it has fewer
 	MayUseReserved               bool
 	Orders                       []facts.OrderFacts
 	MemoryUse                    facts.JobMemory

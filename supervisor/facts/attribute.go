@@ -28,11 +28,13 @@ type Attribute struct {
 	Least, Most int  // of a number; both 0: any
 	Unlimited   bool // any negative number means that there is no limit, and is stored as -1
 	Seconds     bool // the number is a duration
+	Moment      bool // the text is a time; see units.RequestMoment
 
-	Runes   int     // length of a text at most; 0: see Bytes
-	Bytes   int     // the same in bytes; 0: MaxText
-	Trim    bool    // white space around the text is dropped
-	Entries Entries // of a text or list
+	Runes   int                     // length of a text at most; 0: see Bytes
+	Bytes   int                     // the same in bytes; 0: MaxText
+	Trim    bool                    // white space around the text is dropped
+	Entries Entries                 // of a text or list
+	Form    func([]string) []string // how a list is stored that may be written in several ways
 	Check   func(text string) error
 }
 
@@ -145,6 +147,9 @@ func (a *Attribute) Stored(value any) any {
 			return max(v, -1)
 		}
 	case []string:
+		if a.Form != nil {
+			return a.Form(v)
+		}
 		if a.Entries.Separator != "" {
 			return SplitList(strings.Join(v, a.Entries.Separator))
 		}

@@ -4,7 +4,12 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
+
+	"qb/pathmap"
+	"qb/patterns"
+	"qb/units"
 )
 
 // Attributes declares what a user can give a job, in the order of qbsub's help. A new one also needs:
@@ -84,8 +89,25 @@ var Attributes = slices.Concat([]Attribute{
 		Option: "pad substituted numbers to `N` digits",
 	},
 	{
+		Name: "p_agenda", Value: func(j *JobFacts) any { return &j.PAgenda }, Bytes: MaxText,
+		Option: "see `ITEMS` of the range first: they become a job of their own; -flags p_agenda takes the first, the last and the middle one",
+	},
+	{
+		Name: "p_agenda_priority", Spelled: "p_priority", Value: func(j *JobFacts) any { return &j.PAgendaPriority }, Least: 1, Most: MaxPriority,
+		Option: "priority `N` of the job of -p_agenda (default: supervisor_default_p_agenda_priority)",
+	},
+	{
+		Name: "p_agenda_cpus", Spelled: "p_cpus", Value: func(j *JobFacts) any { return &j.PAgendaCPUs }, Least: 1, Most: MaxCPUs,
+		Option: "number `N` of instances of the job of -p_agenda (default: as many as it has items)",
+	},
+	{
 		Name: "dependency", Value: func(j *JobFacts) any { return &j.Dependency }, Trim: true,
 		Option: "wait for other jobs: `LINKS` such as link-complete-job-12, link-done-work-beauty (item by item, by label) or 12,13",
+	},
+	{
+		Name: "start", Value: func(j *JobFacts) any { return &j.StartAt }, Moment: true, Trim: true, Runes: 64, Check: checkStart,
+		Option: "start nothing before `TIME`: 18:30, '2026-12-24 18:30', 2026-12-24T18:30:00Z (times without a zone are of this machine's) or +2h from now",
+		Change: "start nothing before `TIME`, of a job that has not started; see qbsub -start; empty: at once",
 	},
 	{
 		Name: "retrywork", Value: func(j *JobFacts) any { return &j.RetryWork }, Most: MaxRetryWork,
@@ -164,7 +186,8 @@ var Attributes = slices.Concat([]Attribute{
 	},
 	{
 		Name: "flags", Value: func(j *JobFacts) any { return &j.Flags },
-		Option: "job flags `A,B`; export_environment sends your environment with the job",
+		Form:   flagNames,
+		Option: "job flags `A,B`, or their number in Qube; export_environment sends your environment with the job",
 	},
 	{
 		Name: "account", Value: func(j *JobFacts) any { return &j.Account }, Runes: MaxName,
@@ -181,10 +204,28 @@ var Attributes = slices.Concat([]Attribute{
 		Change: "new output `FILES` to check; empty: none",
 	},
 }, tagAttributes(), []Attribute{
+	{
+		Name: "regex_progress", Value: func(j *JobFacts) any { return &j.RegexProgress }, Bytes: maxPatterns, Check: patterns.Check,
+		Option: "find out how far an item is by `REGEX` in a line of its output: its first group is per cent, as in 'Progress: (\\d+)%', or the first of the second, as in 'tile (\\d+)/(\\d+)'; several are separated by line feeds",
+		Change: "new `REGEX` for progress; items that run keep theirs; empty: none",
+	},
+	{
+		Name: "regex_errors", Value: func(j *JobFacts) any { return &j.RegexErrors }, Bytes: maxPatterns, Check: patterns.Check,
+		Option: "an item with a line of output that matches `REGEX` fails; several are separated by line feeds",
+		Change: "new `REGEX` for lines that let an item fail; items that run keep theirs; empty: none",
+	},
+	{
+		Name: "pathmap", Value: func(j *JobFacts) any { return &j.PathMap }, Entries: Entries{",", pathmap.MaxEntries, "the hosts' worker_path_map can have the others"}, Check: checkPathMap,
+		Option: "paths here with the same on the hosts: `LIST` such as /vol/proj=/mnt/proj,P:=/mnt/p, for the command, its folder, variables and files; see also -flags convert_path",
+		Change: "new paths with the same on the hosts; see qbsub -pathmap; empty: none",
+	},
 	{Name: "cwd", Value: func(j *JobFacts) any { return &j.Cwd }, Bytes: MaxPath, Option: "working directory `DIR` (default: the current one)"},
 	{Name: "env", Hidden: true, Value: func(j *JobFacts) any { return &j.Env }},
 	{Name: "umask", Hidden: true, Value: func(j *JobFacts) any { return &j.Umask }, Most: 0o777},
 })
+
+// maxPatterns bounds the expressions of an attribute, with a line feed after each.
+const maxPatterns = patterns.Most * (patterns.MaxLength + 1)
 
 // flights is an attribute of commands that the worker runs beside an item's own.
 func flights(name, when string, value func(j *JobFacts) any) Attribute {
@@ -212,6 +253,19 @@ func checkProfile(text string) error {
 		return errors.New("write a name such as beauty, without slashes and control characters and without a dot at its begin")
 	}
 	return nil
+}
+
+func checkStart(text string) error {
+	if text == "" {
+		return nil
+	}
+	_, err := units.ParseMoment(text, time.Time{})
+	return err
+}
+
+func checkPathMap(text string) error {
+	_, err := pathmap.New(SplitList(text))
+	return err
 }
 
 func checkLabel(text string) error {

@@ -134,6 +134,8 @@ type JobFacts struct {
 	GlobalOrder int64 `db:"global_order" json:"global_order"`
 	LocalOrder  int64 `db:"local_order" json:"local_order"`
 
+	StartAt string `db:"start_at" json:"start_at"` // time in RFC 3339 and UTC before which nothing of it starts; "": none
+
 	RetryDelay    int `db:"retrywork_delay" json:"retrywork_delay"` // seconds from a failure to the next attempt
 	RetryInstance int `db:"retrysubjob" json:"retrysubjob"`         // retries of an item that failed through its instance
 	Timeout       int `db:"timeout" json:"timeout"`                 // seconds of an instance after which it is reported; 0: never
@@ -144,6 +146,14 @@ type JobFacts struct {
 	AgendaPreflights  []string `db:"agenda_preflights" json:"agenda_preflights"`
 	AgendaPostflights []string `db:"agenda_postflights" json:"agenda_postflights"`
 	Validate          []string `db:"validate" json:"validate"` // PATH or PATH:SIZE
+
+	RegexProgress string   `db:"regex_progress" json:"regex_progress"` // one expression in each line
+	RegexErrors   string   `db:"regex_errors" json:"regex_errors"`
+	PathMap       []string `db:"pathmap" json:"pathmap"` // FROM=TO
+
+	PAgenda         string `db:"p_agenda,fixed" json:"p_agenda"`                   // the items that became a job of their own, of the job of the others
+	PAgendaPriority int    `db:"p_agenda_priority,fixed" json:"p_agenda_priority"` // as it was asked for; 0: it was not
+	PAgendaCPUs     int    `db:"p_agenda_cpus,fixed" json:"p_agenda_cpus"`         // likewise
 
 	Hosts           []string `db:"hosts" json:"hosts"`
 	OmitHosts       []string `db:"omit_hosts" json:"omit_hosts"`

@@ -1,5 +1,10 @@
 package facts
 
+import (
+	"slices"
+	"strconv"
+)
+
 // Flags of jobs that qb acts on.
 const (
 	FlagHardLimit       = "memory_hard_limit"      // instances are killed at their need, which is never under the stated one
@@ -7,12 +12,56 @@ const (
 	FlagElite           = "elite"                  // likewise
 	FlagExport          = "export_environment"     // qbsub sends the environment along
 	FlagMigrate         = "migrate_on_frame_retry" // the job avoids a host for a while as soon as an item of it that is retried has failed there
+	FlagHostList        = "host_list"              // a job is made for each of the hosts
+	FlagPAgenda         = "p_agenda"               // some items become a job of their own, to be seen first
+	FlagConvertPath     = "convert_path"           // workers map paths by their worker_path_map
+	FlagNoDefaults      = "no_defaults"            // supervisor_job_flags are not added
 )
 
 // Flags are the names of the job flags that qb acts on.
-var Flags = []string{FlagElite, FlagExport, FlagHardLimit, FlagMigrate, FlagUninterruptible}
+var Flags = []string{FlagConvertPath, FlagElite, FlagExport, FlagHardLimit, FlagHostList, FlagMigrate, FlagNoDefaults, FlagPAgenda, FlagUninterruptible}
 
 // PassedOver are Qube's other job flags: scripts may name them, but they have no effect, of which the user is warned.
-var PassedOver = []string{"auto_mount", "auto_wrangling", "convert_path", "disable_auto_complete", "disable_cpu_limit",
-	"disable_windows_job_object", "enable_windows_job_object", "expand", "export_job_type", "grid", "host_list", "mail",
-	"no_defaults", "p_agenda", "thrifty"}
+var PassedOver = []string{"auto_mount", "auto_wrangling", "disable_auto_complete", "disable_cpu_limit",
+	"disable_windows_job_object", "enable_windows_job_object", "expand", "export_job_type", "grid", "mail", "thrifty"}
+
+// flagBits are Qube's flags in the order of their bits, from 1.
+var flagBits = []string{FlagUninterruptible, FlagHardLimit, "grid", "auto_mount", FlagExport, "expand", "thrifty", "export_job_type", FlagHostList,
+	FlagElite, "mail", "disable_windows_job_object", "disable_cpu_limit", "disable_auto_complete", "auto_wrangling", FlagPAgenda, FlagMigrate,
+	FlagConvertPath, "enable_windows_job_object", FlagNoDefaults}
+
+// MostFlags is the number of all of Qube's flags.
+var MostFlags = 1<<len(flagBits) - 1
+
+// FlagsOf are the names of the flags of a number in Qube; false if it is none.
+func FlagsOf(text string) (names []string, ok bool) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > MostFlags {
+		return nil, false
+	}
+	for bit, name := range flagBits {
+		if n>>bit&1 == 1 {
+			names = append(names, name)
+		}
+	}
+	return names, true
+}
+
+// flagNames are flags by name, each once, of which some may be given as numbers.
+func flagNames(flags []string) []string {
+	var names []string
+	for _, flag := range flags {
+		if numbered, ok := FlagsOf(flag); ok {
+			names = append(names, numbered...)
+		} else {
+			names = append(names, flag)
+		}
+	}
+	var once []string
+	for _, name := range names {
+		if !slices.Contains(once, name) {
+			once = append(once, name)
+		}
+	}
+	return once
+}

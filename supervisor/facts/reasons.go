@@ -47,6 +47,7 @@ const (
 	ReasonPostflight        Reason = "postflight_failed"
 	ReasonOutputMissing     Reason = "output_missing"     // or too small
 	ReasonNoLicence         Reason = "no_licence"         // by a pattern of the site's, in its output or exit status
+	ReasonLogError          Reason = "log_error"          // a line of its output says so
 	ReasonMemoryLimit       Reason = "memory_limit"       // its own
 	ReasonOutOfMemory       Reason = "out_of_memory"      // its host's
 	ReasonMemoryUnavailable Reason = "memory_unavailable" // it was not started
@@ -87,7 +88,8 @@ const (
 	ReasonMemoryShort    Reason = "memory_short"
 	ReasonHostsShort     Reason = "hosts_short" // the hosts with free slots lack different things
 	ReasonAboutToStart   Reason = "about_to_start"
-	ReasonRetryDelay     Reason = "retry_delay" // items failed and wait before they are tried again
+	ReasonRetryDelay     Reason = "retry_delay"  // items failed and wait before they are tried again
+	ReasonStartsLater    Reason = "starts_later" // at a time that was asked for
 	ReasonNextPlan       Reason = "next_plan"
 	ReasonOverBudget     Reason = "over_budget"
 	ReasonInstanceLimit  Reason = "instance_limit" // of its user, process group or account; also why an instance takes no next item
@@ -325,6 +327,9 @@ var sentences = map[Reason]func(p Params, detail string) string{
 		}
 		return fmt.Sprintf("%s failed and waits to be tried again, the first until %s (retrywork_delay %d s)", Several(p.Items, "item"), p.Until, p.Limit)
 	},
+	ReasonStartsLater: func(p Params, _ string) string {
+		return fmt.Sprintf("starts at %s, in %s", p.Until, startsIn(p.Seconds))
+	},
 	ReasonFailedThere: func(p Params, _ string) string {
 		return fmt.Sprintf("%s failed on %s one after the other; the job avoids it for %.0f minutes, as long as another host serves it", Several(p.Failed, "attempt"), p.Host, float64(p.Limit)/60)
 	},
@@ -413,6 +418,8 @@ func failedSentence(p Params, _ string) string {
 		text += ", a preflight check failed"
 	case ReasonPostflight:
 		text += ", a postflight check failed"
+	case ReasonLogError:
+		text += ", a line of the output matches regex_errors"
 	case ReasonOutputMissing:
 		text += ", an output file is missing or too small"
 	case ReasonLaunchFailed:
@@ -440,4 +447,16 @@ func suspendedBy(p Params, _ string) string {
 		return "suspended"
 	}
 	return "suspended by " + p.By
+}
+
+// startsIn is a time span to the minute, so that the sentence of a job changes once a minute.
+func startsIn(seconds float64) string {
+	switch left := time.Duration(seconds) * time.Second; {
+	case left < time.Minute:
+		return "less than a minute"
+	case left >= 48*time.Hour:
+		return Several(int(left/(24*time.Hour)), "day")
+	default:
+		return units.Span(left.Truncate(time.Minute)).String()
+	}
 }

@@ -9,6 +9,7 @@ type JobView struct {
 	Reason                       string // why items wait or have failed, for people; "": neither
 	Code                         Reason // the same for programs
 	Params                       Params // of the code
+	Progress                     int    // per cent, where running items report theirs; else 0
 	MaxCPUsEffective             int
 	Primary, Secondary, Draining int
 	Items                        ItemCounts

@@ -41,6 +41,7 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	number := max(j.LastAttempt(item), f.attemptFloor) + 1
 	j.Start(now, item, number)
 	i.NextAttempt()
+	i.Progress = 0
 	i.Attempt = facts.AttemptFacts{
 		AttemptID: facts.AttemptID{Job: j.ID, Item: item, Number: number},
 		Host:      i.Host.ID, Boot: i.Host.Boot, StateID: i.Host.StateID,
@@ -190,7 +191,7 @@ func (f *Farm) endUnstopped(now time.Time, i *model.Instance, r message.Reported
 	case facts.ReasonPreflight: // an instance on another host may pass it
 		end.State, end.Again = facts.Failed, i.Again(true)
 		return true
-	case facts.ReasonExit, facts.ReasonSignal, facts.ReasonLaunchFailed, facts.ReasonAgendaPreflight, facts.ReasonPostflight, facts.ReasonOutputMissing: // the item's own doing, and charged as such
+	case facts.ReasonExit, facts.ReasonSignal, facts.ReasonLaunchFailed, facts.ReasonAgendaPreflight, facts.ReasonPostflight, facts.ReasonOutputMissing, facts.ReasonLogError: // the item's own doing, and charged as such
 		end.State, end.Again = facts.Failed, i.Again(false)
 		return false
 	case facts.ReasonTimeLimit:

@@ -158,6 +158,7 @@ func (f *Farm) onTicked(now time.Time) {
 	f.watchLong(now)
 	f.lookForFolders(now)
 	f.unpause(now)
+	f.startDelayed(now)
 	f.lookForAvoided(now)
 	if f.licences.Raise(now) {
 		f.takeResources()

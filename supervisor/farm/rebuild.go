@@ -135,6 +135,7 @@ func (f *Farm) admit(now time.Time, p *items.Prepared) (*model.Job, error) {
 	}
 	f.notePaused(now, j)
 	f.avoidLeft(now, j)
+	f.delay(now, j)
 	if j.State.Final() {
 		f.jobs.Final = append(f.jobs.Final, j.ID)
 	} else {

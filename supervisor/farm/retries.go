@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -8,16 +9,41 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
 	"qb/supervisor/model"
+	"qb/supervisor/outbox"
 )
 
-// retries is what the farm looks after of items that failed and are to run again.
+// retries is what the farm looks after of items that failed and are to run again, and of jobs whose time has not come.
 type retries struct {
 	pausing  map[facts.JobID]*model.Job // have items that wait before they are tried again
 	avoiding map[facts.JobID]*model.Job // avoid hosts on which their items failed
+	delayed  map[facts.JobID]*model.Job // their start has not come
 }
 
 func newRetries() retries {
-	return retries{map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}}
+	return retries{map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}}
+}
+
+// delay keeps a job from starting anything before its start.
+func (r *retries) delay(now time.Time, j *model.Job) {
+	if j.Delayed = now.Before(j.StartsAt()); j.Delayed {
+		r.delayed[j.ID] = j
+	} else {
+		delete(r.delayed, j.ID)
+	}
+}
+
+// startDelayed lets jobs start whose start has come.
+func (f *Farm) startDelayed(now time.Time) {
+	for id, j := range f.delayed { // in any order: a plan has the jobs in its own
+		switch {
+		case f.jobs.ByID[id] != j:
+			delete(f.delayed, id)
+		case !now.Before(j.StartsAt()):
+			f.delay(now, j)
+			j.Changes++
+			f.planStale, f.planNow = true, true
+		}
+	}
 }
 
 // notePaused remembers a job that has paused items.
@@ -141,4 +167,29 @@ func (f *Farm) tryHosts(j *model.Job) {
 	if len(j.Avoids) > 0 {
 		f.avoid(j, nil)
 	}
+}
+
+// startRemarks say when a job starts, as the farm has understood it.
+func startRemarks(now, start time.Time) []string {
+	switch {
+	case start.IsZero():
+		return nil
+	case !now.Before(start):
+		return []string{fmt.Sprintf("start %s has passed; the job may start at once", facts.Moment(start))}
+	}
+	return []string{fmt.Sprintf("starts at %s (UTC) at the earliest", facts.Moment(start))}
+}
+
+// refusesStart makes the start absolute that a change gives a job, or refuses it.
+func refusesStart(now time.Time, j *model.Job, c *facts.JobChange) *outbox.Refusal {
+	if !c.Has("start") {
+		return nil
+	}
+	if !j.FirstStart.IsZero() {
+		return outbox.Refused("conflict", "start: cannot change, as job %d has started; hold it with qbblock or qbsuspend", j.ID)
+	}
+	if err := c.Values.FixStart(now); err != nil {
+		return &outbox.Refusal{Kind: "invalid", Text: err.Error(), Member: "start"}
+	}
+	return nil
 }

@@ -394,7 +394,7 @@ func (r *rig) submission(args []string) message.JobSubmitted {
 		Submission: option(args, "token", ""), Agenda: agenda.Spec{Range: option(args, "items", ""), Order: agenda.Order(option(args, "order", ""))}}
 	row.Requirements, row.Reservations = strings.ReplaceAll(option(args, "requirements", ""), "_", " "), option(args, "reservations", "")
 	row.Restrictions, row.HostOrder = strings.ReplaceAll(option(args, "restrictions", ""), "_", " "), option(args, "hostorder", "")
-	row.Kind = option(args, "kind", "")
+	row.Kind, row.StartAt = option(args, "kind", ""), option(args, "start", "")
 	row.Cwd, row.Profile = option(args, "cwd", ""), option(args, "profile", "")
 	row.Cluster, row.Account = option(args, "cluster", ""), option(args, "account", "")
 	row.Label, row.PGrp = option(args, "label", ""), facts.JobID(number(option(args, "pgrp", "0")))
@@ -439,6 +439,9 @@ func (r *rig) modify(args []string) {
 		if text := option(args, name, "-"); text != "-" {
 			e.Change.Set(name, slices.DeleteFunc(strings.Split(text, ","), func(s string) bool { return s == "" }))
 		}
+	}
+	if start := option(args, "start", "-"); start != "-" {
+		e.Change.Set("start", start)
 	}
 	if account := option(args, "account", "-"); account != "-" {
 		e.Change.Set("account", account)

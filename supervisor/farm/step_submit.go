@@ -40,6 +40,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 	f.jobs.Watch(j)
 	f.appear(now, j)
 	j.Learned = f.profiles.Estimate(now, j.ProfileKey())
+	f.delay(now, j)
 	f.putJob(j)
 	f.tryFolder(j)
 	if j.State == facts.Active {
@@ -52,6 +53,9 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 // the farm changes.
 func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []string, *outbox.Refusal) {
 	row, remarks := f.policy.WithDefaults(e.Facts)
+	if err := row.FixStart(now); err != nil {
+		return nil, nil, &outbox.Refusal{Kind: "invalid", Text: err.Error(), Member: "start"}
+	}
 	account, refused := f.usage.accounts.Choose(row.User, e.Groups, row.Account)
 	if refused != nil {
 		refused.Member = "account"
@@ -88,7 +92,9 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 	if e.Blocked {
 		j.State, j.BlockedBy = facts.Blocked, e.By
 	}
-	return j, append(append(remarks, j.FlagRemarks()...), f.fitRemarks(now, j, e.Account)...), nil
+	j.Delayed = now.Before(j.StartsAt())
+	remarks = append(append(remarks, startRemarks(now, j.StartsAt())...), j.FlagRemarks()...)
+	return j, append(remarks, f.fitRemarks(now, j, e.Account)...), nil
 }
 
 // CheckSubmission is what the farm would say to a submission.
@@ -154,6 +160,10 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 			j.ID, j.Account, to.Account)
 		return
 	}
+	if refused := refusesStart(now, j, given); refused != nil {
+		f.out.Reject(e.Ticket, refused)
+		return
+	}
 	changed := given.On(j.JobFacts)
 	if changed.Priority != j.Priority || changed.Cluster != j.Cluster {
 		changed.GlobalOrder = 0 // it was among jobs of the former ones
@@ -185,21 +195,31 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 	}
 	group := j.PGrp
 	j.JobFacts, j.Needs = changed, n
+	f.delay(now, j)
 	f.jobs.Rebind(j)
 	f.jobs.Resize(j, size)
 	j.TouchAll()
 	f.admission.refreshNeed(now, j)
-	if given.Has("reservations") {
-		remarks = append(remarks, j.FlagRemarks()...)
-	}
-	if given.OfHosts() {
-		remarks = append(remarks, f.fitRemarks(now, j, nil)...)
-	}
+	remarks = append(remarks, f.changeRemarks(now, j, given)...)
 	f.regroup(now, j, group)
 	f.putJob(j)
 	f.out.Record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: given.String()}})
 	f.planStale, f.planNow = true, true
 	f.out.Answer(e.Ticket, message.JobReply{Job: j.View(now, &f.policy), Remarks: remarks})
+}
+
+// changeRemarks say what a change has made of the job.
+func (f *Farm) changeRemarks(now time.Time, j *model.Job, given *facts.JobChange) (remarks []string) {
+	if given.Has("reservations") {
+		remarks = append(remarks, j.FlagRemarks()...)
+	}
+	if given.Has("start") {
+		remarks = append(remarks, startRemarks(now, j.StartsAt())...)
+	}
+	if given.OfHosts() {
+		remarks = append(remarks, f.fitRemarks(now, j, nil)...)
+	}
+	return remarks
 }
 
 // fitRemarks warns of a job that no host known now can run: hosts come and go, so it is accepted.

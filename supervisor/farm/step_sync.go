@@ -143,13 +143,14 @@ func (f *Farm) endReported(now time.Time, h *model.Host, ends []message.Reported
 // be about to start.
 func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 	h.Reported = make(map[facts.AttemptID]string, len(e.Instances))
-	memory := make(map[facts.AttemptID]int64, len(e.Instances))
+	said := make(map[facts.AttemptID]message.ReportedInstance, len(e.Instances))
 	for _, r := range e.Instances {
-		h.Reported[r.Attempt], memory[r.Attempt] = r.State, r.Memory
+		h.Reported[r.Attempt], said[r.Attempt] = r.State, r
 	}
 	for _, i := range h.SortedInstances() {
 		if _, there := h.Reported[i.Attempt.AttemptID]; there {
-			i.Resides(memory[i.Attempt.AttemptID])
+			i.Resides(said[i.Attempt.AttemptID].Memory)
+			i.Progress = said[i.Attempt.AttemptID].Progress
 			f.watchStuck(now, i, h.Reported[i.Attempt.AttemptID])
 			if h.Reported[i.Attempt.AttemptID] == "running" {
 				f.folderWorks(now, i)

@@ -156,6 +156,9 @@ func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
 		Held: j.Held(), Width: j.Width(&f.policy.Share), Due: f.due[j.ID], MemoryUse: j.MemoryUse(), FromProfile: j.GoesBy(),
 	}
 	e.Primary, e.Secondary, e.Draining = j.Counts()
+	if j.Delayed {
+		e.StartsIn = max(1, j.StartsAt().Sub(now))
+	}
 	if j.Limit != nil {
 		e.OverBudget = j.Limit.Why()
 	}

@@ -2,6 +2,7 @@ package message
 
 import (
 	"fmt"
+	"slices"
 
 	"qb/supervisor/facts"
 )
@@ -15,6 +16,13 @@ func (p *Policy) WithDefaults(row facts.JobFacts) (facts.JobFacts, []string) {
 	remarks = append(remarks, p.CapPriority(&row.Priority)...)
 	if row.Cluster == "" {
 		row.Cluster = p.DefaultCluster
+	}
+	if !slices.Contains(row.Flags, facts.FlagNoDefaults) {
+		for _, flag := range p.JobFlags {
+			if !slices.Contains(row.Flags, flag) {
+				row.Flags = append(slices.Clip(row.Flags), flag)
+			}
+		}
 	}
 	if row.CPUs == 0 {
 		row.CPUs = 1

@@ -175,6 +175,7 @@ type ReportedInstance struct {
 	Attempt  facts.AttemptID
 	State    string // starting, running, frozen, stopping, unkillable, idle, unknown
 	Memory   int64
+	Progress int // per cent; 0: not known
 }
 
 // ReportedEnd is the end of one attempt.

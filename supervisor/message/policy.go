@@ -19,6 +19,7 @@ type Policy struct {
 	PrimaryPreempt  string // passive, aggressive, disabled: supervisor_preempt_policy
 	DefaultPriority int
 	MaxPriority     int
+	JobFlags        []string // that jobs get besides their own
 	DefaultCluster  string
 	HostOrder       string           // of jobs that name none, as +host.memory.avail; "": none
 	MaxItems        int              // of one job

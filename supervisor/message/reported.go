@@ -22,7 +22,7 @@ func (r ReportedEnd) Cause() facts.Reason {
 var reportedAs = map[string][]facts.Reason{
 	"exit":    {facts.ReasonExit, facts.ReasonNoLicence},
 	"signal":  {facts.ReasonSignal, facts.ReasonNoLicence},
-	"launch":  {facts.ReasonLaunchFailed, facts.ReasonPreflight, facts.ReasonAgendaPreflight, facts.ReasonPostflight, facts.ReasonOutputMissing},
+	"launch":  {facts.ReasonLaunchFailed, facts.ReasonPreflight, facts.ReasonAgendaPreflight, facts.ReasonPostflight, facts.ReasonOutputMissing, facts.ReasonLogError},
 	"timeout": {facts.ReasonTimeLimit},
 	"memory":  {facts.ReasonOutOfMemory},
 	"full":    {facts.ReasonMemoryUnavailable},

@@ -54,6 +54,7 @@ type InstanceView struct {
 	ItemName    string
 	Started     time.Time
 	ItemStarted time.Time
+	Progress    int // of the item, per cent
 
 	// What it holds of its host, and of the farm.
 	Slots   int
@@ -68,4 +69,17 @@ type Counts struct {
 	Overused    uint64 // items that used more processor time than their slots give
 	OutOfMemory uint64 // items killed for want of memory
 	Plans       uint64 // divisions of the farm
+}
+
+// Progress is how far the running attempts of a job are, in per cent, as far as they say so.
+func (v *View) Progress(id facts.JobID) map[facts.AttemptID]int {
+	all := map[facts.AttemptID]int{}
+	for _, h := range v.Hosts {
+		for _, i := range h.Instances {
+			if i.Job == id && i.Progress > 0 {
+				all[i.Attempt] = i.Progress
+			}
+		}
+	}
+	return all
 }

@@ -37,6 +37,7 @@ type Instance struct {
 	ListedTo  string // incarnation whose answer last listed the attempt, and that answer's sequence
 	ListedIn  uint64
 	Memory    int64
+	Progress  int           // of its item in per cent, as the worker said last; 0: not known
 	Stuck     bool          // its processes outlive KILL
 	Stopped   bool          // it was told to end
 	Inherited bool          // its attempt was given in an earlier term

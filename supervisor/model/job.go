@@ -27,6 +27,7 @@ type Job struct {
 	SlotShare  cpuShare
 	Overused   bool             // told once
 	Limit      *accounting.Over // budget that its payer has used up, as of the last plan; nil: none
+	Delayed    bool             // its start has not come
 	Compacted  bool             // attempts of it are daily sums: it never runs again
 	Recalled   bool             // it had been forgotten, and came back for an order
 
@@ -82,9 +83,9 @@ func (j *Job) Held() int {
 	return j.Parts[PartPrimary] + j.Parts[PartSecondary] + j.Parts[PartDraining]
 }
 
-// Remaining are the items that run or are ready. Of a suspended job none is.
+// Remaining are the items that run or are ready. Of a suspended job none is, and of one whose start has not come.
 func (j *Job) Remaining() int {
-	if j.State == facts.Suspended {
+	if j.State == facts.Suspended || j.Delayed {
 		return j.Held()
 	}
 	return j.Tally.Count(agenda.Pending) + j.Held()
@@ -125,7 +126,7 @@ func (j *Job) Narrow(p *planner.SharePolicy, by int) {
 }
 
 func (j *Job) WantsInstances() bool {
-	return j.State == facts.Active && j.Pending() > 0
+	return j.State == facts.Active && !j.Delayed && j.Pending() > 0
 }
 
 func (j *Job) hasFlag(name string) bool { return slices.Contains(j.Flags, name) }

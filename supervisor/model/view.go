@@ -17,7 +17,7 @@ func (j *Job) View(now time.Time, p *message.Policy) facts.JobView {
 		Total: t.Len(), Pending: t.Count(agenda.Pending) + t.Count(agenda.Paused), Running: t.Count(agenda.Running), Complete: t.Count(agenda.Complete),
 		Failed: t.Count(agenda.Failed), Killed: t.Count(agenda.Killed), Blocked: t.Count(agenda.Blocked) + t.Count(agenda.Waiting),
 	}
-	v.Status = j.Status()
+	v.Status, v.Progress = j.Status(), j.progress()
 	if j.State == facts.Blocked {
 		v.Items.Blocked += v.Items.Pending
 		v.Items.Pending = 0
@@ -31,6 +31,18 @@ func (j *Job) View(now time.Time, p *message.Policy) facts.JobView {
 		v.Orders = append(v.Orders, o.OrderFacts)
 	}
 	return v
+}
+
+// progress is the complete items in per cent of all, with what running ones have reported; 0 if none has.
+func (j *Job) progress() int {
+	sum := 0
+	for _, i := range j.Instances {
+		sum += i.Progress
+	}
+	if sum == 0 {
+		return 0
+	}
+	return (100*j.Tally.Count(agenda.Complete) + sum) / j.Tally.Len()
 }
 
 // Status is the job's state as everybody sees it.
@@ -67,7 +79,7 @@ func (h *Host) View(now time.Time, p message.Policy) message.HostView {
 		v.Promised += i.Attempt.Memory
 		v.Instances = append(v.Instances, message.InstanceView{
 			Job: i.Job.ID, Number: i.Number, Kind: i.Kind, State: state, Attempt: i.Attempt.AttemptID,
-			ItemName: i.Job.Entries.Item(int(i.Attempt.Item)).Name, Started: i.Began, ItemStarted: i.Attempt.StartedAt,
+			ItemName: i.Job.Entries.Item(int(i.Attempt.Item)).Name, Started: i.Began, ItemStarted: i.Attempt.StartedAt, Progress: i.Progress,
 			Slots: i.Slots, Memory: i.Attempt.Memory, Holds: i.Attempt.Holds, Devices: i.Devices,
 		})
 	}

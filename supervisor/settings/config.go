@@ -58,6 +58,9 @@ type Config struct {
 	Preempt          string            `toml:"supervisor_preempt_policy" values:"passive, aggressive, disabled" doc:"Whether waiting primary instances of better priority take slots of primaries of worse priority. passive: after the item. aggressive: at once. disabled: never."`
 	DefaultPriority  int               `toml:"supervisor_default_priority" doc:"Default priority of jobs. 1 is the best."`
 	HighestUser      int               `toml:"supervisor_highest_user_priority" doc:"Best priority that a user may request. Operators and admins may request any."`
+	PAgendaPriority  int               `toml:"supervisor_default_p_agenda_priority" doc:"Priority of the jobs of preview items (qbsub -p_agenda) that name none."`
+	PAgendaMost      Width             `toml:"supervisor_p_agenda_max" doc:"Maximum number of preview items of one submission. \"*\" or -1: no limit."`
+	JobFlags         string            `toml:"supervisor_job_flags" doc:"Flags that all jobs get besides those that they name, separated by commas, such as convert_path; not those with the flag no_defaults."`
 	MaxPriority      int               `toml:"supervisor_max_priority" doc:"Worst priority. Larger numbers are reduced to it, with a warning."`
 	DefaultCluster   string            `toml:"supervisor_default_cluster" doc:"Default cluster of jobs."`
 	DefaultHostOrder string            `toml:"supervisor_default_hostorder" doc:"Default -hostorder. +PROPERTY prefers hosts with more of it, -PROPERTY with less, as +host.memory.avail,-host.processors.used. Empty: supervisor_placement."`
@@ -126,34 +129,32 @@ type Config struct {
 // DefaultConfig is what an empty qb.conf means.
 func DefaultConfig() Config {
 	return Config{
-		Listen:           "127.0.0.1:50001",
-		ShareMode:        "jobs",
-		SharePreempt:     "aggressive",
-		DefaultMaxCPUs:   -1,
-		MaxCPUsLimit:     100,
-		NoLicence:        map[string]string{},
-		NoLicenceExits:   map[string]string{},
-		ResourceAge:      Duration(10 * time.Minute),
-		ResourceWait:     Duration(30 * time.Second),
-		UserLimit:        -1,
-		PGrpLimit:        -1,
-		AccountLimit:     -1,
-		ShareUnit:        "slots",
-		ShareMinRun:      Duration(10 * time.Second),
-		ShareSettle:      Duration(2 * time.Second),
-		Fairshare:        "off",
-		Accounts:         "auto",
-		FairsharePE:      "sum",
-		FairshareRule:    "tree",
-		FairshareHalf:    defaultHalfLife,
-		ShareWeights:     "off",
-		QueueAlgorithm:   "cluster",
-		PointsAge:        1000,
-		PointsFairshare:  10_000,
-		PointsPriority:   10_000,
-		PointsMaxAge:     Duration(7 * 24 * time.Hour),
-		Preempt:          "passive",
-		DefaultPriority:  9999,
+		Listen:         "127.0.0.1:50001",
+		ShareMode:      "jobs",
+		SharePreempt:   "aggressive",
+		DefaultMaxCPUs: -1,
+		MaxCPUsLimit:   100,
+		NoLicence:      map[string]string{},
+		NoLicenceExits: map[string]string{},
+		ResourceAge:    Duration(10 * time.Minute),
+		ResourceWait:   Duration(30 * time.Second),
+		UserLimit:      -1, PGrpLimit: -1, AccountLimit: -1,
+		ShareUnit:       "slots",
+		ShareMinRun:     Duration(10 * time.Second),
+		ShareSettle:     Duration(2 * time.Second),
+		Fairshare:       "off",
+		Accounts:        "auto",
+		FairsharePE:     "sum",
+		FairshareRule:   "tree",
+		FairshareHalf:   defaultHalfLife,
+		ShareWeights:    "off",
+		QueueAlgorithm:  "cluster",
+		PointsAge:       1000,
+		PointsFairshare: 10_000,
+		PointsPriority:  10_000,
+		PointsMaxAge:    Duration(7 * 24 * time.Hour),
+		Preempt:         "passive",
+		DefaultPriority: 9999, PAgendaPriority: 1, PAgendaMost: -1,
 		HighestUser:      1,
 		MaxPriority:      9999,
 		DefaultCluster:   "/",
@@ -222,6 +223,10 @@ func (c Config) Validate() error {
 	check(c.MaxCPUsLimit >= 1 && c.MaxCPUsLimit <= MaxCPUs, "supervisor_max_cpus_limit", c.MaxCPUsLimit, fmt.Sprintf("use 1 to %d", MaxCPUs))
 	check(c.MaxPriority >= 1 && c.MaxPriority <= MaxPriority, "supervisor_max_priority", c.MaxPriority, fmt.Sprintf("use 1 to %d", MaxPriority))
 	check(c.DefaultPriority >= 1 && c.DefaultPriority <= c.MaxPriority, "supervisor_default_priority", c.DefaultPriority, "use 1 to supervisor_max_priority")
+	check(c.PAgendaPriority >= 1 && c.PAgendaPriority <= c.MaxPriority, "supervisor_default_p_agenda_priority", c.PAgendaPriority, "use 1 to supervisor_max_priority")
+	for _, flag := range facts.SplitList(c.JobFlags) {
+		check(slices.Contains(siteFlags, flag), "supervisor_job_flags", fmt.Sprintf("%q", flag), "use "+strings.Join(siteFlags, ", "))
+	}
 	check(c.HighestUser >= 1 && c.HighestUser <= c.MaxPriority, "supervisor_highest_user_priority", c.HighestUser, "use 1 to supervisor_max_priority")
 	check(strings.HasPrefix(c.DefaultCluster, "/"), "supervisor_default_cluster", fmt.Sprintf("%q", c.DefaultCluster), "begin it with a slash")
 	if err := fit.CheckHostOrder(c.DefaultHostOrder); err != nil {
@@ -289,6 +294,9 @@ func (c Config) LogFolder() string {
 	return filepath.Join(c.State, "logs")
 }
 
+// siteFlags are what supervisor_job_flags can name: flags that act on any job, and Qube's default, which does nothing here.
+var siteFlags = []string{facts.FlagConvertPath, facts.FlagHardLimit, facts.FlagMigrate, facts.FlagUninterruptible, "auto_mount"}
+
 // Policy is the farm's part.
 func (c Config) Policy() message.Policy {
 	resources, _ := readResources(c.Resources) // Validate has read them
@@ -304,6 +312,7 @@ func (c Config) Policy() message.Policy {
 		PrimaryPreempt:  c.Preempt,
 		DefaultPriority: c.DefaultPriority,
 		MaxPriority:     c.MaxPriority,
+		JobFlags:        facts.SplitList(strings.ReplaceAll(c.JobFlags, "auto_mount", "")),
 		DefaultCluster:  c.DefaultCluster,
 		HostOrder:       c.DefaultHostOrder,
 		MaxItems:        c.MaxItems,

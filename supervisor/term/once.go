@@ -33,6 +33,9 @@ func (c Call) Key() string {
 	return c.key.key
 }
 
+// Beside is the call without its key, for a change that comes before the one that the call is answered with.
+func (c Call) Beside() Call { return Call{loop: c.loop} }
+
 // Repeatable says what makes a call the same as an earlier one: the user, the endpoint, the key that the caller gave,
 // empty for none, and the request.
 type Repeatable struct {

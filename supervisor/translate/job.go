@@ -20,7 +20,7 @@ func Job(v facts.JobView, withCommand bool) (j api.Job) {
 // FillJob fills j, which is empty, with what a listing shows of a job. Its command is shown if withCommand says so.
 func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 	*j = api.Job{
-		ID: int64(v.ID), User: v.User, Status: v.Status, Code: string(v.Code), Params: Params(v.Params), Reason: v.Reason,
+		ID: int64(v.ID), User: v.User, Status: v.Status, Progress: v.Progress, Code: string(v.Code), Params: Params(v.Params), Reason: v.Reason,
 		MaxCPUsEffective: v.MaxCPUsEffective,
 		Instances:        api.InstanceCounts{Primary: v.Primary, Secondary: v.Secondary, Draining: v.Draining},
 		Items:            api.ItemCounts(v.Items),
@@ -49,6 +49,7 @@ func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 	if !withCommand {
 		j.Command, j.Preflights, j.Postflights = []string{}, []string{}, []string{}
 		j.AgendaPreflights, j.AgendaPostflights, j.Validate = []string{}, []string{}, []string{}
+		j.PathMap = []string{}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"slices"
 	"strings"
 	"time"
 )
@@ -43,7 +44,7 @@ func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) message.WorkerSynced {
 }
 
 func reportedInstance(i api.SyncInstance) message.ReportedInstance {
-	return message.ReportedInstance{Job: facts.JobID(i.Job), Instance: i.Instance, Attempt: AttemptID(i.Attempt), State: knownState(i.State), Memory: i.Memory}
+	return message.ReportedInstance{Job: facts.JobID(i.Job), Instance: i.Instance, Attempt: AttemptID(i.Attempt), State: knownState(i.State), Memory: i.Memory, Progress: min(max(i.Progress, 0), 100)}
 }
 
 func reportedEnd(f api.Finished) message.ReportedEnd {
@@ -98,6 +99,7 @@ func jobSpec(j facts.JobFacts) api.JobSpec {
 		Job: int64(j.ID), Version: j.Version, Name: j.Name, User: j.User, UID: j.UID, Command: OrEmpty(j.Command), Shell: j.Shell,
 		Cwd: j.Cwd, Env: j.Env, Umask: j.Umask, Padding: j.Agenda.Padding, Agenda: j.Agenda.Range != "", PGrp: int64(j.PGrp),
 		Preflights: j.Preflights, Postflights: j.Postflights, AgendaPreflights: j.AgendaPreflights, AgendaPostflights: j.AgendaPostflights, Validate: j.Validate,
+		RegexProgress: j.RegexProgress, RegexErrors: j.RegexErrors, ConvertPath: slices.Contains(j.Flags, facts.FlagConvertPath), PathMap: j.PathMap,
 	}
 }
 

@@ -158,6 +158,9 @@ func checkFlags(flags []string) error {
 		return problem.Invalid("flags", "%d of them; at most 64", len(flags))
 	}
 	for _, f := range flags {
+		if _, number := facts.FlagsOf(f); number {
+			continue
+		}
 		if slices.Contains(facts.Flags, f) || slices.Contains(facts.PassedOver, f) {
 			continue
 		}
@@ -165,7 +168,7 @@ func checkFlags(flags []string) error {
 		if meant != "" {
 			meant = "; did you mean " + meant + "?"
 		}
-		return problem.Invalid("flags", "there is no flag %q%s; there are %s", problem.Clip(f), meant, strings.Join(facts.Flags, ", "))
+		return problem.Invalid("flags", "there is no flag %q%s; there are %s, and Qube's numbers from 0 to %d", problem.Clip(f), meant, strings.Join(facts.Flags, ", "), facts.MostFlags)
 	}
 	return nil
 }

@@ -83,7 +83,9 @@ type ShimMeasured struct {
 	Memory int64
 	CPU    float64
 	Wall   float64
-	Frozen bool
+	// Progress is per cent; 0: not known.
+	Progress int
+	Frozen   bool
 	// Suspended: it stands still by order, and not only because its lease has ended.
 	Suspended bool
 	// Unkillable: what is left of the tree has outlived KILL for a while.
@@ -233,6 +235,7 @@ type instance struct {
 	counted   bool // memory, by a look at the host: see noteForeign
 	cpu       float64
 	wall      float64
+	progress  int    // per cent
 	measured  Moment // when memory and wall were reported
 }
 
@@ -398,7 +401,7 @@ func (c *Core) onItemEnded(ev ItemEnded) {
 			c.noteLess(i, 0)
 		}
 		c.stress.itemCPU += max(0, ev.Finished.CPU-i.cpu)
-		i.state, i.stopped, i.memory, i.counted, i.cpu = StateIdle, false, 0, false, 0
+		i.state, i.stopped, i.memory, i.counted, i.cpu, i.progress = StateIdle, false, 0, false, 0, 0
 		if lost { // its shim is dead or as good as dead: it is handed nothing more
 			i.state = StateClosing
 			c.order(CloseShim{i.key})
@@ -438,7 +441,7 @@ func (c *Core) onShimMeasured(ev ShimMeasured) {
 	}
 	c.noteLess(i, ev.Memory)
 	c.stress.itemCPU += max(0, ev.CPU-i.cpu)
-	i.memory, i.cpu, i.wall, i.stuck, i.held, i.measured = ev.Memory, ev.CPU, ev.Wall, ev.Unkillable, ev.Held, c.now
+	i.memory, i.cpu, i.wall, i.progress, i.stuck, i.held, i.measured = ev.Memory, ev.CPU, ev.Wall, ev.Progress, ev.Unkillable, ev.Held, c.now
 	still := i.state == StateFrozen || i.state == StateSuspended
 	switch {
 	case !still && i.state != StateRunning:

@@ -170,7 +170,7 @@ func (c *Core) send() {
 		if i.state != StateClosing {
 			s.Instances = append(s.Instances, api.SyncInstance{
 				Job: i.key.Job, Instance: i.key.Instance, Attempt: i.attempt, State: i.shown(),
-				Memory: i.memory, CPU: i.cpu, Wall: i.wall,
+				Memory: i.memory, CPU: i.cpu, Wall: i.wall, Progress: i.progress,
 			})
 		}
 	}

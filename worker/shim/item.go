@@ -88,6 +88,7 @@ func (s *shim) maybeLaunch(it *shimItem) {
 	}
 	if it.stage() == nil {
 		it.pump.watch = watchLicences(it.order.NoLicence)
+		it.pump.watchPatterns(it.order)
 	}
 	var out, errs [2]int
 	if err = errors.Join(unix.Pipe2(out[:], unix.O_CLOEXEC), unix.Pipe2(errs[:], unix.O_CLOEXEC)); err != nil {
@@ -349,7 +350,7 @@ func (s *shim) sayMeasured(it *shimItem) {
 	}
 	memory, cpu := it.meter.now()
 	s.say(Report{Sample: &sample{Memory: memory, CPU: cpu, Wall: it.ran(BootNow()).Seconds(), Frozen: s.frozen, Suspended: s.frozen && s.suspended,
-		Held: it.kills.in.Kind != "", Unkillable: it.killing && !it.treeGone && BootNow()-it.killed > core.Moment(stuckAfter)}})
+		Progress: it.pump.progress(), Held: it.kills.in.Kind != "", Unkillable: it.killing && !it.treeGone && BootNow()-it.killed > core.Moment(stuckAfter)}})
 }
 
 // writeNow writes over space that was set aside; a failure would be one of the disk itself, and the

@@ -47,6 +47,8 @@ type RunOrder struct {
 	Private     Private         `json:"private,omitzero"`
 	Before      []Stage         `json:"before,omitempty"`
 	After       []Stage         `json:"after,omitempty"`
+	Progress    []string        `json:"progress,omitempty"` // regular expressions for lines of its output
+	Errors      []string        `json:"errors,omitempty"`   // likewise
 	NoLicence   []api.NoLicence `json:"no_licence,omitempty"`
 	Suspended   bool            `json:"suspended,omitempty"` // it waits with its start until it is told to go on
 }
@@ -91,6 +93,7 @@ type sample struct {
 	Memory    int64   `json:"memory"`
 	CPU       float64 `json:"cpu"`
 	Wall      float64 `json:"wall"`
+	Progress  int     `json:"progress,omitempty"` // per cent
 	Frozen    bool    `json:"frozen,omitempty"`
 	Suspended bool    `json:"suspended,omitempty"` // it stands still by order
 

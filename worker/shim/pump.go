@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"qb/patterns"
 )
 
 // Streams of a log, as api.LogChunk frames them.
@@ -41,6 +43,9 @@ type pump struct {
 	err     error // why not
 	wake    int   // eventfd
 	cutting atomic.Bool
+	seen    *patterns.Watch // of the item's own command; nil: nothing is looked for
+	spent   time.Duration   // looking, that was not made up for
+	percent atomic.Int32
 	buffer  [HeaderSize + pumpBuffer]byte
 }
 
@@ -87,6 +92,10 @@ func (p *pump) run(out, errs int) {
 		}
 	}
 	p.watch.end()
+	if p.seen != nil {
+		p.seen.End()
+		p.percent.Store(int32(p.seen.Progress()))
+	}
 	p.finish()
 	p.mark(0)
 	p.file.Close()
@@ -113,6 +122,7 @@ func (p *pump) read(fd int, stream byte) bool {
 		return false
 	}
 	p.watch.write(stream, p.buffer[HeaderSize:HeaderSize+n])
+	p.look(stream, n)
 	p.append(stream, n)
 	if p.full {
 		time.Sleep(drainPause)
@@ -174,4 +184,41 @@ func (p *pump) shortfall() string {
 		return ""
 	}
 	return fmt.Sprintf("its log is not whole: %d bytes of its output could not be written: %v", p.lost, p.err)
+}
+
+// lookDebt is how much time is spent looking before it is made up for.
+const lookDebt = 4 * time.Millisecond
+
+// watchPatterns looks for the patterns of the item's job. They were checked at the submission; those of a newer release that this one
+// cannot read find nothing.
+func (p *pump) watchPatterns(o *RunOrder) {
+	if w, err := patterns.New(o.Progress, o.Errors); err == nil {
+		p.seen = w
+	}
+}
+
+// look looks at the first n bytes of the buffer's body. A process that writes faster than its lines can be looked at waits for
+// its pipe: looking takes a quarter of a core at most.
+func (p *pump) look(stream byte, n int) {
+	if p.seen == nil {
+		return
+	}
+	began := time.Now()
+	p.seen.Take(int(stream-StreamOut), p.buffer[HeaderSize:HeaderSize+n])
+	p.percent.Store(int32(p.seen.Progress()))
+	if p.spent += time.Since(began); p.spent > lookDebt {
+		time.Sleep(3 * p.spent)
+		p.spent = 0
+	}
+}
+
+// progress is how far the item is in per cent, by its output; 0: not known.
+func (p *pump) progress() int { return int(p.percent.Load()) }
+
+// failure is the line of output by which the item has failed, "" if there is none; after run.
+func (p *pump) failure() string {
+	if p.seen == nil {
+		return ""
+	}
+	return p.seen.Failure()
 }

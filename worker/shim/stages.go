@@ -16,6 +16,9 @@ type Stage struct {
 	First bool     `json:"first,omitempty"` // only until it has succeeded once in the instance
 }
 
+// codeLogError is of an item that ended well, but for a line of its output. To an older supervisor its command could not be started.
+const codeLogError = "log_error"
+
 // stageLimit is how long a stage may run.
 const stageLimit = 10 * time.Minute
 
@@ -103,6 +106,9 @@ func (s *shim) ended(it *shimItem) {
 	case it.stopped:
 		more = false
 	case stage == nil:
+		if line := it.pump.failure(); line != "" && done(f) {
+			f.Outcome, f.ExitCode, f.Code, f.Reason = "launch", nil, codeLogError, fmt.Sprintf("a line of its output matches regex_errors: %q", line)
+		}
 		it.result = &f
 	case it.result == nil && !done(f):
 		f, more = stage.failure(f, it.late), false

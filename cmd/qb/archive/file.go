@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"qb/api"
 	"qb/cmd/qb/output"
 	"qb/statedir"
+	"qb/supervisor/facts"
 )
 
 const maxFile = 16 << 20 // bytes; a range alone may have 1 MiB
@@ -54,6 +56,8 @@ func Read(data []byte) (s Submission, err error) {
 		return s, errors.New("it is no job archive: neither JSON of qb's nor XML of Qube's (.xja); its binary .qja is not read")
 	}
 	s.PGrp, s.PID, s.User = 0, 0, ""
+	s.PAgenda, s.PAgendaPriority, s.PAgendaCPUs = "", 0, 0 // preview items became a job of their own; this one has what they left
+	s.Flags = slices.DeleteFunc(s.Flags, func(flag string) bool { return flag == facts.FlagPAgenda })
 	return s, err
 }
 

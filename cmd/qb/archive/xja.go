@@ -147,7 +147,7 @@ func readXML(data []byte) (s Submission, err error) {
 		if other := qubesName[name]; other != "" {
 			name = other
 		}
-		if n := job.child(name); n != nil && a.Name != "range" && a.Name != "env" && a.Name != "flags" {
+		if n := job.child(name); n != nil && a.Name != "range" && a.Name != "env" && a.Name != "flags" && a.Name != "pathmap" {
 			give(&s.SubmitRequest, a, n)
 		}
 	}

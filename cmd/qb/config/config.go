@@ -40,6 +40,12 @@ type clientKeys struct {
 	ClientSupervisor string `toml:"client_supervisor" doc:"URL or unix:PATH of the supervisor for commands. Of several, separated by commas, the leader is used. Empty: the one in farm.json of the default state folder."`
 	ClientTokenFile  string `toml:"client_token_file" doc:"File with the token for client_supervisor, used if neither QB_TOKEN nor QB_TOKEN_FILE is set. Empty: the farm's token, if readable."`
 
+	ClientPriority     int    `toml:"client_priority" doc:"Priority of jobs that qbsub submits from here without -priority. 0: supervisor_default_priority."`
+	ClientCluster      string `toml:"client_cluster" doc:"Cluster of jobs that qbsub submits from here without -cluster. Empty: supervisor_default_cluster."`
+	ClientAccount      string `toml:"client_account" doc:"Account of jobs that qbsub submits from here without -account. Empty: none."`
+	ClientRestrictions string `toml:"client_restrictions" doc:"Restrictions of jobs that qbsub submits from here without -restrictions. Empty: none."`
+	ClientJobFlags     string `toml:"client_job_flags" doc:"Flags that jobs which qbsub submits from here get besides those of -flags, separated by commas; not those with the flag no_defaults."`
+
 	ClientTrustedUsers []string `toml:"client_trusted_users" doc:"Accounts that may answer as the supervisor on this machine, or as a proxy to it, besides root, your own, and the owner of /run/qb or /var/lib/qb. Commands and workers send nothing to other accounts."`
 }
 

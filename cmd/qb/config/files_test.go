@@ -19,6 +19,7 @@ func TestReach(t *testing.T) {
 		"supervisor_smart_share_mode", "supervisor_smart_share_preempt_policy", "supervisor_smart_share_unit", "supervisor_preempt_policy",
 		"supervisor_queue_algorithm", "supervisor_placement", "supervisor_cpu_share", "supervisor_cpu_share_by", "worker_calendar", "worker_cluster", "worker_foreign_cpu", "worker_kept_action", "worker_groups", "worker_name", "worker_properties",
 		"supervisor_smart_share_weights", "worker_resources",
+		"supervisor_job_flags", "client_cluster", "client_account", "client_restrictions", "client_job_flags",
 		"worker_job_types", "worker_flags", "supervisor_user_subjob_limits", "supervisor_pgrp_subjob_limits", "supervisor_account_subjob_limits",
 	}
 	c := defaultKeys()

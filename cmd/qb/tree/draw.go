@@ -1,0 +1,143 @@
+package tree
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"qb/api"
+	"qb/supervisor/facts"
+)
+
+// Node is a job of the group in its place.
+type Node struct {
+	Job      int64          `json:"job"`
+	Name     string         `json:"name"`
+	Label    string         `json:"label"`
+	Status   string         `json:"status"`
+	Items    api.ItemCounts `json:"items"`
+	Under    int64          `json:"under"`     // the job that it is drawn below; 0: none
+	WaitsFor []int64        `json:"waits_for"` // jobs of the group that its dependency names
+	Others   []string       `json:"others"`    // links to what is not in the group
+	lead     string         // the lines before it
+}
+
+// nodes puts the jobs of a group in the order in which they are drawn: each below the first of those that it waits for.
+func nodes(jobs []api.Job) []*Node {
+	jobs = slices.SortedFunc(slices.Values(jobs), func(a, b api.Job) int { return cmp.Compare(a.ID, b.ID) })
+	at, labelled := map[int64]*Node{}, map[string]int64{}
+	all := make([]*Node, len(jobs))
+	for n, j := range jobs {
+		all[n] = &Node{Job: j.ID, Name: j.Name, Label: j.Label, Status: j.Status, Items: j.Items, WaitsFor: []int64{}, Others: []string{}}
+		at[j.ID] = all[n]
+		if j.Label != "" {
+			labelled[j.Label] = j.ID
+		}
+	}
+	below := map[int64][]*Node{}
+	for n, j := range jobs {
+		node := all[n]
+		node.link(j, at, labelled)
+		if len(node.WaitsFor) > 0 {
+			node.Under = node.WaitsFor[0]
+		}
+		below[node.Under] = append(below[node.Under], node)
+	}
+	d := drawing{below: below}
+	d.add(below[0], "", false)
+	for _, node := range all { // of jobs that wait for each other, none is below another that is drawn
+		if !d.drawn[node] {
+			node.Under = 0
+			d.add([]*Node{node}, "", false)
+		}
+	}
+	return d.order
+}
+
+// link notes what a job waits for.
+func (n *Node) link(j api.Job, at map[int64]*Node, labelled map[string]int64) {
+	if j.Dependency == "" {
+		return
+	}
+	links, err := facts.ParseDependency(j.Dependency)
+	if err != nil { // of another release
+		n.Others = []string{j.Dependency}
+		return
+	}
+	texts := strings.Split(j.Dependency, ",")
+	for k, l := range links {
+		id := int64(l.Job)
+		if l.Label != "" {
+			id = labelled[l.Label]
+		}
+		switch {
+		case at[id] == nil || id == n.Job:
+			n.Others = append(n.Others, strings.TrimSpace(texts[k]))
+		case !slices.Contains(n.WaitsFor, id):
+			n.WaitsFor = append(n.WaitsFor, id)
+		}
+	}
+}
+
+type drawing struct {
+	below map[int64][]*Node
+	drawn map[*Node]bool
+	order []*Node
+}
+
+// add draws jobs with those below them; lines are drawn to all but the first ones.
+func (d *drawing) add(list []*Node, lead string, inner bool) {
+	if d.drawn == nil {
+		d.drawn = map[*Node]bool{}
+	}
+	for k, node := range list {
+		if d.drawn[node] {
+			continue
+		}
+		d.drawn[node] = true
+		further := lead
+		switch last := k == len(list)-1; {
+		case !inner:
+			node.lead = lead
+		case last:
+			node.lead, further = lead+"└─ ", lead+"   "
+		default:
+			node.lead, further = lead+"├─ ", lead+"│  "
+		}
+		d.order = append(d.order, node)
+		d.add(d.below[node.Job], further, true)
+	}
+}
+
+// job is how a job is named in its line.
+func (n *Node) job() string {
+	text := fmt.Sprintf("%s%d %s", n.lead, n.Job, n.Name)
+	if n.Label != "" {
+		text += " (" + n.Label + ")"
+	}
+	return text
+}
+
+// done says how far its items are.
+func (n *Node) done() string {
+	text := fmt.Sprintf("%d/%d", n.Items.Complete, n.Items.Total)
+	if n.Items.Running > 0 {
+		text += fmt.Sprintf(", %d running", n.Items.Running)
+	}
+	if n.Items.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", n.Items.Failed)
+	}
+	return text
+}
+
+// waits names what it waits for beside the job that it is drawn below.
+func (n *Node) waits() string {
+	var list []string
+	for _, id := range n.WaitsFor {
+		if id != n.Under {
+			list = append(list, fmt.Sprint(id))
+		}
+	}
+	return strings.Join(append(list, n.Others...), ",")
+}

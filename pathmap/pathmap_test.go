@@ -1,0 +1,87 @@
+package pathmap
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	m, err := New([]string{"/vol/proj=/mnt/proj", "/vol=/data/vol/", `P:\=/mnt/p`, "//srv/share=/mnt/share", `p:/fast=/ssd`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"/vol/proj/a":                     "/mnt/proj/a",
+		"/vol/proj":                       "/mnt/proj",
+		"/vol/project/a":                  "/data/vol/project/a", // whole parts, and the longest wins
+		"/volume/a":                       "/volume/a",
+		"x/vol/proj":                      "x/vol/proj",
+		"render -o /vol/a.exr '/vol/b c'": "render -o /data/vol/a.exr '/data/vol/b c'",
+		"--out=/vol/a,/vol/proj/b":        "--out=/data/vol/a,/mnt/proj/b",
+		"/vol/bin:/usr/bin:/vol":          "/data/vol/bin:/usr/bin:/data/vol",
+		`p:\sh010\a.mb P:/fast/x`:         "/mnt/p/sh010/a.mb /ssd/x",
+		`\\SRV\share\tex`:                 "/mnt/share/tex",
+		"http://srv/share/x":              "http://srv/share/x",
+		"C:/x map:":                       "C:/x map:",
+		`a\/vol`:                          `a\/vol`,
+		"":                                "",
+	} {
+		if got := m.Text(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	for path, want := range map[string]string{"/vol/proj/a b": "/mnt/proj/a b", "/vo": "/vo", `P:\a`: "/mnt/p/a"} {
+		if got := m.Path(path); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for want, entries := range map[string][]string{
+		"no entry":       {"/a"},
+		"before =":       {"=/b"},
+		"other than /":   {"/=/b"},
+		"after =":        {"/a=b"},
+		"another place":  {"/a=/b", "/a/=/c"},
+		"P: has another": {"p:=/b", `P:\=/c`},
+		"circle":         {"/a=/b", "/b=/a"},
+		"in a circle":    {"/a=/a/x"},
+		"a circle: /c/x": {"/c=/c/x"},
+	} {
+		if m, err := New(entries); err == nil || !strings.Contains(err.Error(), want) || !m.Empty() && err == nil {
+			t.Errorf("%v: %v, want %s", entries, err, want)
+		}
+	}
+	if _, err := New([]string{"/a=/b", "/b=/c"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := New(make([]string, MaxEntries+1)); err == nil {
+		t.Error("any number of entries is taken")
+	}
+}
+
+// TestOnce: a text without a FROM stays, and one that is mapped begins with the TO of the longest FROM.
+func TestOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, err := New([]string{"/a=/x", "/a/b=/y"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := "/" + strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab", "c"}), 1, 4).Draw(t, "parts"), "/")
+		want := path
+		switch {
+		case path == "/a/b" || strings.HasPrefix(path, "/a/b/"):
+			want = "/y" + path[4:]
+		case path == "/a" || strings.HasPrefix(path, "/a/"):
+			want = "/x" + path[2:]
+		}
+		if got := m.Text(path); got != want || m.Path(path) != want {
+			t.Fatalf("%s: %s, %s, want %s", path, got, m.Path(path), want)
+		}
+	})
+}
