@@ -154,6 +154,11 @@ func (c *simClients) letGo(healed bool) {
 			c.order(message.JobOrdered{Job: id, Action: facts.Kill, By: "op"}, j.items)
 			continue
 		}
+		if healed && w.startsLater(id) { // by a clock that was set back
+			e := message.JobModified{Job: id, By: "op"}
+			e.Change.Set("start", "")
+			c.change(id, e)
+		}
 		if healed && w.rows.suspended(j) {
 			c.resume(j)
 		}
@@ -162,6 +167,12 @@ func (c *simClients) letGo(healed bool) {
 			c.order(message.JobOrdered{Job: id, Action: facts.Unblock, By: "op"}, j.items)
 		}
 	}
+}
+
+// startsLater says whether the leader keeps the job from starting before a time that was asked for.
+func (w *simWorld) startsLater(id facts.JobID) bool {
+	t := w.leader()
+	return t != nil && slices.ContainsFunc(t.farm.View(t.now()).Jobs, func(j facts.JobView) bool { return j.ID == id && j.Code == facts.ReasonStartsLater })
 }
 
 // waits says whether something that outlived KILL is still live on the host, which then waits for a person.

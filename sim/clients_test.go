@@ -202,8 +202,12 @@ func (c *simClients) modify(id facts.JobID) {
 		number("max_cpus", -1, 0, 4)
 		number("retrywork", 0, 1, 3)
 	}
-	key := c.key()
 	e.IfVersion = w.keys.version(w, id)
+	c.change(id, e)
+}
+
+func (c *simClients) change(id facts.JobID, e message.JobModified) {
+	w, key := c.world, c.key()
 	c.call(&simCall{name: fmt.Sprintf("modify %d", id), run: func(s *simSupervisor, answer func(outbox.Reply, error)) { s.modify(key, e, answer) },
 		done: func(r outbox.Reply) {
 			w.keys.checkVersion(w, e.IfVersion, id, r)

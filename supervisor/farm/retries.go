@@ -23,9 +23,9 @@ func newRetries() retries {
 	return retries{map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}}
 }
 
-// delay keeps a job from starting anything before its start.
+// delay keeps a job that has not started from starting anything before its start, also after a change of leader whose clock is behind.
 func (r *retries) delay(now time.Time, j *model.Job) {
-	if j.Delayed = now.Before(j.StartsAt()); j.Delayed {
+	if j.Delayed = j.FirstStart.IsZero() && now.Before(j.StartsAt()); j.Delayed {
 		r.delayed[j.ID] = j
 	} else {
 		delete(r.delayed, j.ID)
