@@ -60,6 +60,11 @@ type Sync struct {
 
 	Usage *Usage `json:"usage,omitempty" doc:"What worker_resource_command said last. It is taken in from hosts of supervisor_resource_hosts only."`
 
+	Central      string    `json:"central,omitempty" doc:"Version of the supervisor's settings that the worker has taken; empty: none."`
+	CentralError string    `json:"central_error,omitempty" doc:"Why it could not take that version, and goes by what it had before."`
+	OwnGroups    []string  `json:"own_groups,omitempty" doc:"Groups by the worker's own configuration."`
+	Settings     []Setting `json:"settings,omitempty" maxItems:"100" doc:"Those that the supervisor may set; origin is own, built in or central."`
+
 	HoldSeconds float64 `json:"hold_seconds,omitempty" doc:"Time for which the answer may be held until something changes."`
 }
 
@@ -167,6 +172,7 @@ type SyncReply struct {
 	GraceSeconds float64   `json:"grace_seconds" doc:"Between TERM and KILL."`
 	ResendAll    bool      `json:"resend_all,omitempty"`
 	Now          time.Time `json:"now,omitzero" doc:"The farm's time as this answer is written."`
+	Central      *Central  `json:"central,omitempty" doc:"What the supervisor's file sets for this worker, if the sync had another version."`
 	AskEnds      string    `json:"ask_ends,omitempty" doc:"Id of an audit that requests this worker's end records, once."`
 }
 

@@ -943,8 +943,6 @@ _NOT_TAKEN.update({
     "joborder": "the farm does not report an order of jobs by host; qb explain JOB tells what a job waits for",
     "hostorder": "the farm does not report an order of hosts; qb explain JOB tells which hosts refuse a job and why",
     "setlogpath": "the farm has the output; stdout and stderr read it",
-    "updateworkerconfig": "each worker reads its own qb.conf",
-    "qbadmin_reconfigureworkers": "a worker reads its qb.conf when it starts",
     "updateworkerresources": "the resources of a host are in its qb.conf",
     "updateworkerproperties": "the properties of a host are in its qb.conf",
     "deleteworkerresources": "the resources of a host are in its qb.conf",
@@ -1801,6 +1799,18 @@ def admincommand(command: str) -> Any:
     if command.lstrip("-") != "reread":
         raise Error("usage", "admincommand %r: qb has reread alone" % command)
     return _farm().request("POST", "/v1/reread")
+
+
+def qbadmin_reconfigureworkers(*hosts: str) -> bool:
+    """Has the supervisor read its files again, so that workers take what these set for them within seconds. For admins. False if one
+    of the hosts cannot take it."""
+    _farm().request("POST", "/v1/reread")
+    return not any(_farm().request("GET", "/v1/hosts/%s/configuration" % urllib.parse.quote(host, safe="")).get("error") for host in hosts)
+
+
+def updateworkerconfig(*hosts: str) -> bool:
+    """The same: settings of workers are in the file of supervisor_worker_configfile."""
+    return qbadmin_reconfigureworkers(*hosts)
 
 
 def getusers() -> List[Dict[str, Any]]:

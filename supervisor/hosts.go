@@ -46,6 +46,26 @@ func (s *server) getHost(_ context.Context, in *getHostIn) (*jsonOf[api.Host], e
 	return nil, api.Errorf(api.KindNotFound, "there is no host %q", problem.Clip(in.Host))
 }
 
+// hostConfiguration shows a worker's settings, as it reported them, and where each comes from.
+func (s *server) hostConfiguration(_ context.Context, in *getHostIn) (*jsonOf[api.HostSettings], error) {
+	if s.view.Load() == nil {
+		return nil, s.standingBy()
+	}
+	report, known := s.reports.Of(in.Host)
+	if s.host(in.Host) == nil || !known {
+		return nil, api.Errorf(api.KindNotFound, "there is no host %q that has reported its settings to this supervisor", problem.Clip(in.Host))
+	}
+	return &jsonOf[api.HostSettings]{Body: s.workers.Load().Show(in.Host, report)}, nil
+}
+
+// configure adds to an answer what the file sets for the worker, if the worker has not taken it.
+func (s *server) configure(in *api.Sync, reply *api.SyncReply) {
+	s.reports.Hear(in)
+	if c := s.workers.Load().Central(in.Host, in.OwnGroups); c.Version != in.Central {
+		reply.Central = c
+	}
+}
+
 // slotMap shows what every slot does.
 func (s *server) slotMap(context.Context, *nothing) (*jsonOf[api.SlotMapReply], error) {
 	view := s.view.Load()

@@ -14,6 +14,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/audit"
+	"qb/supervisor/central"
 	"qb/supervisor/facts"
 	"qb/supervisor/gate"
 	"qb/supervisor/history"
@@ -26,8 +27,9 @@ import (
 // Reloaded is a configuration that was read again.
 type Reloaded struct {
 	Config  settings.Config
-	File    string   // that it came from; "" if there is none
-	Remarks []string // what beside the supervisor's keys has changed and needs a restart
+	Workers *central.Sections // settings of workers; nil: there is no file
+	File    string            // that it came from; "" if there is none
+	Remarks []string          // what beside the supervisor's keys has changed and needs a restart
 }
 
 // liveConfig is the configuration in force. It outlives terms: what was read again holds in all later ones.
@@ -86,6 +88,9 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 	was := s.live.now.Load()
 	audit.Of(ctx).Changes("configuration", valuesOf(*was, changed), valuesOf(got.Config, changed))
 	s.live.now.Store(&got.Config)
+	if was := s.workers.Swap(got.Workers); !was.Same(got.Workers) {
+		reply.Changed = append(reply.Changed, "settings of workers")
+	}
 	remarks, err := s.applyPolicy(ctx, got.Config.Policy(), by)
 	if err != nil {
 		return nil, err

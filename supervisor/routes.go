@@ -110,6 +110,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 func mountHosts(rt *routes, s *server) {
 	mount(rt, api.ListHosts, s.listHosts)
 	mount(rt, api.GetHost, s.getHost)
+	mount(rt, api.HostConfiguration, s.hostConfiguration)
 	mount(rt, api.SlotMap, s.slotMap)
 	mount(rt, api.LockHost, s.lockHost)
 	mount(rt, api.UnlockHost, s.unlockHost)

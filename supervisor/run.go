@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"qb/supervisor/audit"
+	"qb/supervisor/central"
 	"qb/supervisor/eventstream"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
@@ -54,6 +55,8 @@ type Options struct {
 	// for; nil: it cannot be read again. A value on Hangup has the same effect as api.Reread.
 	Reload func() (Reloaded, error)
 	Hangup <-chan os.Signal
+	// Workers are the settings of workers; nil: there is no file.
+	Workers *central.Sections
 
 	checkEvery, ageEvery time.Duration // shorter in tests
 	ageAttempts          int           // fewer in tests
@@ -80,6 +83,7 @@ func Run(ctx context.Context, cfg settings.Config, opts Options) error {
 		return err
 	}
 	defer s.logs.Close()
+	s.workers.Store(opts.Workers)
 	s.live.reload, s.databaseSays, s.gate.Key = opts.Reload, opts.Trouble, opts.Key
 	open, err := listeners.Open(cfg, opts.Log)
 	if err != nil {

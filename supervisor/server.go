@@ -19,6 +19,7 @@ import (
 	"qb/api"
 	"qb/supervisor/agendas"
 	"qb/supervisor/audit"
+	"qb/supervisor/central"
 	"qb/supervisor/endsaudit"
 	"qb/supervisor/eventstream"
 	"qb/supervisor/facts"
@@ -55,6 +56,8 @@ type server struct {
 	stopping     chan struct{}                // closed when the process ends
 	leader       leaderWatch
 	live         liveConfig
+	workers      atomic.Pointer[central.Sections] // settings of workers; nil: there is no file
+	reports      central.Reports
 	fingerprint  func() string // of the farm's CA, for tokens; "" if they need none
 	databaseSays func() string // what is wrong with the database, by him who runs it; may be nil
 

@@ -30,6 +30,7 @@ type Options struct {
 	Ready       func(name string) // called once, at the first answer; may be nil
 	NoDevices   bool              // another agent on this machine offers its GPUs
 	Trusted     []uint32          // accounts that may be the supervisor on this machine, beside those that api.NewClient trusts
+	Own         []string          // keys of CentralKeys that the configuration sets itself
 	RunAsShown  bool              // whoever starts the worker has said as whom items run
 
 	groupKinds []string // kinds of control groups to try; nil: all
@@ -48,33 +49,36 @@ const (
 
 // agent is the shell around the core: one goroutine steps it, connections to shims and senders hand it events.
 type agent struct {
-	ctx        context.Context
-	config     Config
-	log        *slog.Logger
-	state      *stateFolder
-	ends       endLog
-	boot       string
-	gpus       int      // of the machine, if this agent is to offer them
-	shim       []string // path, then argv
-	groupKinds []string // kinds of control groups to try
-	core       *core.Core
-	launcher   *launcher
-	ships      *shipper
-	conns      map[core.Key]*shimConn
-	linked     sync.WaitGroup
-	farm       *supervisorConn
-	ready      func()
+	ctx         context.Context
+	config      Config
+	log         *slog.Logger
+	state       *stateFolder
+	ends        endLog
+	boot        string
+	incarnation string
+	gpus        int      // of the machine, if this agent is to offer them
+	shim        []string // path, then argv
+	groupKinds  []string // kinds of control groups to try
+	core        *core.Core
+	launcher    *launcher
+	ships       *shipper
+	conns       map[core.Key]*shimConn
+	linked      sync.WaitGroup
+	farm        *supervisorConn
+	ready       func()
 
-	sweeping  atomic.Bool
-	looks     int
-	others    int64   // memory of other agents' items, at the last look
-	othersCPU float64 // seconds that those had, at the last look
-	swap      swapSeen
-	busy      busySeen
-	keeper    keeper
-	poller    *usage.Poller // nil: no command is to be asked
-	used      int64         // of the machine's memory, by anybody, at the last look
-	lookedAt  time.Time     // beside the regular looks
+	sweeping   atomic.Bool
+	looks      int
+	others     int64   // memory of other agents' items, at the last look
+	othersCPU  float64 // seconds that those had, at the last look
+	swap       swapSeen
+	busy       busySeen
+	keeper     keeper
+	stopKeeper func()
+	central    central
+	poller     *usage.Poller // nil: no command is to be asked
+	used       int64         // of the machine's memory, by anybody, at the last look
+	lookedAt   time.Time     // beside the regular looks
 
 	mu     sync.Mutex
 	events []core.Event // bounded: connections to shims and senders wait for orders meanwhile
@@ -137,7 +141,7 @@ func Run(ctx context.Context, config Config, options Options) error {
 func newAgent(ctx context.Context, config Config, options Options, state *stateFolder) (*agent, error) {
 	a := &agent{
 		ctx: ctx, config: config, log: options.Log, state: state, ends: endLog{dir: filepath.Join(state.root, "ends")}, shim: options.ShimCommand,
-		conns: map[core.Key]*shimConn{}, news: make(chan struct{}, 1), ready: func() {},
+		incarnation: rand.Text(), conns: map[core.Key]*shimConn{}, news: make(chan struct{}, 1), ready: func() {},
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -192,25 +196,33 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 		a.launcher.private, a.launcher.temps = a.ownThings()
 	}
 	a.ships = newShipper(ctx, a.log, state.logPath, a.farm.appendLog)
-	if a.keeper, err = newKeeper(ctx, a.log, config); err != nil {
+	a.central.own, a.central.keys = config, options.Own
+	if a.keeper, a.stopKeeper, err = a.startKeeper(config); err != nil {
 		return nil, err
 	}
+	a.loadCentral()
 	if a.poller, err = a.newPoller(); err != nil {
 		return nil, err
 	}
 	limits := core.DefaultLimits()
 	limits.Report = config.ReportInterval.Std()
-	limits.Stress = core.Stress{SwapLimit: int64(config.SwapLimit), ForeignCPU: config.ForeignCPU == ForeignSlots}
+	limits.Stress = a.stress()
 	a.core = core.NewCore(a.identity(), limits, maphash.Comparable(maphash.MakeSeed(), config.Name))
 	return a, nil
+}
+
+// stress is what the configuration says of others' use of the machine.
+func (a *agent) stress() core.Stress {
+	return core.Stress{SwapLimit: int64(a.config.SwapLimit), ForeignCPU: a.config.ForeignCPU == ForeignSlots}
 }
 
 func (a *agent) identity() api.Sync {
 	c := a.config
 	return api.Sync{
-		Host: c.Name, MachineID: machineID(c.Name), BootID: a.boot, StateID: a.state.id, Incarnation: rand.Text(),
+		Host: c.Name, MachineID: machineID(c.Name), BootID: a.boot, StateID: a.state.id, Incarnation: a.incarnation,
 		Slots: c.CPUs, Cores: cores(), Cluster: c.Cluster, Groups: c.Groups, Properties: c.properties(), Resources: c.resources(a.gpus, a.swap.since().Total), Spec: c.Spec,
 		RunAs: c.RunAs, AgentUser: a.launcher.agentUser, Owners: c.owners(), Version: api.Version(), Protocol: api.Protocol,
+		Central: a.central.Version, CentralError: a.central.err, OwnGroups: a.central.own.Groups, Settings: c.shown(a.central.Values, a.central.keys),
 	}
 }
 
@@ -359,6 +371,8 @@ func (a *agent) carryOut(o core.Order) {
 		a.conns[o.Key] = l
 		l.inbox <- o
 		a.linked.Go(func() { l.run(a.ctx) })
+	case core.Configure:
+		a.configure(o.Central)
 	case core.HandItem:
 		a.toLink(o.Key, o)
 	case core.StopItem:

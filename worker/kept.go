@@ -31,6 +31,16 @@ func newKeeper(ctx context.Context, log *slog.Logger, c Config) (k keeper, err e
 	return k, nil
 }
 
+// startKeeper is one for the configuration, and what ends it.
+func (a *agent) startKeeper(c Config) (keeper, func(), error) {
+	ctx, stop := context.WithCancel(a.ctx)
+	k, err := newKeeper(ctx, a.log, c)
+	if err != nil {
+		stop()
+	}
+	return k, stop, err
+}
+
 // now is what the clock and the people at the host make of it; the calendar goes by local time.
 func (k keeper) now(now time.Time) core.Kept {
 	kept := k.kept

@@ -12,6 +12,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/archive"
 	"qb/cmd/qb/commandline"
+	"qb/cmd/qb/hostsettings"
 	"qb/cmd/qb/joborder"
 	"qb/cmd/qb/licences"
 	"qb/cmd/qb/output"
@@ -41,15 +42,16 @@ var shell = remote.Shell{
 
 // The commands about users, profiles and fair sharing.
 var (
-	orderShell    = joborder.Shell{Shell: shell}
-	archiveShell  = archive.Shell{Shell: shell}
-	peopleShell   = people.Shell{Shell: shell}
-	profilesShell = profiles.Shell{Shell: shell}
-	licencesShell = licences.Shell{Shell: shell}
-	sharesShell   = shares.Shell{Shell: shell}
-	whatifShell   = whatif.Shell{Shell: shell}
-	treeShell     = tree.Shell{Shell: shell}
-	summaryShell  = summary.Shell{Shell: shell, Unfinished: everybodysUnfinished}
+	hostSettingsShell = hostsettings.Shell{Shell: shell}
+	orderShell        = joborder.Shell{Shell: shell}
+	archiveShell      = archive.Shell{Shell: shell}
+	peopleShell       = people.Shell{Shell: shell}
+	profilesShell     = profiles.Shell{Shell: shell}
+	licencesShell     = licences.Shell{Shell: shell}
+	sharesShell       = shares.Shell{Shell: shell}
+	whatifShell       = whatif.Shell{Shell: shell}
+	treeShell         = tree.Shell{Shell: shell}
+	summaryShell      = summary.Shell{Shell: shell, Unfinished: everybodysUnfinished}
 )
 
 func newTokenCreate() *cobra.Command {
@@ -163,7 +165,7 @@ func joinLine(cmd *cobra.Command, ttl time.Duration, uses int) error {
 }
 
 func newAdminWorker() *cobra.Command {
-	var dead, remove, approve bool
+	var dead, remove, approve, configuration, reconfigure bool
 	ttl, uses := time.Hour, 100
 	cmd := &cobra.Command{
 		Use: "worker HOST…|token", Short: "Print the line that joins workers, approve or remove hosts, or confirm that nothing runs on lost hosts", Args: commandline.WantArgs(1, -1, "host"),
@@ -175,6 +177,10 @@ func newAdminWorker() *cobra.Command {
 			switch {
 			case !remove && !dead && len(hosts) == 1 && hosts[0] == "token":
 				return joinLine(cmd, ttl, uses)
+			case configuration:
+				return hostSettingsShell.Show(cmd, hosts)
+			case reconfigure:
+				return hostSettingsShell.Reconfigure(cmd, hosts)
 			case approve:
 				return hostOrder{api.ApproveHost, "approve", "approved", nil, new(output.Results)}.give(cmd, hosts)
 			case remove:
@@ -186,6 +192,8 @@ func newAdminWorker() *cobra.Command {
 		},
 	}
 	bindRepeat(cmd)
+	cmd.Flags().BoolVar(&configuration, "configuration", false, "show the settings of hosts that supervisor_worker_configfile may set, and where each comes from")
+	cmd.Flags().BoolVar(&reconfigure, "reconfigure", false, "reload supervisor_worker_configfile and qb.conf of the supervisor, and say what the hosts make of it; workers take it within seconds")
 	cmd.Flags().Var((*units.Span)(&ttl), "ttl", "`DURATION` for which the line of token works")
 	cmd.Flags().IntVar(&uses, "uses", uses, "`N` hosts may join by the line of token; a host that joins again is counted once")
 	cmd.Flags().BoolVar(&approve, "approve", false, "let hosts join that wait for approval")

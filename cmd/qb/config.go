@@ -36,6 +36,12 @@ func newConfigCommand() *cobra.Command {
 			return config.Import(args[0], cmd.OutOrStdout())
 		},
 	}
+	workers := &cobra.Command{
+		Use: "workers FILE", Short: "Print a qbwrk.conf of Qube!'s as a file for supervisor_worker_configfile, with notes on what each line has become", Args: commandline.WantArgs(1, 1, "file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return config.ImportWorkers(args[0], cmd.OutOrStdout())
+		},
+	}
 	example := &cobra.Command{
 		Use: "example", Short: "Print every setting with its meaning and default", Args: commandline.WantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,7 +49,7 @@ func newConfigCommand() *cobra.Command {
 			return err
 		},
 	}
-	command.AddCommand(show, check, example, imported)
+	command.AddCommand(show, check, example, imported, workers)
 	return command
 }
 

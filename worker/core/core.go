@@ -113,6 +113,12 @@ type Answered struct {
 	Reply    api.SyncReply
 }
 
+// Configured tells what the worker says of itself from now on.
+type Configured struct {
+	Identity api.Sync
+	Stress   Stress
+}
+
 // Unanswered says that a sync failed; Code is the refusal's, if it has one.
 type Unanswered struct {
 	Sequence uint64
@@ -135,12 +141,16 @@ func (ShimMeasured) event()    {}
 func (HostMeasured) event()    {}
 func (Answered) event()        {}
 func (Unanswered) event()      {}
+func (Configured) event()      {}
 func (Closing) event()         {}
 func (Ticked) event()          {}
 
 // Order is one thing that the core wants done. The set is closed; orders are carried out in sequence
 // as far as they concern the same instance.
 type Order interface{ order() }
+
+// Configure has the worker take what the supervisor's file sets; no sync goes until Configured.
+type Configure struct{ Central api.Central }
 
 // StartShim makes a new instance and hands it its first item.
 type StartShim struct {
@@ -199,6 +209,7 @@ type GiveUpSync struct {
 }
 
 func (StartShim) order()   {}
+func (Configure) order()   {}
 func (HandItem) order()    {}
 func (StopItem) order()    {}
 func (CloseShim) order()   {}
@@ -272,6 +283,8 @@ type Core struct {
 	orders []Order
 	booted bool
 
+	configuring bool // until what the supervisor set is taken
+
 	instances map[Key]*instance
 	records   map[api.AttemptID]*record
 	specs     map[int64]api.JobSpec
@@ -340,6 +353,10 @@ func (c *Core) Step(now Moment, ev Event) []Order {
 		answered = c.onAnswered(ev)
 	case Unanswered:
 		c.onUnanswered(ev)
+	case Configured:
+		usage := c.identity.Usage
+		c.identity, c.limits.Stress, c.configuring = ev.Identity, ev.Stress, false
+		c.identity.Usage = usage
 	case Closing:
 		c.closing = ev.Reason
 	case Ticked:

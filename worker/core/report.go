@@ -96,6 +96,9 @@ func (c *Core) unsent() bool {
 // maybeSync sends when it is time, and at once for a result: a sync that is merely being held is given
 // up for it.
 func (c *Core) maybeSync() {
+	if c.configuring {
+		return
+	}
 	unsent := c.unsent()
 	if c.flight.sequence != 0 {
 		waited := c.now - c.flight.sentAt
@@ -209,6 +212,10 @@ func (c *Core) onAnswered(ev Answered) *flight {
 	}
 	if reply.GraceSeconds > 0 {
 		c.grace = seconds(reply.GraceSeconds)
+	}
+	if n := reply.Central; n != nil && n.Version != c.identity.Central {
+		c.configuring = true
+		c.order(Configure{*n})
 	}
 	c.wishFrom(reply)
 	answered.acted = c.letGo(answered) > 0

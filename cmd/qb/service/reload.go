@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"qb/cmd/qb/config"
 	"qb/supervisor"
 )
 
@@ -24,7 +25,11 @@ func (c *service) reload() (supervisor.Reloaded, error) {
 	if err != nil {
 		return supervisor.Reloaded{}, err
 	}
-	out := supervisor.Reloaded{Config: again.SupervisorKeys, File: again.File}
+	central, err := config.Workers(again.WorkerConfigFile)
+	if err != nil {
+		return supervisor.Reloaded{}, err
+	}
+	out := supervisor.Reloaded{Config: again.SupervisorKeys, Workers: central, File: again.File}
 	var workers []string
 	was, is := reflect.ValueOf(c.WorkerKeys), reflect.ValueOf(again.WorkerKeys)
 	for n := range is.NumField() {

@@ -274,9 +274,13 @@ func runSupervisor(cmd *cobra.Command, conf *service) error {
 // supervise runs the supervisor and sends its address once it leads. Trouble says what is known to be wrong
 // with the database; it may be nil.
 func (c *service) supervise(ctx context.Context, st *postgres.Store, log *slog.Logger, ready chan<- string, trouble func() string) error {
+	workers, err := config.Workers(c.WorkerConfigFile)
+	if err != nil {
+		return err
+	}
 	return supervisor.Run(ctx, c.SupervisorKeys, supervisor.Options{
 		Store: st, Key: c.key, Log: log, Version: api.Version(), Ready: func(url string) { ready <- url },
-		Reload: c.reload, Hangup: c.hangup, Trouble: trouble,
+		Reload: c.reload, Hangup: c.hangup, Trouble: trouble, Workers: workers,
 		RenewTokens: func(ctx context.Context) error { return c.renewTokens(ctx, st) },
 	})
 }

@@ -93,8 +93,18 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "joined %s; from now on, start this worker with qb worker\n", strings.Join(keys.Supervisor, ", "))
 	}
 	return worker.Run(cmd.Context(), *keys, worker.Options{
-		Log: newLogFrom(cmd.ErrOrStderr(), levelOf(!o.quiet)), RunAsShown: o.quiet, Trusted: trusted, StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices,
+		Log: newLogFrom(cmd.ErrOrStderr(), levelOf(!o.quiet)), RunAsShown: o.quiet, Trusted: trusted, StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices, Own: ownKeys(conf, o.slots > 0),
 	})
+}
+
+// ownKeys are the settings that this host's configuration, or an option, sets, so that the supervisor's file does not.
+func ownKeys(conf *config.Config, slots bool) (own []string) {
+	for _, key := range worker.CentralKeys {
+		if conf.Origins[key] != "" || key == "worker_cpus" && slots {
+			own = append(own, key)
+		}
+	}
+	return own
 }
 
 // maxJoinToken bounds what is read of a token.

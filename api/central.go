@@ -1,0 +1,33 @@
+package api
+
+import "encoding/json"
+
+// Central is what the supervisor's file sets of a worker's configuration.
+type Central struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Version string                     `json:"version" doc:"Of these values; the worker's next syncs repeat it in central."`
+	Values  map[string]json.RawMessage `json:"values,omitempty" doc:"By key of qb.conf. A worker takes keys that only say what it offers, and of these only such as its own configuration does not set."`
+}
+
+// Setting is a setting of a worker.
+type Setting struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin" doc:"own: the worker's own configuration; built in: qb's default; or the section of the supervisor's file, such as host.rn01."`
+}
+
+// HostSettings is the configuration of a worker, as far as the supervisor's file may set it.
+type HostSettings struct {
+	Host     string    `json:"host"`
+	File     string    `json:"file,omitempty" doc:"The supervisor's file; empty: none."`
+	Settings []Setting `json:"settings"`
+	Ignored  []Setting `json:"ignored" doc:"What the supervisor's file sets and the worker's own configuration too, which counts."`
+	Pending  bool      `json:"pending,omitempty" doc:"The worker has not taken the supervisor's file in its present form yet."`
+	Error    string    `json:"error,omitempty" doc:"Why the worker takes nothing of the supervisor's file."`
+}
+
+// HostConfiguration shows how a worker is configured.
+var HostConfiguration = Endpoint{"host-configuration", "GET", "/v1/hosts/{host}/configuration", ReadOnly, "A worker's settings and where each comes from"}

@@ -1,0 +1,131 @@
+package central
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+
+	"qb/api"
+)
+
+// groupsKey is the setting by which a host gets groups.
+const groupsKey = "worker_groups"
+
+// Section is what one section sets, by key.
+type Section map[string]json.RawMessage
+
+// Sections is a file.
+type Sections struct {
+	File    string
+	Default Section
+	Groups  map[string]Section
+	Hosts   map[string]Section
+}
+
+// For is what the file sets for a host, and the section that each value is from. Groups are those of the host by its own
+// configuration; the file may give it others.
+func (s *Sections) For(host string, groups []string) (values Section, from map[string]string) {
+	values, from = Section{}, map[string]string{}
+	if s == nil {
+		return values, from
+	}
+	take := func(name string, section Section) {
+		for key, value := range section {
+			values[key], from[key] = value, name
+		}
+	}
+	take("default", s.Default)
+	own := s.Hosts[host]
+	for _, section := range []Section{s.Default, own} {
+		var given []string
+		if text, ok := section[groupsKey]; ok && json.Unmarshal(text, &given) == nil {
+			groups = given
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Groups)) {
+		if slices.Contains(groups, name) {
+			take("group."+name, s.Groups[name])
+		}
+	}
+	take("host."+host, own)
+	return values, from
+}
+
+// Central is the same as a worker gets it.
+func (s *Sections) Central(host string, groups []string) *api.Central {
+	values, _ := s.For(host, groups)
+	c := &api.Central{Values: values}
+	if len(values) > 0 {
+		text, _ := json.Marshal(values) // keys in order
+		sum := sha256.Sum256(text)
+		c.Version = hex.EncodeToString(sum[:8])
+	}
+	return c
+}
+
+// most is of how many hosts the settings are remembered.
+const most = 20_000
+
+// Reports is what workers say of their settings.
+type Reports struct {
+	mu    sync.Mutex
+	hosts map[string]Report
+}
+
+// Report is what one says.
+type Report struct {
+	Groups   []string // by its own configuration
+	Central  string   // the version that it has taken
+	Error    string
+	Settings []api.Setting
+}
+
+// Hear takes in a sync.
+func (r *Reports) Hear(s *api.Sync) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hosts == nil {
+		r.hosts = map[string]Report{}
+	}
+	if _, known := r.hosts[s.Host]; known || len(r.hosts) < most {
+		r.hosts[s.Host] = Report{s.OwnGroups, s.Central, s.CentralError, s.Settings}
+	}
+}
+
+// Of is what a host has said; false if it has said nothing.
+func (r *Reports) Of(host string) (Report, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	report, known := r.hosts[host]
+	return report, known
+}
+
+// Show is the configuration of a host as it and the file say.
+func (s *Sections) Show(host string, r Report) api.HostSettings {
+	values, from := s.For(host, r.Groups)
+	show := api.HostSettings{Host: host, Settings: []api.Setting{}, Ignored: []api.Setting{}, Error: r.Error, Pending: s.Central(host, r.Groups).Version != r.Central}
+	if s != nil {
+		show.File = s.File
+	}
+	for _, one := range r.Settings {
+		if one.Origin == "central" {
+			one.Origin = from[one.Key]
+		} else if value, set := values[one.Key]; set && one.Origin == "own" {
+			show.Ignored = append(show.Ignored, api.Setting{Key: one.Key, Value: string(value), Origin: from[one.Key]})
+		}
+		show.Settings = append(show.Settings, one)
+	}
+	return show
+}
+
+// Same says whether two files set the same.
+func (s *Sections) Same(o *Sections) bool {
+	if s == nil || o == nil {
+		return s == o
+	}
+	same := func(a, b Section) bool { return maps.EqualFunc(a, b, slices.Equal[json.RawMessage]) }
+	return s.File == o.File && same(s.Default, o.Default) && maps.EqualFunc(s.Groups, o.Groups, same) && maps.EqualFunc(s.Hosts, o.Hosts, same)
+}

@@ -1,0 +1,73 @@
+package central
+
+import (
+	"encoding/json"
+	"testing"
+
+	"qb/api"
+)
+
+func section(pairs ...string) Section {
+	s := Section{}
+	for n := 0; n < len(pairs); n += 2 {
+		s[pairs[n]] = json.RawMessage(pairs[n+1])
+	}
+	return s
+}
+
+var file = &Sections{
+	File:    "workers.conf",
+	Default: section("worker_cpus", "8", "worker_cluster", `"/all"`),
+	Groups:  map[string]Section{"big": section("worker_cpus", "32", "worker_spec", "2"), "gpu": section("worker_spec", "3")},
+	Hosts:   map[string]Section{"rn01": section("worker_cpus", "16", "worker_groups", `["big"]`), "rn02": section("worker_cpus", "4")},
+}
+
+// The host's section comes before those of its groups, and these before the default. The file may give a host its groups.
+func TestFor(t *testing.T) {
+	for _, c := range []struct {
+		host       string
+		groups     []string
+		key, value string
+		from, spec string
+	}{
+		{"rn09", nil, "worker_cpus", "8", "default", ""},
+		{"rn09", []string{"big"}, "worker_cpus", "32", "group.big", "2"},
+		{"rn09", []string{"gpu", "big"}, "worker_cpus", "32", "group.big", "3"},
+		{"rn01", nil, "worker_cpus", "16", "host.rn01", "2"},
+		{"rn02", []string{"big"}, "worker_cpus", "4", "host.rn02", "2"},
+	} {
+		values, from := file.For(c.host, c.groups)
+		if string(values[c.key]) != c.value || from[c.key] != c.from || string(values["worker_spec"]) != c.spec {
+			t.Errorf("%+v: %s %v", c, values, from)
+		}
+	}
+	if values, _ := (*Sections)(nil).For("rn01", nil); len(values) != 0 {
+		t.Errorf("%v", values)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	a, b := file.Central("rn09", nil), file.Central("rn08", nil)
+	if a.Version == "" || a.Version != b.Version || a.Version == file.Central("rn02", nil).Version {
+		t.Error("equal values have one version, others another")
+	}
+	if (*Sections)(nil).Central("rn01", nil).Version != "" {
+		t.Error("nothing has no version")
+	}
+	if !file.Same(file) || file.Same(nil) || !(*Sections)(nil).Same(nil) {
+		t.Error("same")
+	}
+}
+
+func TestShow(t *testing.T) {
+	var r Reports
+	r.Hear(&api.Sync{Host: "rn02", Central: file.Central("rn02", nil).Version, Settings: []api.Setting{{Key: "worker_cpus", Value: "2", Origin: "own"}, {Key: "worker_cluster", Value: "/all", Origin: "central"}}})
+	report, known := r.Of("rn02")
+	show := file.Show("rn02", report)
+	if !known || show.Pending || len(show.Ignored) != 1 || show.Ignored[0] != (api.Setting{Key: "worker_cpus", Value: "4", Origin: "host.rn02"}) || show.Settings[1].Origin != "default" {
+		t.Errorf("%+v", show)
+	}
+	if _, known := r.Of("rn03"); known {
+		t.Error("a host that said nothing")
+	}
+}
