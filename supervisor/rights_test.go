@@ -22,7 +22,7 @@ var rightOf = func() map[string]string {
 		"admin": "remove-host approve-host reread create-token list-tokens rotate-token audit-log revoke-token list-users add-user set-user remove-user invite-user",
 		"see": "list-resources list-jobs get-job list-items list-attempts job-history explain-job list-hosts snapshot events ping list-shares explain-share share-settings list-accounts " +
 			"past-accounts list-budgets list-publications list-profiles list-credit get-stats get-user login list-own-tokens revoke-own-token make-code begin-session " +
-			"watch item-states job-order host-order item-values get-item timeline what-if slot-map get-host metrics",
+			"watch item-states job-order host-order item-values get-item timeline what-if slot-map get-host host-configuration metrics",
 		"kill": "order-job/kill order-jobs/kill", "retry": "order-job/retry order-job/redo order-jobs/retry order-jobs/redo", "requeue": "order-job/requeue order-jobs/requeue",
 		"block": "order-job/block order-jobs/block", "unblock": "order-job/unblock order-jobs/unblock", "interrupt": "order-job/interrupt order-jobs/interrupt",
 		"preempt": "order-job/preempt order-jobs/preempt", "shove": "order-job/shove order-jobs/shove", "suspend": "order-job/suspend order-jobs/suspend",
