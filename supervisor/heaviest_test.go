@@ -189,7 +189,7 @@ func startHeavy(t *testing.T) *heavyRig {
 			h.scales.Machine = m
 			return h.scales, err
 		}
-		c.Accounts = "open"
+		c.Accounts, c.Resources = "open", "license.heavy=1"
 		c.UserSubmitted, c.UserChanges = 0, 0 // one request at a time is weighed, not how many
 		c.Liveness, c.ExecutionLease = settings.Duration(time.Hour), settings.Duration(2*time.Hour)
 		silent := *c

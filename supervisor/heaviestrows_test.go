@@ -55,6 +55,13 @@ var heaviest = map[string]func(h *heavyRig) []request{
 			{name: "of nobody", query: "?limit=1&status=failed&user=" + strings.Repeat("x", 255)},
 		}
 	},
+	"archive-job": func(h *heavyRig) []request {
+		return []request{{name: "a heavy job", path: h.jobPath(h.heavyJob(), "/archive")}, {name: "a million items", path: h.jobPath(h.marked(), "/archive")}}
+	},
+	"job-order": func(h *heavyRig) []request { return []request{{name: "all jobs", path: "/v1/hosts/rn000/joborder"}} },
+	"host-order": func(h *heavyRig) []request {
+		return []request{{name: "choosy", path: h.jobPath(h.submit(choosy()), "/hostorder")}}
+	},
 	"get-job": func(h *heavyRig) []request { return []request{{name: "large", path: h.jobPath(h.heavyJob(), "")}} },
 	"list-items": func(h *heavyRig) []request {
 		return []request{{name: "marks", path: h.jobPath(h.marked(), "/items?limit=10000")}}
@@ -158,6 +165,10 @@ var heaviest = map[string]func(h *heavyRig) []request{
 	"remove-account":     bodyOf(`{"path":"heavy","users":[` + manyNames(999) + `]}`),
 	"add-credit":         bodyOf(fmt.Sprintf(`{"user":%q,"amount":1,"source":%q}`, strings.Repeat("x", 255), strings.Repeat("é", 255))),
 	"list-profiles":      one("all", ""), "set-profile": onProfile, "forget-profile": onProfile,
+	"list-resources": one("all", ""),
+	"report-resource": func(h *heavyRig) []request {
+		return []request{{name: "one", path: "/v1/resources/license.heavy", body: encoded(api.ResourceReport{Total: ptr(int64(1_000_000_000))})}}
+	},
 	"get-stats": one("by all", "?from=2017-01-01&to=2026-12-31&limit=9999&by="+strings.Join(store.Groupings, ",")),
 	"sync":      heavySyncs, "append-log": heavyChunks, "ship-ends": heavyEnds, "enrol": heavyEnrolment,
 	"read-ends": func(h *heavyRig) []request { return []request{{name: "all", stream: true}} },

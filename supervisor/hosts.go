@@ -51,19 +51,11 @@ func (s *server) hostConfiguration(_ context.Context, in *getHostIn) (*jsonOf[ap
 	if s.view.Load() == nil {
 		return nil, s.standingBy()
 	}
-	report, known := s.reports.Of(in.Host)
+	show, known := s.workers.Show(in.Host)
 	if s.host(in.Host) == nil || !known {
 		return nil, api.Errorf(api.KindNotFound, "there is no host %q that has reported its settings to this supervisor", problem.Clip(in.Host))
 	}
-	return &jsonOf[api.HostSettings]{Body: s.workers.Load().Show(in.Host, report)}, nil
-}
-
-// configure adds to an answer what the file sets for the worker, if the worker has not taken it.
-func (s *server) configure(in *api.Sync, reply *api.SyncReply) {
-	s.reports.Hear(in)
-	if c := s.workers.Load().Central(in.Host, in.OwnGroups); c.Version != in.Central {
-		reply.Central = c
-	}
+	return &jsonOf[api.HostSettings]{Body: show}, nil
 }
 
 // slotMap shows what every slot does.

@@ -88,7 +88,7 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 	was := s.live.now.Load()
 	audit.Of(ctx).Changes("configuration", valuesOf(*was, changed), valuesOf(got.Config, changed))
 	s.live.now.Store(&got.Config)
-	if was := s.workers.Swap(got.Workers); !was.Same(got.Workers) {
+	if was := s.workers.File.Swap(got.Workers); !was.Same(got.Workers) {
 		reply.Changed = append(reply.Changed, "settings of workers")
 	}
 	remarks, err := s.applyPolicy(ctx, got.Config.Policy(), by)

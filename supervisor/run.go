@@ -83,7 +83,7 @@ func Run(ctx context.Context, cfg settings.Config, opts Options) error {
 		return err
 	}
 	defer s.logs.Close()
-	s.workers.Store(opts.Workers)
+	s.workers.File.Store(opts.Workers)
 	s.live.reload, s.databaseSays, s.gate.Key = opts.Reload, opts.Trouble, opts.Key
 	open, err := listeners.Open(cfg, opts.Log)
 	if err != nil {

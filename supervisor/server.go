@@ -56,8 +56,7 @@ type server struct {
 	stopping     chan struct{}                // closed when the process ends
 	leader       leaderWatch
 	live         liveConfig
-	workers      atomic.Pointer[central.Sections] // settings of workers; nil: there is no file
-	reports      central.Reports
+	workers      central.Workers
 	fingerprint  func() string // of the farm's CA, for tokens; "" if they need none
 	databaseSays func() string // what is wrong with the database, by him who runs it; may be nil
 

@@ -1,10 +1,8 @@
 package supervisor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,33 +95,15 @@ func (s *server) listHosts(_ context.Context, in *listHostsIn) (*listHostsOut, e
 	if view == nil {
 		return nil, s.standingBy()
 	}
-	filter, err := rowlist.Hosts.Filter(in.Expression)
-	if err = problem.FirstError(err, rowlist.CheckMembers[api.Host](in.Fields)); err != nil {
-		return nil, err
-	}
-	order, err := rowlist.Hosts.Order(cmp.Or(in.Sort, "name"), "name")
-	if err != nil {
-		return nil, err
-	}
-	page, err := rowlist.NewPage[api.Host, int](order, in.After, cmp.Or(in.Limit, math.MaxInt))
-	if err != nil {
-		return nil, err
-	}
 	all := make([]api.Host, 0, len(view.Hosts))
 	for h := range view.AllHosts() {
 		all = append(all, s.withTerm(translate.Host(*h)))
 	}
-	all = append(all, s.pendingHosts()...)
-	for n := range all {
-		if filter.Passes(rowlist.Hosts.Lookup(&all[n])) {
-			page.Add(&all[n], func() int { return n })
-		}
+	rows, next, err := rowlist.PageOfHosts(append(all, s.pendingHosts()...), rowlist.Wanted{Expression: in.Expression, Sort: in.Sort, After: in.After, Fields: in.Fields, Limit: in.Limit})
+	if err != nil {
+		return nil, err
 	}
-	out := &listHostsOut{Body: []api.Host{}}
-	places, next := page.Rows()
-	for _, n := range places {
-		out.Body = append(out.Body, all[n])
-	}
+	out := &listHostsOut{Body: rows}
 	if next != "" {
 		out.Link = linkTo(api.ListHosts, "expression", in.Expression, "sort", in.Sort, "fields", strings.Join(in.Fields, ","), "after", next, "limit", strconv.Itoa(in.Limit))
 	}

@@ -51,7 +51,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.configure(&in.Body, reply)
+	s.workers.Configure(&in.Body, reply)
 	reply.Now, reply.AskEnds = l.Now(), s.ends.Asks(in.Body.Host, time.Now())
 	return &syncOut{reply}, nil
 }

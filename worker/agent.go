@@ -140,7 +140,7 @@ func Run(ctx context.Context, config Config, options Options) error {
 
 func newAgent(ctx context.Context, config Config, options Options, state *stateFolder) (*agent, error) {
 	a := &agent{
-		ctx: ctx, config: config, log: options.Log, state: state, ends: endLog{dir: filepath.Join(state.root, "ends")}, shim: options.ShimCommand,
+		ctx: ctx, config: config, log: options.Log, state: state, ends: endLog{dir: filepath.Join(state.root, "ends")},
 		incarnation: rand.Text(), conns: map[core.Key]*shimConn{}, news: make(chan struct{}, 1), ready: func() {},
 	}
 	if a.log == nil {
@@ -159,14 +159,8 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	if a.boot, err = shim.BootID(); err != nil {
 		return nil, err
 	}
-	if len(a.shim) == 0 {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, fmt.Errorf("finding this program, which is also the shim: %w", err)
-		}
-		a.shim = []string{self, "qb", "shim"}
-	} else {
-		a.shim = append([]string{a.shim[0]}, a.shim...)
+	if a.shim, err = shimCommand(options.ShimCommand); err != nil {
+		return nil, err
 	}
 	token, file := options.Token, ""
 	if token == "" && config.TokenFile != "" {
@@ -209,6 +203,18 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	limits.Stress = a.stress()
 	a.core = core.NewCore(a.identity(), limits, maphash.Comparable(maphash.MakeSeed(), config.Name))
 	return a, nil
+}
+
+// shimCommand is the path and argv of the shim: this program, unless another one is given.
+func shimCommand(given []string) ([]string, error) {
+	if len(given) > 0 {
+		return append([]string{given[0]}, given...), nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program, which is also the shim: %w", err)
+	}
+	return []string{self, "qb", "shim"}, nil
 }
 
 // stress is what the configuration says of others' use of the machine.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"qb/api"
 )
@@ -69,10 +70,28 @@ func (s *Sections) Central(host string, groups []string) *api.Central {
 // most is of how many hosts the settings are remembered.
 const most = 20_000
 
-// Reports is what workers say of their settings.
-type Reports struct {
+// Workers are the file in force, nil if there is none, and what workers say of their settings.
+type Workers struct {
+	File atomic.Pointer[Sections]
+
 	mu    sync.Mutex
 	hosts map[string]Report
+}
+
+// Configure adds to the answer of a sync what the file sets for the worker, if the worker has not taken it.
+func (w *Workers) Configure(in *api.Sync, reply *api.SyncReply) {
+	w.hear(in)
+	if c := w.File.Load().Central(in.Host, in.OwnGroups); c.Version != in.Central {
+		reply.Central = c
+	}
+}
+
+// Show is the configuration of a host as it and the file say; false if it has said nothing.
+func (w *Workers) Show(host string) (api.HostSettings, bool) {
+	w.mu.Lock()
+	report, known := w.hosts[host]
+	w.mu.Unlock()
+	return w.File.Load().Show(host, report), known
 }
 
 // Report is what one says.
@@ -83,24 +102,16 @@ type Report struct {
 	Settings []api.Setting
 }
 
-// Hear takes in a sync.
-func (r *Reports) Hear(s *api.Sync) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.hosts == nil {
-		r.hosts = map[string]Report{}
+// hear takes in a sync.
+func (w *Workers) hear(s *api.Sync) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.hosts == nil {
+		w.hosts = map[string]Report{}
 	}
-	if _, known := r.hosts[s.Host]; known || len(r.hosts) < most {
-		r.hosts[s.Host] = Report{s.OwnGroups, s.Central, s.CentralError, s.Settings}
+	if _, known := w.hosts[s.Host]; known || len(w.hosts) < most {
+		w.hosts[s.Host] = Report{s.OwnGroups, s.Central, s.CentralError, s.Settings}
 	}
-}
-
-// Of is what a host has said; false if it has said nothing.
-func (r *Reports) Of(host string) (Report, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	report, known := r.hosts[host]
-	return report, known
 }
 
 // Show is the configuration of a host as it and the file say.

@@ -60,14 +60,21 @@ func TestVersion(t *testing.T) {
 }
 
 func TestShow(t *testing.T) {
-	var r Reports
-	r.Hear(&api.Sync{Host: "rn02", Central: file.Central("rn02", nil).Version, Settings: []api.Setting{{Key: "worker_cpus", Value: "2", Origin: "own"}, {Key: "worker_cluster", Value: "/all", Origin: "central"}}})
-	report, known := r.Of("rn02")
-	show := file.Show("rn02", report)
+	var w Workers
+	w.File.Store(file)
+	var reply api.SyncReply
+	w.Configure(&api.Sync{Host: "rn02", Central: file.Central("rn02", nil).Version, Settings: []api.Setting{{Key: "worker_cpus", Value: "2", Origin: "own"}, {Key: "worker_cluster", Value: "/all", Origin: "central"}}}, &reply)
+	if reply.Central != nil {
+		t.Errorf("again: %+v", reply.Central)
+	}
+	if w.Configure(&api.Sync{Host: "rn04"}, &reply); reply.Central == nil || len(reply.Central.Values) == 0 {
+		t.Errorf("a worker that has nothing yet: %+v", reply.Central)
+	}
+	show, known := w.Show("rn02")
 	if !known || show.Pending || len(show.Ignored) != 1 || show.Ignored[0] != (api.Setting{Key: "worker_cpus", Value: "4", Origin: "host.rn02"}) || show.Settings[1].Origin != "default" {
 		t.Errorf("%+v", show)
 	}
-	if _, known := r.Of("rn03"); known {
+	if _, known := w.Show("rn03"); known {
 		t.Error("a host that said nothing")
 	}
 }

@@ -1,10 +1,13 @@
 package rowlist
 
 import (
+	"cmp"
+	"math"
 	"strings"
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/problem"
 )
 
 // Hosts are the fields of hosts, under the names that requirements of jobs have for them, and without the "host." before those.
@@ -47,4 +50,38 @@ func short(list []Field[api.Host]) (without []Field[api.Host]) {
 		without = append(without, f)
 	}
 	return without
+}
+
+// Wanted is a part of a list.
+type Wanted struct {
+	Expression, Sort, After string
+	Fields                  []string
+	Limit                   int // 0: all
+}
+
+// PageOfHosts are the hosts of a page, and the place of the next one; "" after the last.
+func PageOfHosts(all []api.Host, w Wanted) (rows []api.Host, next string, err error) {
+	filter, err := Hosts.Filter(w.Expression)
+	if err = problem.FirstError(err, CheckMembers[api.Host](w.Fields)); err != nil {
+		return nil, "", err
+	}
+	order, err := Hosts.Order(cmp.Or(w.Sort, "name"), "name")
+	if err != nil {
+		return nil, "", err
+	}
+	page, err := NewPage[api.Host, int](order, w.After, cmp.Or(w.Limit, math.MaxInt))
+	if err != nil {
+		return nil, "", err
+	}
+	for n := range all {
+		if filter.Passes(Hosts.Lookup(&all[n])) {
+			page.Add(&all[n], func() int { return n })
+		}
+	}
+	places, next := page.Rows()
+	rows = make([]api.Host, 0, len(places))
+	for _, n := range places {
+		rows = append(rows, all[n])
+	}
+	return rows, next, nil
 }
