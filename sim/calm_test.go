@@ -234,7 +234,7 @@ func (w *simWorld) hasRest(h *simHost, given facts.JobFacts) bool {
 		return gpus < int64(h.gpus)
 	case given.Reservations == simLicence+"=1":
 		_, licences := w.rows.resources(facts.HostID(h.worker))
-		return licences < w.policy.Resources[simLicence]
+		return licences < w.allowedLicences()
 	}
 	return true
 }

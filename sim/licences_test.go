@@ -75,6 +75,17 @@ func (l *simLicences) end(w *simWorld, id api.AttemptID, f *api.Finished) {
 	}
 }
 
+// allowedLicences is how many the farm may hold now, by what is used outside and by items that found none.
+func (w *simWorld) allowedLicences() int64 {
+	now := w.leader().now()
+	for _, s := range w.leader().farm.Resources(now) {
+		if s.Name == simLicence {
+			return s.Allowed
+		}
+	}
+	return 0
+}
+
 // sameResources: a new term would know of resources exactly what the one that leads knows.
 func (w *simWorld) sameResources(now time.Time, live, rebuilt *farm.Farm) {
 	if was, is := live.Resources(now), rebuilt.Resources(now); !slices.Equal(was, is) {
