@@ -99,7 +99,7 @@ var floors = map[string]int{
 	"pathmap":         -1,
 	"patterns":        -1,
 	"pause":           -1,
-	"worker/patterns": 0, "worker/proc": 0, "worker/people": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0,
+	"worker/proc": 0, "worker/people": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0,
 	"supervisor/history": 4,
 	"supervisor/osusers": 3,
 	"supervisor/sso":     6,
@@ -108,7 +108,7 @@ var floors = map[string]int{
 // onlyFrom narrows the floors: who is listed here may import nothing else of ours.
 var onlyFrom = map[string][]string{
 	"supervisor/history":         {"agenda", "pause", "supervisor/facts", "supervisor/logstore", "supervisor/store", "units"},
-	"worker":                     {"api", "api/pin", "pathmap", "patterns", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/patterns", "worker/people", "worker/proc", "worker/shim", "worker/usage"},
+	"worker":                     {"api", "api/pin", "pathmap", "patterns", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/people", "worker/proc", "worker/shim", "worker/usage"},
 	"worker/core":                {"api", "units"},
 	"examples/demo":              {"api"},
 	"api":                        {"api/pin"},

@@ -1,7 +1,8 @@
 // Package patterns finds in the output of an item how far it is and whether it has failed, by a job's regular expressions.
 //
+//	Lines  pieces of streams ──▶ lines, each no longer than MaxLine
 //	New    lists of expressions ──▶ Watch, or the one that is wrong
-//	Take   a piece of a stream ──▶ its lines are looked at
+//	Write  a piece of a stream ──▶ its lines are looked at
 //	       Progress: per cent, Failure: the first line that matched an expression for errors
 //
 // Expressions are RE2, so that a line is looked at in time that grows with its length alone. Their number and length are bounded, and

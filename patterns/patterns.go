@@ -1,7 +1,6 @@
 package patterns
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -37,30 +36,33 @@ func compiled(list []string) (all []*regexp.Regexp, err error) {
 		return nil, fmt.Errorf("%d expressions; at most %d, one in each line", len(list), Most)
 	}
 	for _, text := range list {
-		if len(text) > MaxLength {
-			return nil, fmt.Errorf("an expression of %d bytes; at most %d", len(text), MaxLength)
-		}
-		re, err := regexp.Compile(text)
+		re, err := Compile(text)
 		if err != nil {
-			return nil, fmt.Errorf("%w (RE2, without look-around and back-references)", err)
+			return nil, err
 		}
 		all = append(all, re)
 	}
 	return all, nil
 }
 
+// Compile reads one expression.
+func Compile(text string) (*regexp.Regexp, error) {
+	if len(text) > MaxLength {
+		return nil, fmt.Errorf("an expression of %d bytes; at most %d", len(text), MaxLength)
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w (RE2, without look-around and back-references)", err)
+	}
+	return re, nil
+}
+
 // Watch looks at the output of one item. It has one user at a time.
 type Watch struct {
 	progress, errors []*regexp.Regexp
-	lines            [2]line
+	lines            Lines
 	percent          int
 	failure          string
-}
-
-// line is what has come of a line that has not ended.
-type line struct {
-	begin []byte
-	whole bool // the bound was reached: the rest of the line is passed over
 }
 
 // New makes a watch of expressions for progress and for errors; nil if there are none.
@@ -69,6 +71,7 @@ func New(progress, errors []string) (*Watch, error) {
 		return nil, nil
 	}
 	w := &Watch{}
+	w.lines.Take = w.look
 	var err error
 	if w.progress, err = compiled(progress); err != nil {
 		return nil, err
@@ -79,39 +82,11 @@ func New(progress, errors []string) (*Watch, error) {
 	return w, nil
 }
 
-// Take looks at the next bytes of a stream: 0 or 1. A carriage return ends a line too.
-func (w *Watch) Take(stream int, data []byte) {
-	l := &w.lines[stream]
-	for len(data) > 0 {
-		end := bytes.IndexAny(data, "\r\n")
-		part := data
-		if end >= 0 {
-			part = data[:end]
-		}
-		if room := MaxLine - len(l.begin); !l.whole && len(part) > 0 {
-			l.begin = append(l.begin, part[:min(len(part), room)]...)
-			if len(part) >= room {
-				w.look(l.begin)
-				l.whole = true
-			}
-		}
-		if end < 0 {
-			return
-		}
-		if !l.whole && len(l.begin) > 0 {
-			w.look(l.begin)
-		}
-		l.begin, l.whole = l.begin[:0], false
-		data = data[end+1:]
-	}
-}
+// Write looks at the next bytes of a stream. A carriage return ends a line too.
+func (w *Watch) Write(stream byte, piece []byte) { w.lines.Write(stream, piece) }
 
 // End looks at lines that no sign ends.
-func (w *Watch) End() {
-	for n := range w.lines {
-		w.Take(n, []byte{'\n'})
-	}
-}
+func (w *Watch) End() { w.lines.End() }
 
 func (w *Watch) look(line []byte) {
 	if w.failure == "" {

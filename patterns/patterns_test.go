@@ -28,13 +28,13 @@ func TestProgress(t *testing.T) {
 		strings.Repeat("x", 2*MaxLine) + "\ntile 1/2\n": 50,
 	} {
 		w := watch(t, "ALF_PROGRESS (\\d+)%\ntile (\\d+)/(\\d+)", "")
-		w.Take(0, []byte(output))
+		w.Write(0, []byte(output))
 		if w.Progress() != want {
 			t.Errorf("%.40q: %d, want %d", output, w.Progress(), want)
 		}
 	}
 	w := watch(t, "ALF_PROGRESS (\\d+)%", "")
-	w.Take(1, []byte("ALF_PROGRESS 5%"))
+	w.Write(1, []byte("ALF_PROGRESS 5%"))
 	w.End()
 	if w.Progress() != 5 {
 		t.Errorf("the last line: %d", w.Progress())
@@ -44,13 +44,13 @@ func TestProgress(t *testing.T) {
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	w := watch(t, "", "(?i)^error\nlicen[cs]e denied")
-	w.Take(0, []byte("fine\nno error\n"))
+	w.Write(0, []byte("fine\nno error\n"))
 	if w.Failure() != "" {
 		t.Errorf("%q", w.Failure())
 	}
-	w.Take(1, []byte("license den"))
-	w.Take(0, []byte("Error: \xff first\nERROR: second\n"))
-	w.Take(1, []byte("ied\n"))
+	w.Write(1, []byte("license den"))
+	w.Write(0, []byte("Error: \xff first\nERROR: second\n"))
+	w.Write(1, []byte("ied\n"))
 	if w.Failure() != "Error: � first" {
 		t.Errorf("%q", w.Failure())
 	}
@@ -76,11 +76,11 @@ func TestPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		output := []byte(rapid.StringMatching(`([a-c0-9%/\r\n]|bad|tile 3/4){0,60}`).Draw(t, "output"))
 		whole, pieces := watch(t, `(\d+)%`, "b.d"), watch(t, `(\d+)%`, "b.d")
-		whole.Take(0, output)
+		whole.Write(0, output)
 		whole.End()
 		for rest := output; len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
-			pieces.Take(0, rest[:n])
+			pieces.Write(0, rest[:n])
 			rest = rest[n:]
 		}
 		pieces.End()

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"qb/agenda"
 	"qb/api"
+	"qb/patterns"
 	"qb/supervisor/facts"
 	"qb/supervisor/licences"
 )
@@ -48,9 +48,6 @@ func (c Config) checkResources(check func(ok bool, key string, value any, wayOut
 	return err
 }
 
-// mostPattern is how long a pattern may be, in bytes; workers refuse longer ones.
-const mostPattern = 512
-
 // noLicence are the signs by which items say that they found none of a resource.
 func (c Config) noLicence(resources map[string]int64) (signs []licences.Sign, err error) {
 	names := map[string]bool{}
@@ -65,8 +62,8 @@ func (c Config) noLicence(resources map[string]int64) (signs []licences.Sign, er
 		if _, known := resources[name]; !known {
 			return nil, api.BadSetting("supervisor_no_licence", ": supervisor_global_resources has no %q", name)
 		}
-		if _, err := regexp.Compile(sign.Pattern); err != nil || len(sign.Pattern) > mostPattern {
-			return nil, api.BadSetting("supervisor_no_licence", ": the pattern of %s: use at most %d bytes in RE2's syntax: %v", name, mostPattern, err)
+		if _, err := patterns.Compile(sign.Pattern); err != nil {
+			return nil, api.BadSetting("supervisor_no_licence", ": the pattern of %s: %v", name, err)
 		}
 		for _, text := range facts.SplitList(c.NoLicenceExits[name]) {
 			code, err := strconv.Atoi(text)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"qb/api"
-	"qb/worker/patterns"
+	"qb/patterns"
 )
 
 // CodeNoLicence is the code of an end whose item found no licence.

@@ -204,7 +204,7 @@ func (p *pump) look(stream byte, n int) {
 		return
 	}
 	began := time.Now()
-	p.seen.Take(int(stream-StreamOut), p.buffer[HeaderSize:HeaderSize+n])
+	p.seen.Write(stream, p.buffer[HeaderSize:HeaderSize+n])
 	p.percent.Store(int32(p.seen.Progress()))
 	if p.spent += time.Since(began); p.spent > lookDebt {
 		time.Sleep(3 * p.spent)

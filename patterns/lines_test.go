@@ -14,10 +14,10 @@ func TestLines(t *testing.T) {
 		var text strings.Builder
 		var want []string
 		for range rapid.IntRange(0, 5).Draw(r, "lines") {
-			line := strings.Repeat(rapid.SampledFrom([]string{"", "a", "no licence", "é"}).Draw(r, "word"), rapid.SampledFrom([]int{1, 3, MostLine, 2 * MostLine}).Draw(r, "times"))
+			line := strings.Repeat(rapid.SampledFrom([]string{"", "a", "no licence", "é"}).Draw(r, "word"), rapid.SampledFrom([]int{1, 3, MaxLine, 2 * MaxLine}).Draw(r, "times"))
 			text.WriteString(line + rapid.SampledFrom([]string{"\n", "\r", "\r\n"}).Draw(r, "end"))
 			if line != "" {
-				want = append(want, line[:min(len(line), MostLine)])
+				want = append(want, line[:min(len(line), MaxLine)])
 			}
 		}
 		if rapid.Bool().Draw(r, "unended") {
@@ -52,7 +52,7 @@ func TestStreams(t *testing.T) {
 }
 
 func TestCompile(t *testing.T) {
-	for text, good := range map[string]bool{"licen[cs]e": true, "(": false, strings.Repeat("a", MostPattern+1): false, `(a)\1`: false, "(a*)*b": true} {
+	for text, good := range map[string]bool{"licen[cs]e": true, "(": false, strings.Repeat("a", MaxLength+1): false, `(a)\1`: false, "(a*)*b": true} {
 		if _, err := Compile(text); (err == nil) != good {
 			t.Errorf("%.20s: %v", text, err)
 		}

@@ -1,31 +1,13 @@
 package patterns
 
-import (
-	"bytes"
-	"fmt"
-	"regexp"
-)
-
-// Limits of patterns and of what they are tried on.
-const (
-	MostPattern = 512  // bytes of one
-	MostLine    = 4096 // bytes of a line; what follows is not looked at
-)
-
-// Compile reads a pattern in RE2's syntax.
-func Compile(text string) (*regexp.Regexp, error) {
-	if len(text) > MostPattern {
-		return nil, fmt.Errorf("the pattern has %d bytes, more than %d", len(text), MostPattern)
-	}
-	return regexp.Compile(text)
-}
+import "bytes"
 
 // Lines takes output in pieces and hands on its lines, those of each stream for itself, without their ends. The line is
 // good for the call only.
 type Lines struct {
 	Take    func(line []byte)
 	partial map[byte][]byte // by stream: the begin of a line that has not ended
-	long    map[byte]bool   // by stream: it is longer than MostLine, and was handed on
+	long    map[byte]bool   // by stream: it is longer than MaxLine, and was handed on
 }
 
 // Write takes a piece of a stream.
@@ -46,8 +28,8 @@ func (l *Lines) Write(stream byte, piece []byte) {
 func (l *Lines) add(stream byte, part []byte, whole bool) {
 	begun := l.partial[stream]
 	if !l.long[stream] {
-		begun = append(begun, part[:min(len(part), MostLine-len(begun))]...)
-		if whole && len(begun) > 0 || len(begun) == MostLine {
+		begun = append(begun, part[:min(len(part), MaxLine-len(begun))]...)
+		if whole && len(begun) > 0 || len(begun) == MaxLine {
 			l.Take(begun)
 			l.long[stream], begun = true, begun[:0]
 		}
