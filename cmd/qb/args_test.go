@@ -131,7 +131,7 @@ func TestComplete(t *testing.T) {
 		"sub -nonsense -":               "",
 		"jobs -ru":                      "-running",
 		"jobs -user a":                  "all",
-		"jobs -fields id,sta":           "id,status id,started_at",
+		"jobs -fields id,sta":           "id,status id,started_at id,start",
 		"modify -mstat":                 "",
 		"config sh":                     "show",
 		"config show supervisor_max_pr": "supervisor_max_priority",
@@ -288,7 +288,6 @@ func TestHabitsAreNotSwallowed(t *testing.T) {
 		"hosts --panic":               "-panic is an option of Qube's that qb hosts has not: there is no such state; qbhosts -json has a remark on a worker that cannot work",
 		"qbupdateworkcount 12":        "qbupdateworkcount is a command of Qube's that qb has not: counts are always derived from the items; there is nothing to update",
 		"hash":                        "qbhash is a command of Qube's that qb has not: qb stores no passwords: users have tokens, made by qbadmin token create",
-		"admin worker -reconfigure h": "-reconfigure is an option of Qube's that qb admin worker has not: a worker reads its qb.conf when it starts; restart it, its items run on",
 	} {
 		if got, _, err := commandline.Rewrite(newRoot(), strings.Fields(words)); err == nil || err.Error() != want {
 			t.Errorf("%s: %q, %v", words, got, err)
