@@ -120,7 +120,7 @@ const patience = time.Minute
 // until waits for something to be true.
 func (b *tab) until(t *testing.T, what, expression string) {
 	t.Helper()
-	for end := time.Now().Add(patience); !js[bool](t, b, expression); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); !js[bool](t, b, "!!("+expression+")"); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.picture(t, "failed")
 			t.Fatalf("%s: not within %s; the page says:\n%s\nwrong so far: %q", what, patience, js[string](t, b, `document.body?.innerText.slice(0, 2000) ?? ""`), b.wrongs)
