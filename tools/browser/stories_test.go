@@ -49,7 +49,7 @@ func TestPageWrangler(t *testing.T) {
 	b.press(t, waits)
 	b.see(t, "Why it waits")
 	b.picture(t, "story-why")
-	b.until(t, "the link to the job in its way", `(() => { const a = [...document.querySelectorAll(".facts a")].find(a => a.innerText === "job `+holder+`"); a?.click(); return Boolean(a); })()`)
+	b.until(t, "the link to the job in its way", `(() => { const a = document.querySelector('.holders a[href$="/jobs/`+holder+`"]'); a?.click(); return Boolean(a); })()`)
 	b.see(t, "holds_all")
 	b.until(t, "the way to what-if", `(() => { const a = document.querySelector('main a[href*="what-if"]'); a?.click(); return Boolean(a); })()`)
 	b.fill(t, "cpus", "1")

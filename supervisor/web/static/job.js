@@ -12,6 +12,8 @@ import { theme } from "./theme.js";
 
 const codes = Object.fromEntries(Object.keys(letters).map(l => [l, l.charCodeAt(0)]));
 
+const values = () => import("./values.js").then(module => module.Values);
+
 /** useStates is the letters of a job's items, followed as they change. */
 function useStates(id) {
   const states = useRef(new Uint8Array(0));
