@@ -103,6 +103,7 @@ var audited = []struct {
 	{api.OrderJobs, params("action", "retry"), api.ManyJobs{Jobs: []int64{2}}, "job 2", `{"status":"killed"}`, `{"affected":3}`},
 	{api.OrderJob, params("job", 2, "action", "kill"), nil, "job 2", `{"status":`, `{"affected":3}`},
 	{api.RemoveJob, params("job", 2), nil, "job 2", `{"name":"x","status":"killed"}`, `null`},
+	{api.ReportResource, params("resource", "license.nuke"), api.ResourceReport{Outside: ptr(int64(1))}, "resource license.nuke", `"used_outside":0`, `"used_outside":1`},
 	{api.LockHost, params("host", "h0"), nil, "host h0", `"locked":false`, `{"purge":false,"locked":true,"locked_slots":0}`},
 	{api.UnlockHost, params("host", "h0"), nil, "host h0", `"machine":"m-h0"`, `{"locked":false}`},
 	{api.ApproveHost, params("host", "new"), nil, "host new", `"state":"pending"`, `{"state":"approved"}`},
@@ -142,7 +143,7 @@ var audited = []struct {
 func TestAttackChangeWithoutValues(t *testing.T) {
 	d := &drawer{}
 	r := startRig(t, func(c *settings.Config, o *Options) {
-		c.ApproveHosts = true
+		c.ApproveHosts, c.Resources = true, "license.nuke=3"
 		c.Liveness, c.ExecutionLease = settings.Duration(time.Hour), settings.Duration(2*time.Hour)
 		d.cfg, o.Reload = *c, d.read
 		d.cfg.Liveness = settings.Duration(time.Second)

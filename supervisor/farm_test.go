@@ -121,7 +121,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestHidden: the command of others' jobs is not shown, nor is any environment, to anybody.
+// TestHidden: the command of others' jobs is not shown, nor is any environment, to anybody but its owner in an archive.
 func TestHidden(t *testing.T) {
 	r := startRig(t)
 	u1, u2, op := r.client("u1", api.User), r.client("u2", api.User), r.client("op", api.Operator)
@@ -145,7 +145,8 @@ func TestHidden(t *testing.T) {
 				continue
 			}
 			answer := text(t, r.raw("GET", pathFor(e, "1"), token, "", nil))
-			if strings.Contains(answer, "canary-value") || who == "a stranger" && strings.Contains(answer, "-password") {
+			own := who == "the owner" && e.ID == api.ArchiveJob.ID // so that it can be submitted again
+			if strings.Contains(answer, "canary-value") && !own || who == "a stranger" && strings.Contains(answer, "-password") {
 				t.Errorf("%s shows %s the environment or the command", e.ID, who)
 			}
 		}

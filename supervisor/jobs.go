@@ -262,6 +262,9 @@ func (s *server) archiveJob(ctx context.Context, in *jobIn) (*jsonOf[api.JobArch
 	if err != nil {
 		return nil, err
 	}
+	if row.User != gate.PrincipalOf(ctx).User { // nobody else sees it anywhere
+		row.Env = nil
+	}
 	shown := translate.Job(v, true)
 	return &jsonOf[api.JobArchive]{Body: api.JobArchive{Format: api.ArchiveFormat, Version: api.ArchiveVersion, Submission: translate.Request(row), Job: &shown}}, nil
 }
