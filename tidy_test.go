@@ -95,10 +95,10 @@ var floors = map[string]int{
 	"supervisor/farmkey":    1,
 	"api/pin":               0, "supervisor/certs": 1, "supervisor/listeners": 6,
 	"worker/usage": 2, "smartshare/packing": 1, "api": 1, "worker/cgroup": 1,
-	"units":           -1, // below all others
-	"pathmap":         -1,
-	"patterns":        -1,
-	"pause":           -1,
+	"units":       -1, // below all others
+	"pathmap":     -1,
+	"patterns":    -1,
+	"pause":       -1,
 	"worker/proc": 0, "worker/people": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0,
 	"supervisor/history": 4,
 	"supervisor/osusers": 3,

@@ -281,13 +281,13 @@ func rewriteOne(name, option string) ([]string, int, error) {
 // TestHabitsAreNotSwallowed: what Qube's users type is not taken for something else.
 func TestHabitsAreNotSwallowed(t *testing.T) {
 	for words, want := range map[string]string{
-		"modify --mcpus +2 12":        "-mcpus +2: nothing can be added to the present value; give the number itself",
-		"modify -mmax_cpus=+2 12":     "-mmax_cpus +2: nothing can be added to the present value; give the number itself",
-		"kill -b 12":                  "option -b may be any of -blocked, -badlogin (Qube's); write more of it",
-		"kill -badlogin 12":           "-badlogin is an option of Qube's that qb kill has not: qb has no such state: what cannot log in as its owner fails, or runs elsewhere",
-		"hosts --panic":               "-panic is an option of Qube's that qb hosts has not: there is no such state; qbhosts -json has a remark on a worker that cannot work",
-		"qbupdateworkcount 12":        "qbupdateworkcount is a command of Qube's that qb has not: counts are always derived from the items; there is nothing to update",
-		"hash":                        "qbhash is a command of Qube's that qb has not: qb stores no passwords: users have tokens, made by qbadmin token create",
+		"modify --mcpus +2 12":    "-mcpus +2: nothing can be added to the present value; give the number itself",
+		"modify -mmax_cpus=+2 12": "-mmax_cpus +2: nothing can be added to the present value; give the number itself",
+		"kill -b 12":              "option -b may be any of -blocked, -badlogin (Qube's); write more of it",
+		"kill -badlogin 12":       "-badlogin is an option of Qube's that qb kill has not: qb has no such state: what cannot log in as its owner fails, or runs elsewhere",
+		"hosts --panic":           "-panic is an option of Qube's that qb hosts has not: there is no such state; qbhosts -json has a remark on a worker that cannot work",
+		"qbupdateworkcount 12":    "qbupdateworkcount is a command of Qube's that qb has not: counts are always derived from the items; there is nothing to update",
+		"hash":                    "qbhash is a command of Qube's that qb has not: qb stores no passwords: users have tokens, made by qbadmin token create",
 	} {
 		if got, _, err := commandline.Rewrite(newRoot(), strings.Fields(words)); err == nil || err.Error() != want {
 			t.Errorf("%s: %q, %v", words, got, err)
