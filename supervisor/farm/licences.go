@@ -145,6 +145,10 @@ func (f *Farm) giveSeats(p *snapshot) {
 		return
 	}
 	slices.SortStableFunc(rows, func(a, b int) int { return p.Jobs[a].Priority - p.Jobs[b].Priority })
+	rooms, at := make([]licences.Room, len(p.hosts)), make(map[*model.Host]int, len(p.hosts))
+	for n, h := range p.hosts {
+		rooms[n], at[h] = licences.Room{Name: string(h.ID), Up: p.Hosts[n].Up, Free: max(0, h.Free()), All: p.Hosts[n].Slots}, n
+	}
 	held, left, asks := map[string]map[licences.Seat]bool{}, map[string]int64{}, make([]licences.Asks, 0, len(rows))
 	for _, n := range rows {
 		j := p.jobs[n]
@@ -154,27 +158,22 @@ func (f *Farm) giveSeats(p *snapshot) {
 				left[name] = f.policy.Resources[name] - int64(len(held[name]))
 			}
 		}
-		hosts := p.Jobs[n].Eligible
-		if hosts == nil {
-			hosts = make([]int, len(p.hosts))
-			for at := range hosts {
-				hosts[at] = at
+		own := make(map[int]int, len(j.Instances))
+		for _, i := range j.Instances {
+			if h, known := at[i.Host]; known {
+				own[h]++
 			}
 		}
-		asks = append(asks, licences.Asks{Names: j.Needs.Seats, User: j.User, Slots: j.Needs.Slots, Wants: min(j.Width(&f.policy.Share), j.Remaining()), Hosts: hosts})
+		asks = append(asks, licences.Asks{Names: j.Needs.Seats, User: j.User, Slots: j.Needs.Slots, Wants: min(j.Width(&f.policy.Share), j.Remaining()), Hosts: p.Jobs[n].Eligible, Own: own})
 	}
-	rooms := make([]licences.Room, len(p.hosts))
-	for at, h := range p.hosts {
-		rooms[at] = licences.Room{Name: string(h.ID), Up: p.Hosts[at].Up, Free: max(0, h.Free()), All: p.Hosts[at].Slots}
-	}
-	own := func(job, host int) int { return p.jobs[rows[job]].InstancesOn(p.hosts[host]) }
-	for k, hosts := range licences.Give(f.licences.Policy(), rooms, asks, held, left, own) {
+	var latest []int
+	for k, hosts := range licences.Give(f.licences.Policy(), rooms, asks, held, left) {
 		n := rows[k]
-		if hosts == nil {
-			hosts = []int{}
+		if k == 0 || !slices.Equal(hosts, latest) {
+			latest = append([]int{}, hosts...)
+			p.allowed[fmt.Sprintf("\x00seats of job %d", p.jobs[n].ID)] = latest
 		}
-		p.Jobs[n].Eligible = hosts
-		p.allowed[fmt.Sprintf("\x00seats of job %d", p.jobs[n].ID)] = hosts
+		p.Jobs[n].Eligible = latest
 	}
 }
 

@@ -134,7 +134,6 @@ func TestBookFromRows(t *testing.T) {
 // Jobs get no more seats than there are, run where they have some, and open others where there is room.
 func TestGive(t *testing.T) {
 	rooms := []Room{{"a", true, 0, 4}, {"b", true, 4, 4}, {"c", true, 2, 4}, {"d", false, 4, 4}}
-	none := func(int, int) int { return 0 }
 	name := "license_host.maya"
 	job := func(user string, wants int) Asks {
 		return Asks{Names: []string{name}, User: user, Slots: 1, Wants: wants, Hosts: []int{0, 1, 2, 3}}
@@ -158,7 +157,7 @@ func TestGive(t *testing.T) {
 		if held == nil {
 			held = map[string]map[Seat]bool{}
 		}
-		got := Give(c.p, rooms, c.jobs, held, map[string]int64{name: c.left}, none)
+		got := Give(c.p, rooms, c.jobs, held, map[string]int64{name: c.left})
 		if len(got) != len(c.want) {
 			t.Fatalf("%s: %v", c.what, got)
 		}

@@ -1,7 +1,9 @@
 package licences
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"qb/agenda"
 )
@@ -39,9 +41,10 @@ func (p Policy) SeatOf(name, host, user string) Seat {
 type Asks struct {
 	Names []string // of resources counted per seat, of which each instance needs one
 	User  string
-	Slots int   // of an instance
-	Wants int   // instances that it may have in all
-	Hosts []int // that serve it, in order
+	Slots int         // of an instance
+	Wants int         // instances that it may have in all
+	Hosts []int       // that serve it, ascending; nil: all
+	Own   map[int]int // instances that it has, by host
 }
 
 // Room is a host as far as it decides where seats are opened.
@@ -54,70 +57,149 @@ type Room struct {
 
 // Give chooses for each job, in the order of the jobs, where it may run: all hosts on which it has its seats already, and as many
 // others as it needs and as there are seats left. A host with free slots comes before one whose instances would have to give way.
-// held are the seats that are taken, left how many more of each resource there are; own is how many instances a job has on a host.
-func Give(p Policy, rooms []Room, jobs []Asks, held map[string]map[Seat]bool, left map[string]int64, own func(job, host int) int) [][]int {
-	g := giving{p: p, rooms: rooms, held: held, left: left}
-	open, lacks := make([][]int, len(jobs)), make([]int, len(jobs))
+// held are the seats that are taken, left how many more of each resource there are.
+//
+// It looks at each job's seats, and at all hosts only for jobs that come while seats of all their resources are left. The lists may be
+// shared among jobs.
+func Give(p Policy, rooms []Room, jobs []Asks, held map[string]map[Seat]bool, left map[string]int64) [][]int {
+	g := newGiving(p, rooms, held, left)
+	lists, opened, lacks := make([][]int, len(jobs)), make([][]int, len(jobs)), make([]int, len(jobs))
 	for n, j := range jobs {
-		lacks[n] = j.Wants
-		for _, h := range j.Hosts {
-			if g.seated(j, h) {
-				open[n] = append(open[n], h)
-				lacks[n] -= own(n, h) + rooms[h].Free/max(1, j.Slots)
-			}
+		lists[n], lacks[n] = g.seated(j), j.Wants
+		for _, h := range lists[n] {
+			lacks[n] -= j.Own[h] + rooms[h].Free/max(1, j.Slots)
 		}
 	}
-	for _, free := range []bool{true, false} {
+	for _, room := range []func(Room) int{func(r Room) int { return r.Free }, func(r Room) int { return r.All }} {
+		g.begin(room)
 		for n, j := range jobs {
-			for _, h := range g.order(j, free) {
-				if lacks[n] <= 0 {
+			for _, h := range g.candidates(j) {
+				if lacks[n] <= 0 || room(rooms[h]) < j.Slots {
 					break
 				}
-				if slices.Contains(open[n], h) || !g.open(j, h) {
-					continue
-				}
-				open[n] = append(open[n], h)
-				if free {
-					lacks[n] -= rooms[h].Free / max(1, j.Slots)
-				} else {
-					lacks[n] -= rooms[h].All / max(1, j.Slots)
+				_, seated := slices.BinarySearch(lists[n], h)
+				if !seated && !slices.Contains(opened[n], h) && j.servedBy(h) && g.open(j, h) {
+					opened[n] = append(opened[n], h)
+					lacks[n] -= room(rooms[h]) / max(1, j.Slots)
 				}
 			}
 		}
 	}
-	for n := range open {
-		slices.Sort(open[n])
+	for n := range lists {
+		lists[n] = with(lists[n], opened[n])
 	}
-	return open
+	return lists
+}
+
+// with is an ascending list with others in their places.
+func with(list, others []int) []int {
+	if len(others) > 0 {
+		list = append(make([]int, 0, len(list)+len(others)), list...)
+	}
+	for _, h := range others {
+		at, _ := slices.BinarySearch(list, h)
+		list = slices.Insert(list, at, h)
+	}
+	return list
+}
+
+func (j Asks) servedBy(h int) bool {
+	_, serves := slices.BinarySearch(j.Hosts, h)
+	return serves || j.Hosts == nil
 }
 
 type giving struct {
-	p     Policy
-	rooms []Room
-	held  map[string]map[Seat]bool
-	left  map[string]int64
+	p      Policy
+	rooms  []Room
+	held   map[string]map[Seat]bool
+	left   map[string]int64
+	room   func(Room) int   // by which hosts are tried
+	all    []int            // hosts that are up, those with the most room first
+	at     map[string]int   // hosts by name
+	seats  map[place][]int  // hosts with seats
+	tried  map[place][]int  // the same, as all
+	places map[string][]int // hosts on which jobs have all their seats, ascending
+}
+
+// place is a resource and whom a seat of it serves: a user, or "" for all.
+type place struct{ name, user string }
+
+func (g *giving) placeOf(name, user string) place {
+	return place{name, g.p.SeatOf(name, "", user).User}
+}
+
+func newGiving(p Policy, rooms []Room, held map[string]map[Seat]bool, left map[string]int64) *giving {
+	g := &giving{p: p, rooms: rooms, held: held, left: left, at: make(map[string]int, len(rooms)), seats: map[place][]int{}, places: map[string][]int{}}
+	for h, r := range rooms {
+		g.at[r.Name] = h
+	}
+	for name, seats := range held {
+		for seat := range seats {
+			g.note(name, seat)
+		}
+	}
+	return g
+}
+
+// begin has hosts tried by their room.
+func (g *giving) begin(room func(Room) int) {
+	g.room, g.all, g.tried = room, nil, map[place][]int{}
+	for h := range g.rooms {
+		g.all = append(g.all, h)
+	}
+	g.all = g.byRoom(g.all)
+}
+
+func (g *giving) byRoom(hosts []int) []int {
+	up := slices.DeleteFunc(slices.Clone(hosts), func(h int) bool { return !g.rooms[h].Up })
+	slices.SortFunc(up, func(a, b int) int { return cmp.Or(g.room(g.rooms[b])-g.room(g.rooms[a]), a-b) })
+	return up
+}
+
+func (g *giving) note(name string, seat Seat) {
+	if h, known := g.at[seat.Host]; known {
+		at := place{name, seat.User}
+		g.seats[at] = append(g.seats[at], h)
+		delete(g.tried, at)
+	}
 }
 
 func (g *giving) has(name, user string, h int) bool {
 	return g.held[name][g.p.SeatOf(name, g.rooms[h].Name, user)]
 }
 
-// seated says whether the job has all its seats on the host.
-func (g *giving) seated(j Asks, h int) bool {
-	return !slices.ContainsFunc(j.Names, func(name string) bool { return !g.has(name, j.User, h) })
+// seated are the hosts on which the job has all its seats before any is opened.
+func (g *giving) seated(j Asks) []int {
+	key := strings.Join(j.Names, " ") + "\x00" + j.User
+	hosts, known := g.places[key]
+	if !known {
+		for _, h := range g.seats[g.placeOf(j.Names[0], j.User)] {
+			if !slices.ContainsFunc(j.Names[1:], func(name string) bool { return !g.has(name, j.User, h) }) {
+				hosts = append(hosts, h)
+			}
+		}
+		slices.Sort(hosts)
+		g.places[key] = hosts
+	}
+	if j.Hosts == nil {
+		return hosts
+	}
+	return slices.DeleteFunc(slices.Clone(hosts), func(h int) bool { return !j.servedBy(h) })
 }
 
-// order is that in which the job's hosts are tried: those with the most room first.
-func (g *giving) order(j Asks, free bool) []int {
-	room := func(h int) int {
-		if free {
-			return g.rooms[h].Free
+// candidates are the hosts to try for the job: all, or once none of a resource is left those that have a seat of it.
+func (g *giving) candidates(j Asks) []int {
+	for _, name := range j.Names {
+		if at := g.placeOf(name, j.User); g.left[name] <= 0 {
+			hosts, known := g.tried[at]
+			if !known {
+				hosts = g.byRoom(g.seats[at])
+				g.tried[at] = hosts
+			}
+			return hosts
 		}
-		return g.rooms[h].All
 	}
-	list := slices.DeleteFunc(slices.Clone(j.Hosts), func(h int) bool { return !g.rooms[h].Up || room(h) < j.Slots })
-	slices.SortStableFunc(list, func(a, b int) int { return room(b) - room(a) })
-	return list
+	return g.all
 }
 
 // open takes the seats that the job lacks on the host, or none if there are too few.
@@ -135,7 +217,9 @@ func (g *giving) open(j Asks, h int) bool {
 		if g.held[name] == nil {
 			g.held[name] = map[Seat]bool{}
 		}
-		g.held[name][g.p.SeatOf(name, g.rooms[h].Name, j.User)] = true
+		seat := g.p.SeatOf(name, g.rooms[h].Name, j.User)
+		g.held[name][seat] = true
+		g.note(name, seat)
 	}
 	return true
 }

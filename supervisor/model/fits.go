@@ -189,13 +189,3 @@ func (h *Host) HasSeat(p licences.Policy, name string, seat licences.Seat) bool 
 	}
 	return false
 }
-
-// InstancesOn is how many instances the job has on the host.
-func (j *Job) InstancesOn(h *Host) (n int) {
-	for _, i := range j.Instances {
-		if i.Host == h {
-			n++
-		}
-	}
-	return n
-}
