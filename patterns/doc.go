@@ -2,8 +2,7 @@
 //
 //	Lines  pieces of streams ──▶ lines, each no longer than MaxLine
 //	New    lists of expressions ──▶ Watch, or the one that is wrong
-//	Write  a piece of a stream ──▶ its lines are looked at
-//	       Progress: per cent, Failure: the first line that matched an expression for errors
+//	Look   a line ──▶ Progress: per cent, Failure: the first line that matched an expression for errors
 //
 // Expressions are RE2, so that a line is looked at in time that grows with its length alone. Their number and length are bounded, and
 // of a line only the beginning is looked at. The package must never keep more of the output than one such beginning for each stream.

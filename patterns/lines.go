@@ -2,8 +2,8 @@ package patterns
 
 import "bytes"
 
-// Lines takes output in pieces and hands on its lines, those of each stream for itself, without their ends. The line is
-// good for the call only.
+// Lines takes output in pieces and hands on its lines, those of each stream for itself, without their ends. A carriage return ends a
+// line too. The line is good for the call only.
 type Lines struct {
 	Take    func(line []byte)
 	partial map[byte][]byte // by stream: the begin of a line that has not ended

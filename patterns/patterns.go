@@ -60,7 +60,6 @@ func Compile(text string) (*regexp.Regexp, error) {
 // Watch looks at the output of one item. It has one user at a time.
 type Watch struct {
 	progress, errors []*regexp.Regexp
-	lines            Lines
 	percent          int
 	failure          string
 }
@@ -71,7 +70,6 @@ func New(progress, errors []string) (*Watch, error) {
 		return nil, nil
 	}
 	w := &Watch{}
-	w.lines.Take = w.look
 	var err error
 	if w.progress, err = compiled(progress); err != nil {
 		return nil, err
@@ -82,13 +80,8 @@ func New(progress, errors []string) (*Watch, error) {
 	return w, nil
 }
 
-// Write looks at the next bytes of a stream. A carriage return ends a line too.
-func (w *Watch) Write(stream byte, piece []byte) { w.lines.Write(stream, piece) }
-
-// End looks at lines that no sign ends.
-func (w *Watch) End() { w.lines.End() }
-
-func (w *Watch) look(line []byte) {
+// Look looks at a line.
+func (w *Watch) Look(line []byte) {
 	if w.failure == "" {
 		for _, re := range w.errors {
 			if re.Match(line) {

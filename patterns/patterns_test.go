@@ -7,12 +7,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-func watch(t interface{ Fatal(...any) }, progress, errors string) *Watch {
+// watched is a watch of what is written to the lines.
+type watched struct {
+	*Watch
+	Lines
+}
+
+func watch(t interface{ Fatal(...any) }, progress, errors string) *watched {
 	w, err := New(Split(progress), Split(errors))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return &watched{w, Lines{Take: w.Look}}
 }
 
 func TestProgress(t *testing.T) {

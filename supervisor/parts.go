@@ -25,9 +25,9 @@ func (s *server) divided(ctx context.Context, row facts.JobFacts) ([]facts.JobFa
 	return rows, err
 }
 
-// submitParts submits the jobs of a submission one after the other; told hears the ids of all but the last, which the reply is
+// submitParts submits the jobs of a submission one after the other; made gets the ids of all but the last, which the reply is
 // about. All are asked about before the first is submitted. What breaks off later goes on when the call is repeated under its key.
-func (s *server) submitParts(ctx context.Context, c term.Call, e message.JobSubmitted, rows []facts.JobFacts, told func(facts.JobID)) (any, error) {
+func (s *server) submitParts(ctx context.Context, c term.Call, e message.JobSubmitted, rows []facts.JobFacts, made func(facts.JobID)) (any, error) {
 	if err := s.triedParts(ctx, e, rows); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (s *server) submitParts(ctx context.Context, c term.Call, e message.JobSubm
 			return body, err
 		}
 		id := body.(message.JobReply).Job.ID
-		told(id)
+		made(id)
 		if group == 0 {
 			group = id
 		}

@@ -208,7 +208,7 @@ func (o *subOptions) addDefaults(cmd *cobra.Command) error {
 		}
 	}
 	if flags := facts.AttributeNamed("flags").Form(req.Flags); !slices.Contains(flags, facts.FlagNoDefaults) {
-		req.Flags = append(req.Flags, facts.SplitList(strings.ReplaceAll(c.ClientJobFlags, "auto_mount", ""))...)
+		req.Flags = append(req.Flags, facts.SettingFlags(c.ClientJobFlags)...)
 	}
 	return nil
 }

@@ -46,10 +46,8 @@ func (s *Sections) For(host string, groups []string) (values Section, from map[s
 			groups = given
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Groups)) {
-		if slices.Contains(groups, name) {
-			take("group."+name, s.Groups[name])
-		}
+	for _, name := range slices.Sorted(slices.Values(groups)) {
+		take("group."+name, s.Groups[name])
 	}
 	take("host."+host, own)
 	return values, from
@@ -80,9 +78,10 @@ type Workers struct {
 
 // Configure adds to the answer of a sync what the file sets for the worker, if the worker has not taken it.
 func (w *Workers) Configure(in *api.Sync, reply *api.SyncReply) {
-	w.hear(in)
-	if c := w.File.Load().Central(in.Host, in.OwnGroups); c.Version != in.Central {
-		reply.Central = c
+	if r, known := w.hear(in); known {
+		if c := w.File.Load().Central(in.Host, r.Groups); c.Version != in.Central {
+			reply.Central = c
+		}
 	}
 }
 
@@ -102,16 +101,23 @@ type Report struct {
 	Settings []api.Setting
 }
 
-// hear takes in a sync.
-func (w *Workers) hear(s *api.Sync) {
+// hear takes in a sync, and returns what is known of its worker. Settings come with the first syncs of a term, and when they change.
+func (w *Workers) hear(s *api.Sync) (r Report, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.hosts == nil {
 		w.hosts = map[string]Report{}
 	}
-	if _, known := w.hosts[s.Host]; known || len(w.hosts) < most {
-		w.hosts[s.Host] = Report{s.OwnGroups, s.Central, s.CentralError, s.Settings}
+	r, known = w.hosts[s.Host]
+	switch {
+	case len(s.Settings) > 0 && (known || len(w.hosts) < most):
+		r, known = Report{Groups: s.OwnGroups, Settings: s.Settings}, true
+	case !known:
+		return r, false
 	}
+	r.Central, r.Error = s.Central, s.CentralError
+	w.hosts[s.Host] = r
+	return r, true
 }
 
 // Show is the configuration of a host as it and the file say.

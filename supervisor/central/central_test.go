@@ -67,8 +67,18 @@ func TestShow(t *testing.T) {
 	if reply.Central != nil {
 		t.Errorf("again: %+v", reply.Central)
 	}
-	if w.Configure(&api.Sync{Host: "rn04"}, &reply); reply.Central == nil || len(reply.Central.Values) == 0 {
+	if w.Configure(&api.Sync{Host: "rn04"}, &reply); reply.Central != nil {
+		t.Errorf("a worker that has not said yet which groups it has gets %+v", reply.Central)
+	}
+	if w.Configure(&api.Sync{Host: "rn04", OwnGroups: []string{"gpu"}, Settings: []api.Setting{{Key: "worker_cpus"}}}, &reply); reply.Central == nil || string(reply.Central.Values["worker_spec"]) != "3" {
 		t.Errorf("a worker that has nothing yet: %+v", reply.Central)
+	}
+	reply.Central = nil
+	if w.Configure(&api.Sync{Host: "rn04", Central: file.Central("rn04", []string{"gpu"}).Version, CentralError: "no"}, &reply); reply.Central != nil {
+		t.Errorf("one that has taken it, and says no more of its settings: %+v", reply.Central)
+	}
+	if show, known := w.Show("rn04"); !known || show.Error != "no" || len(show.Settings) != 1 {
+		t.Errorf("%+v", show)
 	}
 	show, known := w.Show("rn02")
 	if !known || show.Pending || len(show.Ignored) != 1 || show.Ignored[0] != (api.Setting{Key: "worker_cpus", Value: "4", Origin: "host.rn02"}) || show.Settings[1].Origin != "default" {

@@ -25,6 +25,11 @@ var Flags = []string{FlagConvertPath, FlagElite, FlagExport, FlagHardLimit, Flag
 var PassedOver = []string{"auto_mount", "auto_wrangling", "disable_auto_complete", "disable_cpu_limit",
 	"disable_windows_job_object", "enable_windows_job_object", "expand", "export_job_type", "grid", "mail", "thrifty"}
 
+// SettingFlags are the flags of a setting. Qube's default there, auto_mount, is passed over without a word.
+func SettingFlags(text string) []string {
+	return slices.DeleteFunc(SplitList(text), func(flag string) bool { return flag == "auto_mount" })
+}
+
 // flagBits are Qube's flags in the order of their bits, from 1.
 var flagBits = []string{FlagUninterruptible, FlagHardLimit, "grid", "auto_mount", FlagExport, "expand", "thrifty", "export_job_type", FlagHostList,
 	FlagElite, "mail", "disable_windows_job_object", "disable_cpu_limit", "disable_auto_complete", "auto_wrangling", FlagPAgenda, FlagMigrate,

@@ -18,8 +18,9 @@ import (
 func (f *Farm) takeResources() {
 	f.policy.Resources, f.planStale = f.licences.Allowed(), true
 	f.overused = map[string]bool{}
+	held := f.admission.allHeld()
 	for name, most := range f.policy.Resources {
-		if f.admission.held(name) > most {
+		if held[name] > most {
 			f.overused[name] = true
 		}
 	}
@@ -31,18 +32,18 @@ func (f *Farm) onResourceReported(now time.Time, e message.ResourceReported) {
 		return
 	}
 	if f.takeReport(now, e.Report, e.By) {
+		f.takeResources()
 		f.planNow = true
 	}
 	f.out.Answer(e.Ticket, f.licences.Status(now, e.Report.Name, f.admission.held(e.Report.Name)))
 }
 
-// takeReport takes in a report on a resource that is known, and says whether it says anything new.
+// takeReport takes in a report on a resource that is known, and says whether it says anything new, by which the farm is to go then.
 func (f *Farm) takeReport(now time.Time, r licences.Report, by string) (news bool) {
 	if news = f.licences.Take(now, r, by); !news {
 		return false
 	}
-	f.takeResources()
-	s := f.licences.Status(now, r.Name, f.admission.held(r.Name))
+	s := f.licences.Status(now, r.Name, 0)
 	text := fmt.Sprintf("%s: %d are used outside of the farm, which may hold %d", r.Name, s.Outside, s.Allowed)
 	f.out.Record(now, facts.EventFacts{Type: "resource-reported", Item: -1, Instance: -1, By: by, Why: facts.Why{Params: facts.Params{Resource: r.Name, Limit: s.Allowed}, Cause: text}})
 	return true
@@ -56,10 +57,14 @@ func (f *Farm) takeUsage(now time.Time, h *model.Host, e message.WorkerSynced) {
 		return
 	}
 	h.Usage = run
+	news := false
 	for _, r := range e.Usage {
-		if f.licences.Known(r.Name) {
-			f.takeReport(now, r, "worker of "+string(h.ID))
+		if f.licences.Known(r.Name) && f.takeReport(now, r, "worker of "+string(h.ID)) {
+			news = true
 		}
+	}
+	if news {
+		f.takeResources()
 	}
 }
 
@@ -72,7 +77,25 @@ func (f *Farm) resourceNames() string {
 
 // Resources are those of the whole farm.
 func (f *Farm) Resources(now time.Time) []licences.Status {
-	return f.licences.List(now, f.admission.held)
+	return f.licences.List(now, f.admission.allHeld())
+}
+
+// allHeld is what live attempts hold of each resource.
+func (ad *admission) allHeld() map[string]int64 {
+	all := map[string]int64{}
+	for _, h := range ad.hosts.ByID {
+		for _, i := range h.Instances {
+			for name, n := range i.Attempt.Holds {
+				all[name] += n
+			}
+		}
+	}
+	for name := range all {
+		if agenda.PerHost(name) {
+			all[name] = ad.held(name)
+		}
+	}
+	return all
 }
 
 // held is what live attempts hold of a resource of the whole farm: always a count, never a counter.

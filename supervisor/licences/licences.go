@@ -173,10 +173,10 @@ func (b *Book) Changed(write func(facts.Write)) {
 }
 
 // List is all resources of the configuration by name, with what the farm holds of each.
-func (b *Book) List(now time.Time, held func(name string) int64) []Status {
+func (b *Book) List(now time.Time, held map[string]int64) []Status {
 	list := make([]Status, 0, len(b.has))
 	for _, name := range slices.Sorted(maps.Keys(b.has)) {
-		list = append(list, b.Status(now, name, held(name)))
+		list = append(list, b.Status(now, name, held[name]))
 	}
 	return list
 }

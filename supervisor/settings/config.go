@@ -225,7 +225,7 @@ func (c Config) Validate() error {
 	check(c.MaxPriority >= 1 && c.MaxPriority <= MaxPriority, "supervisor_max_priority", c.MaxPriority, fmt.Sprintf("use 1 to %d", MaxPriority))
 	check(c.DefaultPriority >= 1 && c.DefaultPriority <= c.MaxPriority, "supervisor_default_priority", c.DefaultPriority, "use 1 to supervisor_max_priority")
 	check(c.PAgendaPriority >= 1 && c.PAgendaPriority <= c.MaxPriority, "supervisor_default_p_agenda_priority", c.PAgendaPriority, "use 1 to supervisor_max_priority")
-	for _, flag := range facts.SplitList(c.JobFlags) {
+	for _, flag := range facts.SettingFlags(c.JobFlags) {
 		check(slices.Contains(siteFlags, flag), "supervisor_job_flags", fmt.Sprintf("%q", flag), "use "+strings.Join(siteFlags, ", "))
 	}
 	check(c.HighestUser >= 1 && c.HighestUser <= c.MaxPriority, "supervisor_highest_user_priority", c.HighestUser, "use 1 to supervisor_max_priority")
@@ -295,8 +295,8 @@ func (c Config) LogFolder() string {
 	return filepath.Join(c.State, "logs")
 }
 
-// siteFlags are what supervisor_job_flags can name: flags that act on any job, and Qube's default, which does nothing here.
-var siteFlags = []string{facts.FlagConvertPath, facts.FlagHardLimit, facts.FlagMigrate, facts.FlagUninterruptible, "auto_mount"}
+// siteFlags are what supervisor_job_flags can name: flags that act on any job.
+var siteFlags = []string{facts.FlagConvertPath, facts.FlagHardLimit, facts.FlagMigrate, facts.FlagUninterruptible}
 
 // Policy is the farm's part.
 func (c Config) Policy() message.Policy {
@@ -313,7 +313,7 @@ func (c Config) Policy() message.Policy {
 		PrimaryPreempt:  c.Preempt,
 		DefaultPriority: c.DefaultPriority,
 		MaxPriority:     c.MaxPriority,
-		JobFlags:        facts.SplitList(strings.ReplaceAll(c.JobFlags, "auto_mount", "")),
+		JobFlags:        facts.SettingFlags(c.JobFlags),
 		DefaultCluster:  c.DefaultCluster,
 		HostOrder:       c.DefaultHostOrder,
 		MaxItems:        c.MaxItems,

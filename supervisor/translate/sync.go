@@ -1,6 +1,10 @@
 package translate
 
 import (
+	"slices"
+	"strings"
+	"time"
+
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
@@ -10,9 +14,6 @@ import (
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
-	"slices"
-	"strings"
-	"time"
 )
 
 // syncOf is a worker's word as the farm hears it.

@@ -41,3 +41,36 @@ func TestConfigureBeforeTheNextSync(t *testing.T) {
 		t.Error("it takes the same again")
 	}
 }
+
+// A leader hears the worker's settings once, and again when they have changed or another leads.
+func TestSettingsAreSaidOnce(t *testing.T) {
+	settings := []api.Setting{{Key: "worker_cpus"}}
+	c := NewCore(api.Sync{Host: "h", Settings: settings}, DefaultLimits(), 1)
+	now, epoch := Moment(1), int64(1)
+	next := func(event Event) (said bool) {
+		orders := c.Step(now, event)
+		for now += 100e9; ; orders, now = c.Step(now, Ticked{}), now+100e9 {
+			for _, o := range orders {
+				if o, ok := o.(SendSync); ok {
+					event = Answered{Sequence: o.Sync.Sequence, Reply: api.SyncReply{Epoch: epoch, Sequence: o.Sync.Sequence, LeaseSeconds: 9000}}
+					c.Step(now, event)
+					return len(o.Sync.Settings) > 0
+				}
+			}
+		}
+	}
+	for n, want := range []bool{true, false, false} {
+		if event := []Event{Booted{}, Ticked{}, Ticked{}}[n]; next(event) != want {
+			t.Errorf("sync %d: settings %t", n, !want)
+		}
+	}
+	epoch = 2 // the leader that answers has heard a sync without settings
+	for n, want := range []bool{false, true, false} {
+		if next(Ticked{}) != want {
+			t.Errorf("under another leader, sync %d: settings %t", n, !want)
+		}
+	}
+	if !next(Configured{Identity: api.Sync{Host: "h", Settings: settings}}) || next(Ticked{}) {
+		t.Error("settings that have changed are not said once")
+	}
+}

@@ -283,7 +283,8 @@ type Core struct {
 	orders []Order
 	booted bool
 
-	configuring bool // until what the supervisor set is taken
+	configuring bool      // until what the supervisor set is taken
+	shownIn     *api.Term // whose leader knows the worker's settings; nil: none does
 
 	instances map[Key]*instance
 	records   map[api.AttemptID]*record
@@ -355,7 +356,7 @@ func (c *Core) Step(now Moment, ev Event) []Order {
 		c.onUnanswered(ev)
 	case Configured:
 		usage := c.identity.Usage
-		c.identity, c.limits.Stress, c.configuring = ev.Identity, ev.Stress, false
+		c.identity, c.limits.Stress, c.configuring, c.shownIn = ev.Identity, ev.Stress, false, nil
 		c.identity.Usage = usage
 	case Closing:
 		c.closing = ev.Reason

@@ -41,6 +41,7 @@ type flight struct {
 	sequence uint64
 	sentAt   Moment
 	carries  bool // results, so that the answer comes at once
+	settings bool // of the worker
 	acted    bool // the answer changed something
 }
 
@@ -181,7 +182,10 @@ func (c *Core) send() {
 		c.records[id].sentIn = c.sequence
 		s.Finished = append(s.Finished, c.records[id].finished)
 	}
-	c.flight = flight{sequence: c.sequence, sentAt: c.now, carries: len(s.Finished) > 0}
+	if c.shownIn != nil && c.shownIn.Same(c.held.Term) {
+		s.Settings, s.OwnGroups = nil, nil
+	}
+	c.flight = flight{sequence: c.sequence, sentAt: c.now, carries: len(s.Finished) > 0, settings: s.Settings != nil}
 	if c.silent == 0 {
 		c.silent = c.now
 	}
@@ -206,6 +210,10 @@ func (c *Core) onAnswered(ev Answered) *flight {
 		return nil
 	}
 	c.heard, c.heardIn, c.failures, c.hurried = true, answered.sequence, 0, false
+	if answered.settings {
+		term := c.held.Term
+		c.shownIn = &term
+	}
 	if reply.LeaseSeconds > 0 {
 		c.lease = seconds(reply.LeaseSeconds)
 		c.leaseEnd = answered.sentAt + c.lease

@@ -87,8 +87,7 @@ func (s *shim) maybeLaunch(it *shimItem) {
 		return
 	}
 	if it.stage() == nil {
-		it.pump.watch = watchLicences(it.order.NoLicence)
-		it.pump.watchPatterns(it.order)
+		it.pump.watch(it.order)
 	}
 	var out, errs [2]int
 	if err = errors.Join(unix.Pipe2(out[:], unix.O_CLOEXEC), unix.Pipe2(errs[:], unix.O_CLOEXEC)); err != nil {
@@ -304,7 +303,7 @@ func (s *shim) verdict(it *shimItem) api.Finished {
 	}
 	f.PeakMemory, f.CPU = it.meter.end()
 	f.Wall, f.Suspended = it.ran(it.ended).Seconds(), it.suspendedUntil(it.ended).Seconds()
-	it.pump.watch.judge(&f)
+	it.pump.licences.judge(&f)
 	f.Reason = cmp.Or(f.Reason, it.pump.shortfall())
 	return f
 }

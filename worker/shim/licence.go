@@ -17,7 +17,6 @@ const mostSaid = 200
 
 // licences looks in an item's output for words that say it found no licence. The pump's goroutine writes it until it has ended.
 type licences struct {
-	lines patterns.Lines
 	rules []licenceRule
 }
 
@@ -40,28 +39,14 @@ func watchLicences(rules []api.NoLicence) *licences {
 		}
 		l.rules = append(l.rules, rule)
 	}
-	l.lines.Take = l.look
 	return l
 }
 
 func (l *licences) look(line []byte) {
-	for n := range l.rules {
+	for n := 0; l != nil && n < len(l.rules); n++ {
 		if r := &l.rules[n]; r.pattern != nil && r.pattern.Match(line) {
 			r.pattern, r.found = nil, string(line[:min(len(line), mostSaid)])
 		}
-	}
-}
-
-// write takes a piece of output; end its end.
-func (l *licences) write(stream byte, piece []byte) {
-	if l != nil {
-		l.lines.Write(stream, piece)
-	}
-}
-
-func (l *licences) end() {
-	if l != nil {
-		l.lines.End()
 	}
 }
 

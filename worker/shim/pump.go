@@ -34,7 +34,6 @@ type pump struct {
 	limit   int64
 	head    int64 // most of it that is written before the tail
 	tail    tail
-	watch   *licences // nil: nothing is looked for
 	size    int64
 	full    bool  // the head is: what comes now is the tail's
 	noted   bool  // the log says that it reached its limit
@@ -43,10 +42,13 @@ type pump struct {
 	err     error // why not
 	wake    int   // eventfd
 	cutting atomic.Bool
-	seen    *patterns.Watch // of the item's own command; nil: nothing is looked for
-	spent   time.Duration   // looking, that was not made up for
-	percent atomic.Int32
-	buffer  [HeaderSize + pumpBuffer]byte
+	// What is looked for in the output of the item's own command.
+	lines    patterns.Lines
+	licences *licences       // nil: nothing of licences
+	seen     *patterns.Watch // nil: nothing of the job's
+	spent    time.Duration   // looking, that was not made up for
+	percent  atomic.Int32
+	buffer   [HeaderSize + pumpBuffer]byte
 }
 
 func newPump(file *os.File, limit int64) (*pump, error) {
@@ -91,11 +93,8 @@ func (p *pump) run(out, errs int) {
 			unix.Close(int(fd.Fd))
 		}
 	}
-	p.watch.end()
-	if p.seen != nil {
-		p.seen.End()
-		p.percent.Store(int32(p.seen.Progress()))
-	}
+	p.lines.End()
+	p.noteProgress()
 	p.finish()
 	p.mark(0)
 	p.file.Close()
@@ -121,7 +120,6 @@ func (p *pump) read(fd int, stream byte) bool {
 	if err != nil || n <= 0 {
 		return false
 	}
-	p.watch.write(stream, p.buffer[HeaderSize:HeaderSize+n])
 	p.look(stream, n)
 	p.append(stream, n)
 	if p.full {
@@ -189,26 +187,40 @@ func (p *pump) shortfall() string {
 // lookDebt is how much time is spent looking before it is made up for.
 const lookDebt = 4 * time.Millisecond
 
-// watchPatterns looks for the patterns of the item's job. They were checked at the submission; those of a newer release that this one
-// cannot read find nothing.
-func (p *pump) watchPatterns(o *RunOrder) {
-	if w, err := patterns.New(o.Progress, o.Errors); err == nil {
-		p.seen = w
+// watch has the output looked at for the patterns of the site and of the item's job. Both were checked; those of a newer release that
+// this one cannot read find nothing.
+func (p *pump) watch(o *RunOrder) {
+	p.licences = watchLicences(o.NoLicence)
+	p.seen, _ = patterns.New(o.Progress, o.Errors)
+	if p.licences == nil && p.seen == nil {
+		return
+	}
+	p.lines.Take = func(line []byte) {
+		p.licences.look(line)
+		if p.seen != nil {
+			p.seen.Look(line)
+		}
 	}
 }
 
 // look looks at the first n bytes of the buffer's body. A process that writes faster than its lines can be looked at waits for
 // its pipe: looking takes a quarter of a core at most.
 func (p *pump) look(stream byte, n int) {
-	if p.seen == nil {
+	if p.lines.Take == nil {
 		return
 	}
 	began := time.Now()
-	p.seen.Write(stream, p.buffer[HeaderSize:HeaderSize+n])
-	p.percent.Store(int32(p.seen.Progress()))
+	p.lines.Write(stream, p.buffer[HeaderSize:HeaderSize+n])
+	p.noteProgress()
 	if p.spent += time.Since(began); p.spent > lookDebt {
 		time.Sleep(3 * p.spent)
 		p.spent = 0
+	}
+}
+
+func (p *pump) noteProgress() {
+	if p.seen != nil {
+		p.percent.Store(int32(p.seen.Progress()))
 	}
 }
 

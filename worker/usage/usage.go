@@ -36,7 +36,7 @@ type Poller struct {
 	failed   bool
 }
 
-// Latest is what the command said last; nil before that, and after a run that failed.
+// Latest is what the command said last, before any run that failed; nil if it has said nothing.
 func (p *Poller) Latest() *api.Usage {
 	if p == nil {
 		return nil

@@ -23,7 +23,7 @@ const (
 // node is an element: text, or elements below it.
 type node struct {
 	name  string
-	text  string
+	text  []byte
 	below []*node
 }
 
@@ -41,7 +41,7 @@ func (n *node) child(name string) *node {
 
 func (n *node) words() (text string) {
 	if n != nil {
-		text = strings.TrimSpace(n.text)
+		text = string(bytes.TrimSpace(n.text))
 	}
 	return text
 }
@@ -96,7 +96,7 @@ func parse(data []byte) (*node, error) {
 		case xml.EndElement:
 			open = open[:len(open)-1]
 		case xml.CharData:
-			top.text += string(t)
+			top.text = append(top.text, t...)
 		}
 	}
 }
@@ -284,22 +284,14 @@ func giveAgenda(r *api.SubmitRequest, job *node, pack map[string]string) {
 	}
 }
 
-// flagBits are Qube's numbers of the flags that have an effect here.
-var flagBits = map[int]string{1: facts.FlagUninterruptible, 2: "memory_hard_limit", 16: "export_environment", 512: "elite", 65536: "migrate_on_frame_retry"}
-
 // flagsOf reads the names or the number of a job's flags. Those without an effect are left out.
 func flagsOf(job *node) (names []string) {
-	given := job.child("flagsstring").list()
-	number, err := strconv.Atoi(job.child("flags").words())
-	if err != nil {
-		given = append(given, job.child("flags").list()...)
-	}
-	for bit, name := range flagBits {
-		if number&bit != 0 || slices.Contains(given, name) {
-			names = append(names, name)
+	given := slices.Concat(job.child("flagsstring").list(), job.child("flags").list())
+	for _, flag := range facts.AttributeNamed("flags").Form(given) {
+		if slices.Contains(facts.Flags, flag) && flag != facts.FlagExport { // the archive has the environment
+			names = append(names, flag)
 		}
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "export_environment" || !slices.Contains(facts.Flags, name) }) // the archive has the environment
 	slices.Sort(names)
 	return names
 }

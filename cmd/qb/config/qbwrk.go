@@ -24,6 +24,9 @@ type qbwrkSection struct {
 	lines []qubeLine
 }
 
+// mostLines bounds a section with its templates, which may name others.
+const mostLines = 10_000
+
 var qbwrkHead = regexp.MustCompile(`^\[([^\[\]]+(?:\[[0-9]+-[0-9]+\])?[^\[\]]*)\]\s*(?::\s*(.*))?$`)
 
 // ImportWorkers writes a qbwrk.conf of Qube's as a file for supervisor_worker_configfile, with what each line has become, or why it
@@ -47,7 +50,9 @@ func ImportWorkers(name string, out io.Writer) error {
 				return api.Errorf(api.KindInvalid, "%s:%d: [%s] names %q, which has no section above it", name, s.line, output.Escape(s.name), output.Escape(from))
 			}
 			templates[from] = true
-			s.lines = append(slices.Clone(named[from].lines), s.lines...)
+			if s.lines = append(slices.Clone(named[from].lines), s.lines...); len(s.lines) > mostLines {
+				return api.Errorf(api.KindInvalid, "%s:%d: [%s] has more than %d lines with its templates", name, s.line, output.Escape(s.name), mostLines)
+			}
 		}
 		named[s.name] = s
 	}
