@@ -27,11 +27,14 @@ RAPID_SEED ?= 1
 # Under the race detector a process waits a second before it ends, unless told otherwise, and tests start thousands. Many
 # tests wait rather than work, so more run at once than there are processors. The packages of NO_RACE start no goroutine, and the
 # worlds of the simulator share nothing: there is no race to find there, and the detector would take several times as long.
+# The tests of NO_RACE_TESTS send thousands of requests one after another, to one supervisor, as many others do less often.
 NO_RACE := qb/(agenda|smartshare|smartshare/packing|supervisor/farm|supervisor/planner|sim)
+NO_RACE_TESTS := ^(TestHeaviestRequests|TestRights)$$
 test: ## run all tests, with the race detector
 	@tools/deps go gcc postgres pgbouncer python3 wheel mypy dbus
 	RAPID_SEED=$(RAPID_SEED) $(GO) test -timeout 40m $$($(GO) list ./... | grep -xE '$(NO_RACE)')
-	CGO_ENABLED=1 RAPID_SEED=$(RAPID_SEED) GORACE="atexit_sleep_ms=10 $$GORACE" $(GO) test -race -p 2 -parallel 4 -timeout 40m $$($(GO) list ./... | grep -vxE '$(NO_RACE)')
+	$(GO) test -run '$(NO_RACE_TESTS)' ./supervisor
+	CGO_ENABLED=1 RAPID_SEED=$(RAPID_SEED) GORACE="atexit_sleep_ms=10 $$GORACE" $(GO) test -race -p 2 -parallel 4 -timeout 40m -skip '$(NO_RACE_TESTS)' $$($(GO) list ./... | grep -vxE '$(NO_RACE)')
 
 build: ## build bin/qb and its links qbsub, qbjobs …
 	@tools/deps go

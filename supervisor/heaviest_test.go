@@ -203,6 +203,7 @@ func startHeavy(t *testing.T) *heavyRig {
 	for n := range heavyHosts {
 		a := h.agent(fmt.Sprintf("rn%03d", n), heavySlots)
 		a.sync.Properties, a.sync.Resources = map[string]string{"os": "linux"}, map[string]int{"host.gpus": 4}
+		a.sync.Settings = slices.Repeat([]api.Setting{{Key: "worker_cluster", Value: strings.Repeat("x", 1000), Origin: "own"}}, 100)
 		a.beat(0)
 		h.agents = append(h.agents, a)
 	}

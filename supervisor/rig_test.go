@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -204,6 +205,7 @@ func (r *rig) agent(host string, slots int) *agent {
 	return &agent{t: r.t, client: r.client("agent", api.Worker), running: map[api.AttemptID]api.SyncInstance{}, sync: api.Sync{
 		Host: host, MachineID: "m-" + host, BootID: "boot", StateID: "state", Incarnation: "one", Slots: slots,
 		Memory: api.SyncMemory{Total: 8 << 30, Available: 8 << 30}, Cluster: "/", RunAs: "owner",
+		Settings: []api.Setting{{Key: "worker_cpus", Value: strconv.Itoa(slots), Origin: "own"}},
 	}}
 }
 

@@ -83,9 +83,7 @@ func startFarm(t *testing.T, args ...string) *testFarm {
 func (f *testFarm) start() {
 	f.t.Helper()
 	f.log = &lockedText{}
-	args := append([]string{"farm", "-state", f.state, "-listen", "127.0.0.1:0"}, f.args...)
-	f.cmd = exec.Command("qb", args...)
-	f.cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_SUPERVISOR_KILL_GRACE=1s", "QB_WORKER_NAME=h")
+	f.cmd = farmCommand("qb", f.state, f.args...)
 	f.cmd.Stderr = f.log
 	out, err := f.cmd.StdoutPipe()
 	if err == nil {

@@ -22,7 +22,7 @@ import (
 	"qb/cmd/qb/service"
 )
 
-// TestMain makes the test binary stand for qb and all its links, the farm's workers and shims included.
+// TestMain makes the test binary stand for qb and all its links, the workers and shims of the farms included.
 func TestMain(m *testing.M) {
 	commands := map[string]func(){"qb": main, "squat": squat, "licensed": licensed}
 	for _, name := range links {
@@ -34,16 +34,54 @@ func TestMain(m *testing.M) {
 	testscript.Main(farmed{m}, commands)
 }
 
-// farmed ends the shared farm after the tests.
+// farmed runs the tests with the programs that they start, and ends the shared farm after them.
 type farmed struct{ *testing.M }
 
 func (m farmed) Run() int {
+	built, err := useBuilt()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(built)
 	code := m.M.Run()
 	if err := shared.end(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return max(code, 1)
 	}
 	return code
+}
+
+// tested is the test binary under the name qb.
+var tested string
+
+// useBuilt builds qb as `make build` does, and has tests find it under all its names before the test binary. Under the race
+// detector a command takes five times as long to start, and tests run thousands. The farm that scripts share is the test binary.
+func useBuilt() (dir string, err error) {
+	if tested, err = exec.LookPath("qb"); err != nil {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp("", "qb-built-"); err != nil {
+		return "", err
+	}
+	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "qb"), ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("building qb: %w\n%s", err, out)
+	}
+	for _, name := range append(qube.Commands(), links...) {
+		if err := os.Symlink("qb", filepath.Join(dir, "qb"+name)); err != nil && !errors.Is(err, os.ErrExist) {
+			return dir, err
+		}
+	}
+	return dir, errors.Join(os.Chmod(dir, 0o755), os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH")))
+}
+
+// farmCommand starts a farm of a program: qb as it is built, or the test binary.
+func farmCommand(program, state string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, append([]string{"farm", "-state", state, "-listen", "127.0.0.1:0"}, args...)...)
+	cmd.Env = append(os.Environ(), "QB_SUPERVISOR_KILL_GRACE=1s", "QB_WORKER_NAME=h", "QB_CONF="+os.DevNull)
+	return cmd
 }
 
 // sharedFarm is one real farm for all scripts that need one: Postgres, supervisor and two workers.
@@ -74,8 +112,7 @@ func (f *sharedFarm) begin() (err error) {
 	if err = os.Chmod(f.state, 0o711); err != nil { // the server's user must enter it
 		return err
 	}
-	f.cmd = exec.Command("qb", "farm", "-state", filepath.Join(f.state, "farm"), "-listen", "127.0.0.1:0", "-hosts", "2", "-slots", "12")
-	f.cmd.Env = append(os.Environ(), "QB_SUPERVISOR_KILL_GRACE=1s", "QB_WORKER_NAME=h", "QB_CONF="+os.DevNull)
+	f.cmd = farmCommand(tested, filepath.Join(f.state, "farm"), "-hosts", "2", "-slots", "12")
 	log, err := os.Create(filepath.Join(f.state, "log"))
 	if err != nil {
 		return err
