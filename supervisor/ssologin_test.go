@@ -278,7 +278,7 @@ func TestAttackProvider(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		"silent": {document, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no answer in"},
+		"silent":                {document, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no answer in"},
 		"endless document":      {document, endless, "too long"},
 		"endless device answer": {"/device", endless, "too long"},
 		"endless token answer":  {"/token", endless, "too long"},
