@@ -21,7 +21,7 @@ import (
 
 // Bounds of a look for the cause of a failed start.
 const (
-	lookFor  = 2 * time.Second // then it is killed
+	lookFor  = 5 * time.Second // then it is killed
 	lookText = 64 << 10        // bytes of what it may say
 	lookAsk  = 16 << 20        // bytes that it may be asked
 )
