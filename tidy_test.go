@@ -94,7 +94,7 @@ var floors = map[string]int{
 	"supervisor/facts":      1,
 	"supervisor/farmkey":    1,
 	"api/pin":               0, "supervisor/certs": 1, "supervisor/listeners": 6,
-	"worker/usage": 2, "smartshare/packing": 1, "api": 1, "worker/cgroup": 1,
+	"worker/usage": 2, "smartshare/packing": 1, "api": 1, "worker/cgroup": 1, "worker/picture": 3,
 	"units":       -1, // below all others
 	"pathmap":     -1,
 	"patterns":    -1,
@@ -108,8 +108,9 @@ var floors = map[string]int{
 // onlyFrom narrows the floors: who is listed here may import nothing else of ours.
 var onlyFrom = map[string][]string{
 	"supervisor/history":         {"agenda", "pause", "supervisor/facts", "supervisor/logstore", "supervisor/store", "units"},
-	"worker":                     {"api", "api/pin", "pathmap", "patterns", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/people", "worker/proc", "worker/shim", "worker/usage"},
+	"worker":                     {"api", "api/pin", "pathmap", "patterns", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/people", "worker/picture", "worker/proc", "worker/shim", "worker/usage"},
 	"worker/core":                {"api", "units"},
+	"worker/picture":             {"api", "pause", "worker/proc"},
 	"examples/demo":              {"api"},
 	"api":                        {"api/pin"},
 	"supervisor/certs":           {"api/pin", "statedir"},
@@ -192,7 +193,8 @@ var homes = map[string][]string{
 	"charm.land/lipgloss/v2":              {"cmd/qb", "cmd/qb/output", "cmd/qb/watch"},
 	"github.com/shirou/gopsutil/v4":       {"worker"},
 	"github.com/godbus/dbus/v5":           {"worker/people"},
-	"golang.org/x/sys":                    {"worker", "worker/people", "worker/cgroup", "worker/proc", "worker/shim", "supervisor/term", "supervisor/credentials", "supervisor/logstore", "supervisor/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
+	"golang.org/x/image":                  {"worker/picture"},
+	"golang.org/x/sys":                    {"worker", "worker/picture", "worker/people", "worker/cgroup", "worker/proc", "worker/shim", "supervisor/term", "supervisor/credentials", "supervisor/logstore", "supervisor/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
 	"golang.org/x/time":                   {"supervisor/limits", "supervisor/credentials", "supervisor/sso", "supervisor/audit", "supervisor/enrol.go", "supervisor/server.go", "supervisor/session.go"},
 	"golang.org/x/oauth2":                 {"supervisor/sso"},
 	"github.com/coreos/go-oidc/v3":        {"supervisor/sso"},

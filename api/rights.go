@@ -152,7 +152,7 @@ func ReadRights(text string) (r Rights, wrong string) {
 // ofEndpoint are the rights that endpoints need beside what their role says.
 var ofEndpoint = map[string]Rights{
 	Submit.ID: MaySubmit, CheckSubmission.ID: MaySubmit, Modify.ID: MayModify, RemoveJob.ID: MayRemove,
-	ItemLog.ID: MayReadLogs, FindInLog.ID: MayReadLogs, LockHost.ID: MayLock, UnlockHost.ID: MayLock,
+	ItemLog.ID: MayReadLogs, ItemPicture.ID: MayReadLogs, FindInLog.ID: MayReadLogs, LockHost.ID: MayLock, UnlockHost.ID: MayLock,
 }
 
 // ofAction are the rights that orders need, where they do not have the order's name.

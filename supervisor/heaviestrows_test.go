@@ -88,6 +88,7 @@ var heaviest = map[string]func(h *heavyRig) []request{
 			{name: "followed", path: h.jobPath(1, "/items/1/log?follow=true"), stream: true},
 		}
 	},
+	"item-picture": func(h *heavyRig) []request { return nil }, // reads what item-log reads, and 20 KB
 	"find-in-log": func(h *heavyRig) []request {
 		return []request{{name: "4 MB", path: h.jobPath(1, "/items/1/log/find?text=absent")}}
 	},
@@ -170,7 +171,7 @@ var heaviest = map[string]func(h *heavyRig) []request{
 		return []request{{name: "one", path: "/v1/resources/license.heavy", body: encoded(api.ResourceReport{Total: ptr(int64(1_000_000_000))})}}
 	},
 	"get-stats": one("by all", "?from=2017-01-01&to=2026-12-31&limit=9999&by="+strings.Join(store.Groupings, ",")),
-	"sync":      heavySyncs, "append-log": heavyChunks, "ship-ends": heavyEnds, "enrol": heavyEnrolment,
+	"sync":      heavySyncs, "append-log": heavyChunks, "append-picture": heavyPicture, "ship-ends": heavyEnds, "enrol": heavyEnrolment,
 	"read-ends": func(h *heavyRig) []request { return []request{{name: "all", stream: true}} },
 }
 
@@ -480,6 +481,12 @@ func heavyChunks(h *heavyRig) []request {
 	data := make([]byte, maxChunk)
 	encodedData := base64.StdEncoding.EncodeToString(data)
 	return []request{{name: "4 MB", body: fmt.Sprintf(`{"attempt":{"job":%d,"item":%d,"number":%d},"offset":0,"data":%q}`, attempt.Job, attempt.Item, attempt.Number, encodedData)}}
+}
+
+func heavyPicture(h *heavyRig) []request {
+	attempt := h.anAttempt()
+	data := base64.StdEncoding.EncodeToString(jpegOf(strings.Repeat("x", api.MaxPicture-3)))
+	return []request{{name: "20 KB", body: fmt.Sprintf(`{"attempt":{"job":%d,"item":%d,"number":%d},"data":%q}`, attempt.Job, attempt.Item, attempt.Number, data)}}
 }
 
 func (h *heavyRig) anAttempt() api.AttemptID {

@@ -23,6 +23,7 @@ const (
 
 	maxOpenBody  = 16 << 10 // without a credential
 	maxSmallBody = 1 << 20
+	maxPicture   = 40 << 10 // in base64, with its attempt
 	maxBody      = 16 << 20
 	maxChunkBody = 6 << 20 // a log chunk in base64
 	maxChunk     = 4 << 20

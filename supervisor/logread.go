@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 
@@ -178,15 +177,13 @@ type tail struct {
 	server    *server
 	id        facts.AttemptID
 	job       gate.Job
+	log       *logstore.Tail
 	demux     logstore.Demux
 	follow    bool
-	leave     func() // gives the place among the followers back
-	elsewhere bool   // another supervisor may have it
-	total     int64  // bytes of the stream, if its end is asked for
-	left      int64  // bytes of the answer that may still be sent
-	file      *os.File
-	size      int64
-	grown     time.Time // when the last byte came
+	leave     func()    // gives the place among the followers back
+	elsewhere bool      // another supervisor may have it
+	total     int64     // bytes of the stream, if its end is asked for
+	left      int64     // bytes of the answer that may still be sent
 	over      bool      // the attempt is known to have ended
 	asked     time.Time // when the rows were last asked for it
 }
@@ -206,20 +203,18 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	defer func() {
 		t.leave()
-		if t.file != nil {
-			_ = t.file.Close()
-		}
+		t.log.Close()
 	}()
 	control := http.NewResponseController(w)
 	buf := make([]byte, 64<<10)
-	t.grown = time.Now()
+	t.log = t.server.logs.Tail(t.id)
 	holds := t.server.gate.Watch(r.Context(), streamHeartbeat, func(ctx context.Context) bool { // groups and the setting may have changed
 		return !errors.As(t.server.gate.MayJob(ctx, api.ItemLog, "", t.job), new(*api.Error))
 	})
 	for holds() {
 		// Asked before the read: what came before it is then read.
 		over, partial := !t.follow || t.finished(r.Context()), t.server.logs.Partial(t.id)
-		n, err := t.read(buf)
+		n, err := t.log.Read(buf)
 		if n > 0 {
 			out, broken := t.demux.Feed(nil, buf[:n])
 			out = out[:min(int64(len(out)), t.left)]
@@ -241,26 +236,6 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler) // the reader must not take this for the end of the log
 }
 
-// read is what has come since the last call; 0 and no error if nothing has.
-func (t *tail) read(buf []byte) (int, error) {
-	if t.file == nil {
-		f, err := t.server.logs.Read(t.id)
-		if f == nil || err != nil {
-			return 0, err
-		}
-		t.file = f
-	}
-	n, err := t.file.Read(buf)
-	if n > 0 {
-		t.size += int64(n)
-		t.grown = time.Now()
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return n, err
-}
-
 // finished says whether nothing more will come: the last chunk is here, or the attempt ended and its log
 // has been quiet since.
 func (t *tail) finished(ctx context.Context) bool {
@@ -279,15 +254,15 @@ func (t *tail) finished(ctx context.Context) bool {
 		} else {
 			t.over = latest.Number > t.id.Number || !latest.State.Live()
 		}
-		t.grown = time.Now()
+		t.log.Grown = time.Now()
 	}
-	return t.over && time.Since(t.grown) > followQuiet
+	return t.over && time.Since(t.log.Grown) > followQuiet
 }
 
 // maybeTellCut says at the end of what there is that it is not all that the item wrote.
 func (t *tail) maybeTellCut(w io.Writer, partial bool) {
 	switch {
-	case t.size >= logstore.MaxLog:
+	case t.log.Size >= logstore.MaxLog:
 		_, _ = io.WriteString(w, "\n[qb: the log was cut here, at its limit]\n") // the reader may be gone
 	case t.over && partial:
 		_, _ = io.WriteString(w, "\n[qb: the item has ended, and the rest of its output has not arrived from its host]\n")

@@ -57,7 +57,7 @@ var bodies = map[string]string{
 	"add-user": `{"name":"added-{user}","role":"user"}`, "set-user": `{"groups":["fx"]}`,
 	"invite-user": `{"ttl_seconds":60}`, "login": `{"name":"ws"}`, "sso-login": `{"name":"ws","device_code":"x"}`,
 	"set-profile": `{"seconds":5}`, "report-resource": `{"used_outside":0}`,
-	"append-log": `{"attempt":{"job":1,"item":0,"number":1},"offset":0,"data":""}`, "ship-ends": `{"host":"h1","audit":"x"}`,
+	"append-log": `{"attempt":{"job":1,"item":0,"number":1},"offset":0,"data":""}`, "append-picture": `{"attempt":{"job":1,"item":0,"number":1},"code":"picture_missing"}`, "ship-ends": `{"host":"h1","audit":"x"}`,
 }
 
 // pathFor is the path of an endpoint, of that job.
@@ -139,6 +139,7 @@ func (m *matrix) thingsOf(user string, worker *agent) map[string]thing {
 	worker.until("both jobs run", func() bool { return len(worker.running) == 2 })
 	for id := range worker.running {
 		must[api.LogReply](m.t, worker.client, api.AppendLog, nil, api.LogChunk{Attempt: id, Data: chunkOf(1, "output"), Final: true})
+		must[struct{}](m.t, worker.client, api.AppendPicture, nil, api.Picture{Attempt: id, Data: jpegOf("a")})
 	}
 	worker.finish(0)
 	worker.beat(0)

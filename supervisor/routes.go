@@ -68,6 +68,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.History, s.history)
 	mount(rt, api.Explain, s.explain)
 	mountStream(rt, api.ItemLog, s.itemLog, "text/plain")
+	mountStream(rt, api.ItemPicture, s.itemPicture, "image/jpeg")
 	mountHosts(rt, s)
 	mount(rt, api.ReleaseBrake, s.releaseBrake)
 	mount(rt, api.Reread, s.reread)
@@ -94,6 +95,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.Enrol, s.enrol, append([]option{body(maxSmallBody)}, unchecked)...)
 	mount(rt, api.SyncWorker, s.syncWorker, append(long, unchecked)...)
 	mount(rt, api.AppendLog, s.appendLog, body(maxChunkBody), unchecked)
+	mount(rt, api.AppendPicture, s.appendPicture, body(maxPicture), unchecked)
 	mount(rt, api.ShipEnds, s.shipEnds, body(maxChunkBody), unchecked)
 	mountStream(rt, api.ReadEnds, s.readEnds, "application/x-ndjson")
 	mountShares(rt, s)
@@ -275,8 +277,8 @@ func tagOf(e api.Endpoint) string {
 func (rt *routes) admit(e api.Endpoint) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		_, w := humachi.Unwrap(ctx)
-		if seen, ok := w.(*statusWriter); ok {
-			seen.endpoint = e.ID
+		if seen, ok := w.(*web.Seen); ok {
+			seen.Endpoint = e.ID
 		}
 		p := gate.PrincipalOf(ctx.Context())
 		if p.Role == "" {

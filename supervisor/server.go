@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -38,6 +37,7 @@ import (
 	"qb/supervisor/store"
 	"qb/supervisor/term"
 	"qb/supervisor/timeline"
+	"qb/supervisor/web"
 	"qb/supervisor/whatif"
 )
 
@@ -186,80 +186,32 @@ func (s *server) pause(ctx context.Context, d time.Duration) bool {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	seen := &statusWriter{ResponseWriter: w}
+	seen := &web.Seen{ResponseWriter: w}
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler || r.Context().Err() != nil {
 				panic(http.ErrAbortHandler) // who asked is gone
 			}
 			s.log.Error("a handler panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-			if seen.status == 0 {
+			if seen.Status == 0 {
 				problem.Write(seen, problem.Of(term.ErrPanic))
 			}
 		}
 		if r.Context().Err() != nil {
-			seen.status = statusGone
+			seen.Status = statusGone
 		}
-		s.metrics.Answered(seen.endpoint, seen.status)
+		s.metrics.Answered(seen.Endpoint, seen.Status)
 	}()
 	id := s.stream.Nonce + "-" + strconv.FormatUint(s.requests.Add(1), 36)
 	w.Header().Set("Request-Id", id)
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, requestFacts{id, originOf(r), r.URL.Path}))
-	limitBodyTime(w, r, bodyTimeout)
+	web.LimitBodyTime(w, r, bodyTimeout)
 	s.gate.ServeHTTP(seen, r)
 }
 
 // statusGone stands in the metrics for requests whose sender did not wait for the answer, such as a worker
 // that has news while its sync is held.
 const statusGone = 499
-
-// limitBodyTime bounds the wait for a request's body. The limit is lifted at the body's end, for it would
-// cut off held answers and streams otherwise: a connection whose read times out is taken for gone.
-func limitBodyTime(w http.ResponseWriter, r *http.Request, d time.Duration) {
-	if r.Body == nil || r.Body == http.NoBody {
-		return
-	}
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(d)) // a connection always can
-	r.Body = &timedBody{ReadCloser: r.Body, lift: func() { _ = control.SetReadDeadline(time.Time{}) }}
-}
-
-type timedBody struct {
-	io.ReadCloser
-	lift func()
-}
-
-func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		b.lift()
-	}
-	return n, err
-}
-
-// statusWriter remembers what was answered, for the metrics.
-type statusWriter struct {
-	http.ResponseWriter
-	status   int
-	endpoint string // set by the operation; empty if none was reached
-}
-
-func (w *statusWriter) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *statusWriter) Write(p []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
-	return w.ResponseWriter.Write(p)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // health says whether jobs can run: a term is led, its first view is out, and the database answered lately.
 func (s *server) health(context.Context, *nothing) (answer, error) {

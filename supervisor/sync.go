@@ -126,26 +126,36 @@ type appendLogOut struct{ Body api.LogReply }
 
 // appendLog keeps a piece of an attempt's output. Only attempts that were given out are taken.
 func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut, error) {
-	id := translate.AttemptID(in.Body.Attempt)
-	if _, err := s.leading(); err != nil {
-		return nil, err // the leader's folder is the one that is read from
+	if in.Body.Offset < 0 {
+		return nil, problem.Invalid("offset", "%d cannot be", in.Body.Offset)
 	}
-	if id.Job < 1 || id.Item < 0 || id.Item > math.MaxInt32 || id.Number < 1 || id.Number > math.MaxInt32 || in.Body.Offset < 0 || len(in.Body.Data) > maxChunk {
-		return nil, problem.Invalid("attempt", "job, item, attempt, offset or length cannot be; a chunk has at most %d bytes", maxChunk)
-	}
-	if err := s.mustBeGiven(ctx, id); err != nil {
+	id, err := s.mayAppend(ctx, in.Body.Attempt, len(in.Body.Data))
+	if err != nil {
 		return nil, err
-	}
-	if key := gate.PrincipalOf(ctx).HostKey; key != "" {
-		if err := s.pace.TakeOutput(key, len(in.Body.Data), time.Now()); err != nil {
-			return nil, err
-		}
 	}
 	size, err := s.logs.Append(id, in.Body.Offset, in.Body.Data, in.Body.Final)
 	if err != nil {
 		return nil, err
 	}
 	return &appendLogOut{api.LogReply{Size: size}}, nil
+}
+
+// mayAppend refuses output of attempts that cannot be or were not given to the caller's host, and more than a host may send.
+func (s *server) mayAppend(ctx context.Context, attempt api.AttemptID, size int) (id facts.AttemptID, err error) {
+	id = translate.AttemptID(attempt)
+	if _, err := s.leading(); err != nil {
+		return id, err // the leader's folder is the one that is read from
+	}
+	if id.Job < 1 || id.Item < 0 || id.Item > math.MaxInt32 || id.Number < 1 || id.Number > math.MaxInt32 || size > maxChunk {
+		return id, problem.Invalid("attempt", "job, item, attempt or length cannot be; a chunk has at most %d bytes", maxChunk)
+	}
+	if err := s.mustBeGiven(ctx, id); err != nil {
+		return id, err
+	}
+	if key := gate.PrincipalOf(ctx).HostKey; key != "" {
+		return id, s.pace.TakeOutput(key, size, time.Now())
+	}
+	return id, nil
 }
 
 // mustBeGiven refuses output of attempts that no row knows, or that were given to another host: disk space is for real

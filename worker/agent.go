@@ -17,6 +17,7 @@ import (
 	"qb/api"
 	"qb/worker/cgroup"
 	"qb/worker/core"
+	"qb/worker/picture"
 	"qb/worker/shim"
 	"qb/worker/usage"
 )
@@ -62,6 +63,7 @@ type agent struct {
 	core        *core.Core
 	launcher    *launcher
 	ships       *shipper
+	pictures    *picture.Maker // nil: it makes none
 	conns       map[core.Key]*shimConn
 	linked      sync.WaitGroup
 	farm        *supervisorConn
@@ -129,6 +131,9 @@ func Run(ctx context.Context, config Config, options Options) error {
 	a.log.Info("worker started", "host", config.Name, "slots", config.CPUs, "state", config.State, "run_as", config.RunAs, "adopted", len(booted.Instances))
 	if state.copied {
 		a.log.Warn("the state folder was a copy of another worker's and has been made new", "state", config.State)
+	}
+	if a.pictures = a.newPictures(); a.pictures != nil {
+		a.linked.Go(func() { a.pictures.Run(inner) })
 	}
 	a.logGroups(options.RunAsShown && os.Geteuid() != 0)
 	if config.RunAs == RunAsAgent && !options.RunAsShown {

@@ -71,6 +71,8 @@ type Config struct {
 	PassEnv          []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that are passed to items."`
 	PathMap          map[string]string `toml:"worker_path_map" doc:"Paths of those who submit, with the same on this host, as {\"/vol/proj\" = \"/mnt/proj\", \"P:\" = \"/mnt/p\"}: how jobs with the flag convert_path find their files. The longest path wins; only whole parts of a path match."`
 	LogLimit         units.Bytes       `toml:"worker_log_limit" doc:"Maximum output stored per attempt. Of more output the begin and the last MiB are stored (of a limit below 2 MiB: its last half), with a line that says how much is missing between. The item's writing is then slowed to 16 MiB a second."`
+	Pictures         bool              `toml:"worker_pictures" doc:"Make a small JPEG of each item's first output file (-validate) that can be shown, for the page: PNG, JPEG, GIF, TIFF, BMP and WebP of up to 40 million pixels, one at a time at a low priority, as the item's owner. false: none."`
+	PictureCommand   []string          `toml:"worker_picture_command" doc:"Program and arguments that make a picture of other formats, such as [\"magick\", \"-\", \"-resize\", \"320x320\", \"png:-\"]. It runs as the item's owner, gets the file as its standard input (/dev/stdin) and prints one of these formats. Empty: none."`
 	DiskFloor        units.Bytes       `toml:"worker_disk_floor" doc:"Free disk space below which the worker starts no new items."`
 	Supervisor       []string          `toml:"worker_supervisor" doc:"Addresses of the supervisors, tried in turn. Empty: the one in farm.json of the default state folder."`
 	TokenFile        string            `toml:"worker_token_file" doc:"File with the worker's token. Empty: worker.token beside the farm's admin token."`
@@ -81,7 +83,7 @@ func DefaultConfig() Config {
 	return Config{
 		Cluster: "/", Groups: []string{}, Properties: map[string]string{}, Resources: map[string]int{}, Spec: 1,
 		LowestUID: 1000, LowUsersFile: "/etc/qb/low-users", NoNewPrivs: true, Processes: 4096, OpenFiles: 65536,
-		MemoryReserve: 256 << 20, ForeignCPU: ForeignIgnore, Calendar: []string{}, KeptAction: KeptFinish, ReportInterval: units.Span(time.Second), ResourceCommand: []string{}, ResourceInterval: units.Span(time.Minute), PassEnv: []string{}, PathMap: map[string]string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
+		MemoryReserve: 256 << 20, ForeignCPU: ForeignIgnore, Calendar: []string{}, KeptAction: KeptFinish, ReportInterval: units.Span(time.Second), ResourceCommand: []string{}, ResourceInterval: units.Span(time.Minute), PassEnv: []string{}, PathMap: map[string]string{}, Pictures: true, PictureCommand: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
 	}
 }
 

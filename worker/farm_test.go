@@ -52,18 +52,20 @@ type scriptedFarm struct {
 	final    map[api.AttemptID]bool
 	askEnds  string // an audit in each answer
 	pages    []api.EndsPage
+	pictures map[api.AttemptID]api.Picture
 }
 
 func newScriptedFarm(t testing.TB) *scriptedFarm {
 	f := &scriptedFarm{
 		t: t, wake: make(chan struct{}), wanted: map[core.Key]api.Desired{}, specs: map[int64]api.JobSpec{},
 		epoch: 1, lease: 600, grace: 2, version: 1,
-		ends: map[api.AttemptID]api.Finished{}, told: map[api.AttemptID]int{}, logs: map[api.AttemptID][]byte{}, final: map[api.AttemptID]bool{},
+		ends: map[api.AttemptID]api.Finished{}, told: map[api.AttemptID]int{}, logs: map[api.AttemptID][]byte{}, final: map[api.AttemptID]bool{}, pictures: map[api.AttemptID]api.Picture{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/sync", f.serveSync)
 	mux.HandleFunc("POST /v1/logs", f.serveLog)
 	mux.HandleFunc("POST /v1/ends", f.serveEnds)
+	mux.HandleFunc("POST /v1/pictures", f.servePicture)
 	f.server = httptest.NewServer(mux)
 	t.Cleanup(f.server.Close)
 	return f

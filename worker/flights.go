@@ -50,6 +50,9 @@ const outputScript = `[ "$QB_FRAME_STATUS" = complete ] || exit 0
 size=$(wc -c <"$1") || exit 1
 [ "$size" -ge "$2" ] || { echo "qb: $1 has $size bytes, at least $2 are wanted" >&2; exit 1; }`
 
+// outputAt is which word of an output check is the path.
+const outputAt = 4
+
 // outputCheck is the stage that fails if a file is missing or too small; text is PATH or PATH:SIZE.
 func outputCheck(text string) shim.Stage {
 	path, least := text, int64(1)
@@ -58,7 +61,7 @@ func outputCheck(text string) shim.Stage {
 			path, least = text[:n], bytes
 		}
 	}
-	return shim.Stage{Argv: []string{"/bin/sh", "-c", outputScript, "qb", path, strconv.FormatInt(least, 10)}, Text: "output file " + text + " is missing or too small", Code: codeOutput}
+	return shim.Stage{Argv: []string{"/bin/sh", "-c", outputScript, "qb", outputAt: path, strconv.FormatInt(least, 10)}, Text: "output file " + text + " is missing or too small", Code: codeOutput}
 }
 
 // programFolder is where qb's programs lie, for QBDIR.

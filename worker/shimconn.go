@@ -18,6 +18,7 @@ import (
 	"qb/api"
 	"qb/worker/cgroup"
 	"qb/worker/core"
+	"qb/worker/picture"
 	"qb/worker/proc"
 	"qb/worker/shim"
 )
@@ -49,11 +50,12 @@ type shimConn struct {
 	generation int
 	retry      *time.Timer
 	pause      time.Duration
-	attempt    api.AttemptID // last handed or adopted
-	ended      bool          // its record has been seen
-	left       atomic.Bool   // the same, for the agent itself; the core may learn of the end much later
-	reported   chan struct{} // closed when the core knows of that end
-	ordered    bool          // an item went out on this connection; a hello read after it was said before it
+	attempt    api.AttemptID  // last handed or adopted
+	picture    *picture.Order // to make if that attempt is done; nil: none
+	ended      bool           // its record has been seen
+	left       atomic.Bool    // the same, for the agent itself; the core may learn of the end much later
+	reported   chan struct{}  // closed when the core knows of that end
+	ordered    bool           // an item went out on this connection; a hello read after it was said before it
 	closing    bool
 	forced     string // why its shim was killed
 	forcedCode string
@@ -146,6 +148,7 @@ func (l *shimConn) prepare(item core.Item, lease core.Moment) (shim.RunOrder, bo
 		return order, false
 	}
 	order.Lease, order.Suspended = lease, item.Desired.Suspended
+	l.picture = l.a.pictureOf(order)
 	l.a.ships.follow(id)
 	return order, true
 }
@@ -181,6 +184,9 @@ func (l *shimConn) end(f api.Finished) {
 	}
 	l.ended = true
 	l.left.Store(true)
+	if l.picture != nil && l.picture.Attempt == f.Attempt && shim.Done(f) {
+		l.a.pictures.Add(*l.picture)
+	}
 	reported := l.reported
 	l.a.ships.finish(f.Attempt, func() {
 		l.a.post(core.ItemEnded{Key: l.key, Finished: f})

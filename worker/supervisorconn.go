@@ -170,6 +170,10 @@ func (f *supervisorConn) appendLog(ctx context.Context, chunk api.LogChunk) (int
 	return reply.Size, err
 }
 
+func (f *supervisorConn) appendPicture(ctx context.Context, p api.Picture) error {
+	return f.logs[f.at.Load()].Call(ctx, api.AppendPicture, nil, p, &struct{}{})
+}
+
 // logFailure logs the first failure, a lasting one now and then, and the end of it.
 func (f *supervisorConn) logFailure(err error) {
 	f.mu.Lock()

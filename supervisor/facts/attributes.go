@@ -200,7 +200,7 @@ var Attributes = slices.Concat([]Attribute{
 	flights("agenda_postflights", "after each item, with QB_FRAME_STATUS and QB_SYSTEM_EXIT_CODE,", func(j *JobFacts) any { return &j.AgendaPostflights }),
 	{
 		Name: "validate", Value: func(j *JobFacts) any { return &j.Validate }, Entries: Entries{",", MaxFlights, "check the others in -agenda_postflights"},
-		Option: "output `FILES` of each item, as out.QB_PADDED_FRAME_NUMBER.exr:10K (at least that large); the item fails if one is missing or smaller",
+		Option: "output `FILES` of each item, as out.QB_PADDED_FRAME_NUMBER.exr:10K (at least that large); the item fails if one is missing or smaller; the page shows a picture of the first that it can",
 		Change: "new output `FILES` to check; empty: none",
 	},
 }, tagAttributes(), []Attribute{

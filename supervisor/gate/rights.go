@@ -124,7 +124,7 @@ func onOthers(p credentials.Principal, e api.Endpoint, action string, o *Object)
 		if !p.SeesAll() {
 			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may remove own jobs only, an operator those of all", o.ID, o.Owner, p.User)
 		}
-	case api.ItemLog.ID, api.FindInLog.ID:
+	case api.ItemLog.ID, api.ItemPicture.ID, api.FindInLog.ID:
 		may := o.access == "all" || o.access == "group" && p.SharesGroup(o.groups)
 		if o.Security.Given {
 			may = lets.Has(facts.LetView)

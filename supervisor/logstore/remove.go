@@ -14,7 +14,7 @@ import (
 	"qb/supervisor/facts"
 )
 
-// Remove deletes logs, then the folders that are left empty. Those that are not there do not count.
+// Remove deletes logs with what lies beside them, then the folders that are left empty. Those that are not there do not count.
 func (s *Store) Remove(ids []facts.AttemptID) (files int, err error) {
 	for _, id := range ids {
 		err := s.root.Remove(Name(id))
@@ -24,7 +24,9 @@ func (s *Store) Remove(ids []facts.AttemptID) (files int, err error) {
 		if err == nil {
 			files++
 		}
-		_ = s.root.Remove(MoreName(id)) // rarely there
+		for _, beside := range []string{MoreName(id), PictureName(id), unfinished(id)} {
+			_ = s.root.Remove(beside) // rarely there
+		}
 	}
 	if len(ids) > 0 {
 		s.prune(path.Dir(Name(ids[0])))
@@ -73,13 +75,13 @@ func (s *Store) prune(folder string) {
 	}
 }
 
-// Last is the number of the latest attempt of an item of which a log is here, 0 if there is none: of a job whose
+// Last is the number of the latest attempt of an item of which a log or a picture is here, 0 if there is none: of a job whose
 // attempts have no rows any more.
 func (s *Store) Last(job facts.JobID, item facts.ItemNo) (int, error) {
 	folder, last := path.Dir(Name(facts.AttemptID{Job: job})), 0
 	names, err := s.Names(folder, -1)
 	for _, name := range names {
-		if id, ours := idOf(path.Join(folder, name)); ours && id.Item == item && strings.HasSuffix(name, ".log") {
+		if id, ours := idOf(path.Join(folder, name)); ours && id.Item == item && (strings.HasSuffix(name, ".log") || strings.HasSuffix(name, ".jpg")) {
 			last = max(last, id.Number)
 		}
 	}

@@ -63,6 +63,9 @@ func idOf(name string) (id facts.AttemptID, ours bool) {
 	return id, n == 4
 }
 
+// PictureName is the file with the picture of an attempt's output.
+func PictureName(id facts.AttemptID) string { return strings.TrimSuffix(Name(id), ".log") + ".jpg" }
+
 // MoreName is the file that is there while more of the attempt's output is to come.
 func MoreName(id facts.AttemptID) string { return strings.TrimSuffix(Name(id), ".log") + ".more" }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"slices"
 
 	"qb/agenda"
@@ -13,13 +14,14 @@ type pageEndpoint struct {
 	Method string   `json:"method"`
 	Path   string   `json:"path"`
 	Role   api.Role `json:"role"`
-	Keyed  bool     `json:"keyed"`
+	Keyed  bool     `json:"keyed,omitempty"`
 }
 
-func endpointsOfPage() map[string]pageEndpoint {
+// endpointsOfPage are those that the modules of the page name.
+func endpointsOfPage(modules []byte) map[string]pageEndpoint {
 	all := make(map[string]pageEndpoint, len(api.Endpoints))
 	for _, e := range api.Endpoints {
-		if e.Role != api.Worker {
+		if e.Role != api.Worker && bytes.Contains(modules, []byte(`"`+e.ID+`"`)) {
 			all[e.ID] = pageEndpoint{e.Method, e.Path, e.Role, e.Keyed()}
 		}
 	}

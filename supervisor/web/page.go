@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,7 +36,10 @@ var modules = map[string]string{
 }
 
 // later are the modules that no first sight of the page needs.
-var later = []string{"actions.js", "undo.js", "share.js", "history.js", "why.js", "bell.js", "host.js", "item.js", "log.js", "hosts.js", "slotmap.js", "submit.js", "check.js", "attributes.js", "whatif.js", "slots.js", "values.js", "shares.js", "reports.js", "me.js", "uPlot.esm.js"}
+var later = []string{"actions.js", "undo.js", "share.js", "history.js", "why.js", "bell.js", "host.js", "item.js", "pictures.js", "log.js", "hosts.js", "slotmap.js", "submit.js", "check.js", "attributes.js", "whatif.js", "slots.js", "values.js", "shares.js", "reports.js", "me.js", "uPlot.esm.js"}
+
+// remark is what our own modules say to those who read their source; nobody has to load it.
+var remark = regexp.MustCompile(`(?m)^(//.*|/\*\*.*\*/)$`)
 
 // kindOf is the content type of a file that is served, by its extension; others, such as licences, are not served.
 var kindOf = map[string]string{".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
@@ -57,6 +61,7 @@ type file struct {
 func NewPage(pattern string) (*Page, error) {
 	p := &Page{files: map[string]file{}}
 	sum := sha256.New()
+	var own []byte // the text of our own modules
 	err := fs.WalkDir(static, "static", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || kindOf[path.Ext(name)] == "" {
 			return err
@@ -64,6 +69,10 @@ func NewPage(pattern string) (*Page, error) {
 		data, err := static.ReadFile(name)
 		if err != nil {
 			return err
+		}
+		if path.Ext(name) == ".js" && path.Dir(name) == "static" {
+			data = remark.ReplaceAll(data, nil)
+			own = append(own, data...)
 		}
 		p.add(sum, name, data)
 		return nil
@@ -74,7 +83,7 @@ func NewPage(pattern string) (*Page, error) {
 	for _, made := range []struct {
 		name  string
 		value any
-	}{{"attributes.js", attributesOfForm()}, {"endpoints.js", endpointsOfPage()}} {
+	}{{"attributes.js", attributesOfForm()}, {"endpoints.js", endpointsOfPage(own)}} {
 		data, err := json.Marshal(made.value)
 		if err != nil {
 			return nil, fmt.Errorf("making %s: %w", made.name, err)

@@ -78,11 +78,13 @@ func TestPageAccessible(t *testing.T) {
 	failing := f.sub("-name", "comp_sh020_v003", "-range", "1-20", "-max_cpus", "4", "sh", "-c", `[ $((QB_FRAME_NUMBER % 5)) -ne 0 ]`)
 	f.sub("-name", "waits", "-range", "1-5", "-reservations", "host.memory=4000GB", "true")
 	running := f.sub("-name", hostile, "-range", "1-50", "-max_cpus", "4", "sleep", "600")
+	shown := f.illustrated(t)
 	b, script := openTab(t, f), axeScript(t)
 	b.logIn(t)
 	for _, theme := range []string{"light", "dark"} {
 		b.theme(t, theme)
-		for _, address := range []string{"#/", "#/jobs", "#/jobs/" + failing, "#/jobs/" + running, "#/jobs/" + failing + "?by=seconds", "#/jobs/" + failing + "?by=host", "#/jobs/" + failing + "/items/5", "#/hosts", "#/slots", "#/slots?host=h&by=kind", "#/what-if?lock=h&max_cpus=1&job=" + running, "#/fairshare", "#/fairshare/root", "#/reports", "#/submit", "#/me", "#/nothing"} {
+		for _, address := range []string{"#/", "#/jobs", "#/jobs/" + failing, "#/jobs/" + running, "#/jobs/" + failing + "?by=seconds", "#/jobs/" + failing + "?by=host", "#/jobs/" + failing + "/items/5", "#/hosts", "#/slots", "#/slots?host=h&by=kind", "#/what-if?lock=h&max_cpus=1&job=" + running, "#/fairshare", "#/fairshare/root", "#/reports", "#/submit", "#/me", "#/nothing",
+			"#/history", "#/share?by=user", "#/notices", "#/hosts/h", "#/jobs?cols=id,name,account,peak", "#/jobs/" + shown + "?tab=pictures", "#/jobs/" + shown + "/items/2"} {
 			b.goTo(t, address)
 			time.Sleep(400 * time.Millisecond) // what comes after the first sight
 			for _, found := range b.axe(t, script) {

@@ -67,7 +67,7 @@ func TestUndoOfPage(t *testing.T) {
 	b.see(t, "priority 80 for job "+job)
 
 	b.goTo(t, "#/hosts")
-	b.until(t, "the host", `document.querySelector(".row-line input[type=checkbox]")?.click() === undefined && document.querySelector(".actions") !== null`)
+	b.until(t, "the host is selected", `(() => { const box = document.querySelector(".row-line input[type=checkbox]"); if (box && !box.checked) box.click(); return document.querySelector(".actions") !== null; })()`)
 	b.press(t, "Lock…")
 	b.answer(t, "", "Lock")
 	b.see(t, "locked h")

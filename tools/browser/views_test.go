@@ -29,7 +29,8 @@ func (b *tab) theme(t *testing.T, want string) {
 	}
 }
 
-// TestPageViews walks through what shows before and after: a change is tried, made, and refused when somebody else was first.
+// TestPageViews walks through what shows before and after: a change is tried, made, and refused when somebody else was first. Then
+// what was, what is told, and what was written.
 func TestPageViews(t *testing.T) {
 	t.Parallel()
 	f := startFarm(t, "8")
@@ -38,9 +39,16 @@ func TestPageViews(t *testing.T) {
 	f.sub("-name", hostile, "-priority", "300", "-range", "1-3", "true")
 	f.sub("-name", "ended_well", "-priority", "10", "-cpus", "2", "-range", "1-6", "sleep", "1")
 	f.sub("-name", "ended_badly", "-priority", "11", "-range", "1-2", "false")
+	illustrated := f.illustrated(t)
 	b := openTab(t, f)
 	b.logIn(t)
 	b.motion(t)
+	b.illustrations(t, illustrated)
+	b.columns(t)
+	b.notices(t)
+	b.host(t, wide)
+	b.history(t, other)
+	b.share(t, wide)
 	b.whatIf(t, wide, other)
 	b.reports(t)
 	b.fairshare(t)

@@ -16,6 +16,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/picture"
 	"qb/worker/proc"
 )
 
@@ -79,6 +80,9 @@ type shim struct {
 func Main(args []string) int {
 	if len(args) == 1 && args[0] == lookWord {
 		return lookMain(os.Stdin, os.Stdout)
+	}
+	if len(args) == 1 && args[0] == picture.Word {
+		return picture.Main(os.Stdin, os.Stdout)
 	}
 	if len(args) != 1 {
 		fmt.Fprintln(os.Stderr, "qb shim is started by a worker, never by hand")

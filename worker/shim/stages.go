@@ -69,7 +69,7 @@ func (it *shimItem) present() *RunOrder {
 	o.Argv = stage.Argv
 	if r := it.result; r != nil {
 		status, code := "failed", 0
-		if done(*r) {
+		if Done(*r) {
 			status = "complete"
 		}
 		if r.ExitCode != nil {
@@ -82,7 +82,8 @@ func (it *shimItem) present() *RunOrder {
 	return &o
 }
 
-func done(f api.Finished) bool { return f.Outcome == "exit" && f.ExitCode != nil && *f.ExitCode == 0 }
+// Done says whether an attempt has ended well.
+func Done(f api.Finished) bool { return f.Outcome == "exit" && f.ExitCode != nil && *f.ExitCode == 0 }
 
 // watchStage ends a stage that takes too long.
 func (s *shim) watchStage(it *shimItem) {
@@ -106,15 +107,15 @@ func (s *shim) ended(it *shimItem) {
 	case it.stopped:
 		more = false
 	case stage == nil:
-		if line := it.pump.failure(); line != "" && done(f) {
+		if line := it.pump.failure(); line != "" && Done(f) {
 			f.Outcome, f.ExitCode, f.Code, f.Reason = "launch", nil, codeLogError, fmt.Sprintf("a line of its output matches regex_errors: %q", line)
 		}
 		it.result = &f
-	case it.result == nil && !done(f):
+	case it.result == nil && !Done(f):
 		f, more = stage.failure(f, it.late), false
 	case it.result == nil:
 		s.readied = s.readied || stage.First
-	case done(*it.result) && !done(f):
+	case Done(*it.result) && !Done(f):
 		*it.result = stage.failure(f, it.late)
 	}
 	if it.result != nil && !it.stopped {

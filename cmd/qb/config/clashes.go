@@ -56,6 +56,9 @@ func withoutOIDC() (rules []clash) {
 	return rules
 }
 
+var withoutPictures = []clash{{[]string{"worker_picture_command", "worker_pictures"}, changed("worker_picture_command", func(c *Config) bool { return !c.Pictures }),
+	"no pictures are made, so it has no effect", "set worker_pictures to true, or remove the key"}}
+
 // asAgent are the rules of keys that matter where items run as their owners.
 func asAgent() (rules []clash) {
 	for _, key := range []string{"worker_allow_root", "worker_lowest_uid", "worker_low_users_file"} {
@@ -79,7 +82,7 @@ func withoutPoints() (rules []clash) {
 
 // clashes are all rules.
 func clashes() []clash {
-	return slices.Concat(withoutSecondaries(), sharing, ranking, withoutPoints(), needs, asAgent(), withoutOIDC(), bounds)
+	return slices.Concat(withoutSecondaries(), sharing, ranking, withoutPoints(), needs, asAgent(), withoutPictures, withoutOIDC(), bounds)
 }
 
 // Of the surplus and the slot time.

@@ -47,6 +47,7 @@ var clashing = map[string]struct{ clashes, mended string }{
 	"worker_allow_root worker_run_as":                     {"worker_allow_root = true\nworker_run_as = 'agent'", "worker_allow_root = true\nworker_run_as = 'owner'"},
 	"worker_lowest_uid worker_run_as":                     {"worker_lowest_uid = 5\nworker_run_as = 'agent'", "worker_lowest_uid = 5"},
 	"worker_low_users_file worker_run_as":                 {"worker_low_users_file = '/etc/low'\nworker_run_as = 'agent'", "worker_low_users_file = '/etc/low'"},
+	"worker_picture_command worker_pictures":              {"worker_picture_command = ['cat']\nworker_pictures = false", "worker_picture_command = ['cat']"},
 
 	"supervisor_oidc_client_id supervisor_oidc_issuer":             {"supervisor_oidc_client_id = 'qb'", "supervisor_oidc_client_id = 'qb'\nsupervisor_oidc_issuer = 'https://login.studio.example'"},
 	"supervisor_oidc_client_secret_file supervisor_oidc_issuer":    {"supervisor_oidc_client_secret_file = '/etc/secret'", "supervisor_oidc_client_secret_file = '/etc/secret'\nsupervisor_oidc_client_id = 'qb'\nsupervisor_oidc_issuer = 'https://login.studio.example'"},

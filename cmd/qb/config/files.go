@@ -23,7 +23,7 @@ const hereFile = "qb.conf"
 var withReach = []string{
 	"client_supervisor", "client_token_file", "client_trusted_users", "worker_supervisor", "worker_token_file",
 	"supervisor_listen", "supervisor_names", "supervisor_tls_cert", "supervisor_tls_key", "supervisor_socket", "supervisor_key_file", "database_url", "database_bindir",
-	"supervisor_state", "supervisor_logpath", "worker_state", "worker_run_as", "worker_allow_root", "worker_pass_env", "worker_path_map",
+	"supervisor_state", "supervisor_logpath", "worker_state", "worker_run_as", "worker_allow_root", "worker_pass_env", "worker_path_map", "worker_picture_command",
 	"worker_low_users_file", "worker_lowest_uid", "supervisor_worker_configfile", "worker_resource_command", "worker_resource_user", "supervisor_resource_hosts", "worker_no_new_privs", "worker_core_dumps", "worker_open_files",
 	"supervisor_users", "supervisor_groups", "supervisor_log_access", "supervisor_default_security", "supervisor_approve_hosts",
 	"supervisor_oidc_issuer", "supervisor_oidc_client_id", "supervisor_oidc_client_secret_file", "supervisor_oidc_scopes",

@@ -5,6 +5,7 @@ import { route, to } from "./route.js";
 import { useAnswer } from "./answer.js";
 import { AttemptTable } from "./job.js";
 import { Log } from "./log.js";
+import { Picture } from "./pictures.js";
 import { Change, Empty, Name, order, State } from "./parts.js";
 
 export function Item({ id, item }) {
@@ -15,6 +16,7 @@ export function Item({ id, item }) {
     <header class="bar-top"><h1><a class="muted" href=${to(["jobs", id])}>${id} ${row && html`<${Name} text=${row.name} />`}</a> / <${Name} text=${item} /></h1>${latest && html`<${State} of=${latest.state} />`}<span class="spring"></span>
       <${Change} class="quiet" onClick=${() => order("retry", [Number(id)], item)}>Retry…<//><${Change} class="danger quiet" onClick=${() => order("kill", [Number(id)], item)}>Kill…<//></header>
     <section class="card flush"><h2 class="padded">Attempts</h2>${list.length ? html`<${AttemptTable} job=${id} list=${list} chosen=${attempt} />` : html`<${Empty} title=${found.value ? "This item has not started yet" : "…"} />`}</section>
+    ${list.some(a => a.attempt === attempt && a.state === "done") && html`<section class="card pictures one"><${Picture} key=${attempt} job=${id} item=${item} attempt=${attempt} /></section>`}
     <${Log} id=${id} item=${item} attempt=${attempt} />
   </div>`;
 }

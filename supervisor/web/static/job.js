@@ -65,7 +65,8 @@ function Why({ id, job }) {
     ${job.pending > 0 && value.facts.length > 0 && html`<details open=${!job.running}><summary>${count(value.facts.length)} facts: who holds the slots, and what would help</summary><${Later} load=${() => import("./why.js").then(module => module.Facts)} facts=${value.facts} id=${id} /></details>`}</section>`;
 }
 
-const tabs = [["items", "Items"], ["attempts", "Attempts"], ["history", "History"], ["given", "What it was given"]];
+const pictures = () => import("./pictures.js").then(module => module.Pictures);
+const tabs = [["items", "Items"], ["pictures", "Pictures"], ["attempts", "Attempts"], ["history", "History"], ["given", "What it was given"]];
 
 export function Job({ id }) {
   const row = jobs.value.get(Number(id));
@@ -110,8 +111,8 @@ export function Job({ id }) {
       <span class="spring"></span><span class="muted hide-small">drag to pick a range · n: next failure</span></div>
       <div class="chips" role="group" aria-label="Colour by">${ways.map(([way, label]) => html`<button key=${way} class="chip" aria-pressed=${way === shade} onClick=${() => refine({ by: way === "state" ? "" : way })}>${label}</button>`)}</div>
       ${grid.error ? html`<p class="bad-text">${grid.error}</p>` : grid.states.length > 0 && (shade === "state" ? html`<${Grid} ...${shown} />` : html`<${Later} load=${values} key=${shade} id=${id} of=${shade} job=${job} grid=${shown} />`)}</section>
-    <nav class="tabs" role="tablist">${tabs.map(([name, label]) => html`<button role="tab" aria-selected=${tab === name || (!tab && name === "items")} onClick=${() => refine({ tab: name })}>${label}</button>`)}</nav>
-    ${tab === "attempts" ? html`<${Attempts} id=${id} job=${job} />` : tab === "history" ? html`<${History} id=${id} job=${job} />` : tab === "given" ? html`<${Given} job=${full} />`
+    <nav class="tabs" role="tablist">${tabs.filter(([name]) => name !== "pictures" || full.validate?.length).map(([name, label]) => html`<button role="tab" aria-selected=${tab === name || (!tab && name === "items")} onClick=${() => refine({ tab: name })}>${label}</button>`)}</nav>
+    ${tab === "pictures" ? html`<${Later} load=${pictures} id=${id} job=${job} />` : tab === "attempts" ? html`<${Attempts} id=${id} job=${job} />` : tab === "history" ? html`<${History} id=${id} job=${job} />` : tab === "given" ? html`<${Given} job=${full} />`
       : html`<${Items} id=${id} job=${job} state=${state} picked=${picked} />`}
   </div>`;
 }
@@ -176,7 +177,7 @@ function Attempts({ id, job }) {
   if (error) return html`<p class="bad-text">${error.message}</p>`;
   if (!value) return html`<div class="skeleton"></div>`;
   if (!value.length) return html`<section class="card"><${Empty} title="No item has started yet" /></section>`;
-  return html`<section class="card flush"><${AttemptTable} job=${id} list=${value} items />${value.length === 100 && html`<p class="muted padded">The first 100 attempts; qb items and the API have all.</p>`}</section>`;
+  return html`<section class="card flush"><${AttemptTable} job=${id} list=${value} items />${value.length === 500 && html`<p class="muted padded">The first 500 attempts; qb items and the API have all.</p>`}</section>`;
 }
 
 export const AttemptTable = ({ job, list, items, chosen }) => html`<div class="scroll"><table><thead><tr>${items && html`<th>Item</th>`}<th class="right">Attempt</th><th>State</th><th>Kind</th><th>Host</th><th class="right">Started</th><th class="right">Took</th><th class="right">CPU</th><th class="right">Peak</th><th class="grow">Why</th></tr></thead>

@@ -29,6 +29,7 @@ export class Refusal extends Error {
     super(problem.detail || problem.title || `the answer has status ${status}`);
     this.status = status;
     this.kind = (problem.type ?? "").replace("urn:qb:error:", "");
+    this.code = problem.code;
     this.places = problem.errors ?? [];
   }
 }

@@ -1,0 +1,148 @@
+package picture
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"qb/api"
+	"qb/pause"
+	"qb/worker/proc"
+)
+
+// Order is an attempt that is done, and its output files.
+type Order struct {
+	Attempt api.AttemptID
+	Files   []string
+	Dir     string
+	Owner   *syscall.Credential // nil: as the agent itself
+	Env     []string
+}
+
+// Maker makes pictures of what items have written, one after the other, and ships them.
+type Maker struct {
+	Program   []string // path and arguments that run Main, without Word
+	Converter []string
+	Room      func() bool // whether the host has memory for it
+	Ship      func(context.Context, api.Picture) error
+
+	orders chan Order
+	limit  time.Duration // of one picture
+}
+
+const (
+	waiting   = 64 // orders; a later one gets no picture
+	shipTries = 3
+	shipFor   = 10 * time.Second
+	shipPause = 5 * time.Second
+
+	// Room is the memory that must be free on the host.
+	Room = memoryLimit
+)
+
+// NewMaker makes one that waits to be run. What this process inherited from whoever started it is closed in each child: others of the
+// owner's processes may look into that.
+func NewMaker(program, converter []string, room func() bool, ship func(context.Context, api.Picture) error) *Maker {
+	names, _ := proc.Names("/proc/self/fd")
+	for _, name := range names {
+		if fd, err := strconv.Atoi(name); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return &Maker{Program: program, Converter: converter, Room: room, Ship: ship, orders: make(chan Order, waiting), limit: timeLimit}
+}
+
+// Add never waits. It says whether there is a place for the order.
+func (m *Maker) Add(t Order) bool {
+	select {
+	case m.orders <- t:
+		return true
+	default:
+		return false
+	}
+}
+
+// Run makes pictures until ctx ends.
+func (m *Maker) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case t := <-m.orders:
+			answer := Answer{Code: api.PictureMemory}
+			if m.Room() {
+				answer = m.make(ctx, t)
+			}
+			m.ship(ctx, api.Picture{Attempt: t.Attempt, Code: answer.Code, Data: answer.Data})
+		}
+	}
+}
+
+// ship tries a few times. What is lost is lost.
+func (m *Maker) ship(ctx context.Context, p api.Picture) {
+	for range shipTries {
+		sending, cancel := context.WithTimeout(ctx, shipFor)
+		err := m.Ship(sending, p)
+		cancel()
+		if err == nil || api.Refusal(err).Kind != api.KindUnavailable || pause.For(ctx, shipPause) != nil {
+			return
+		}
+	}
+}
+
+// make asks a child that has the owner's identity, and ends it and what it started when it takes too long.
+func (m *Maker) make(ctx context.Context, t Order) Answer {
+	asked, err := json.Marshal(Ask{t.Dir, t.Files, m.Converter})
+	if err != nil {
+		return Answer{Code: api.PictureFailed}
+	}
+	said := &limited{most: 2*api.MaxPicture + 1024}
+	child := &exec.Cmd{
+		Path: m.Program[0], Args: append(append([]string{}, m.Program[1:]...), Word), Env: t.Env, Dir: "/",
+		Stdin: bytes.NewReader(asked), Stdout: said, WaitDelay: time.Second,
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Credential: t.Owner},
+	}
+	if err := child.Start(); err != nil {
+		return Answer{Code: api.PictureFailed}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	late := time.NewTimer(m.limit)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		var answer Answer
+		if err != nil || json.Unmarshal(said.Bytes(), &answer) != nil || len(answer.Data) > api.MaxPicture || (len(answer.Data) == 0) == (answer.Code == "") {
+			return Answer{Code: api.PictureFailed}
+		}
+		return answer
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	_ = syscall.Kill(-child.Process.Pid, syscall.SIGKILL) // with what it started; it may just have ended, but a number is not given again that soon
+	select {
+	case <-ended: // a file system that does not answer may hold it: no other is made meanwhile
+	case <-ctx.Done():
+	}
+	return Answer{Code: api.PictureTime}
+}
+
+// limited keeps so many bytes and refuses more.
+type limited struct {
+	bytes.Buffer
+	most int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > l.most {
+		return 0, io.ErrShortWrite
+	}
+	return l.Buffer.Write(p)
+}
