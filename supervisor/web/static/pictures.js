@@ -17,7 +17,7 @@ const ask = load => { queue.push(load); next(); };
 
 /** Picture is that of an attempt; one that has just ended may not have it yet. */
 export function Picture({ job, item, attempt }) {
-  const box = useRef(null), [why, setWhy] = useState("…");
+  const box = useRef(null), [why, setWhy] = useState("…"), loading = why === "…";
   useEffect(() => {
     const stop = new AbortController(), { signal } = stop;
     let tries = 0;
@@ -38,7 +38,7 @@ export function Picture({ job, item, attempt }) {
     observer.observe(box.current);
     return () => { stop.abort(); observer.disconnect(); };
   }, [job, item, attempt]);
-  return html`<canvas ref=${box} width="160" height="90" role="img" aria-label=${why || `Picture of item ${plain(item)}`}></canvas>${why && html`<span class="muted">${plain(why)}</span>`}`;
+  return html`<canvas ref=${box} class=${loading ? "loading" : ""} width="160" height="90" role="img" aria-label=${why || `Picture of item ${plain(item)}`}></canvas>${why && !loading && html`<span class="muted">${plain(why)}</span>`}`;
 }
 
 /** Pictures are those of the complete items of a job, from one on. */
