@@ -367,6 +367,7 @@ type HostReply struct {
 	Affected int    `json:"affected"`
 
 	Stopped     int `json:"stopped,omitempty" doc:"Of a lock with purge: items that were stopped, to run elsewhere."`
+	Running     int `json:"running,omitempty" doc:"Of a lock of the whole host: items that run there to their end."`
 	Pending     int `json:"pending,omitempty" doc:"Of a removal: items that may still run on the host. Its credentials are revoked; it is forgotten when the items have been given up."`
 	WaitSeconds int `json:"wait_seconds,omitempty" doc:"Of a removal with pending items: when the last of them is given up at the latest."`
 }

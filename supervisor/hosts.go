@@ -182,7 +182,7 @@ func (s *server) hostMembers(name string) any {
 func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string, in *In, event func(outbox.Ticket, string) message.Event) (*hostOut, error) {
 	shape := func(body any) *hostOut {
 		reply := body.(message.HostReply)
-		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected, Stopped: reply.Stopped, Pending: reply.Pending, WaitSeconds: int(math.Ceil(reply.Wait.Seconds()))}}
+		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected, Stopped: reply.Stopped, Running: reply.Running, Pending: reply.Pending, WaitSeconds: int(math.Ceil(reply.Wait.Seconds()))}}
 	}
 	return once(ctx, s, e, key, in, shape, func(c term.Call) (any, error) {
 		return c.Ask(ctx, func(t outbox.Ticket) message.Event { return event(t, gate.PrincipalOf(ctx).User) })

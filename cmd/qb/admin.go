@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -132,92 +130,4 @@ func newTokenRevoke() *cobra.Command {
 			return nil
 		},
 	}
-}
-
-// joinLine prints the line to paste on a new machine.
-func joinLine(cmd *cobra.Command, ttl time.Duration, uses int) error {
-	if ttl < time.Second {
-		return api.Errorf(api.KindUsage, "-ttl %s: use 1s or more, such as 1h", ttl)
-	}
-	if uses < 1 || uses > 10_000 {
-		return api.Errorf(api.KindUsage, "-uses %d: use 1 to 10000, the hosts that may join by the line", uses)
-	}
-	c, err := connect(cmd)
-	if err != nil {
-		return err
-	}
-	var ping api.Ping
-	if err := c.call(cmd.Context(), api.PingFarm, nil, nil, &ping); err != nil {
-		return err
-	}
-	if !strings.HasPrefix(ping.LeaderURL, "https:") {
-		return api.Errorf(api.KindConflict, "the supervisor listens on its own machine only (%s): set supervisor_listen, such as 0.0.0.0:50001, and start it again", cmp.Or(ping.LeaderURL, "address unknown"))
-	}
-	req := api.TokenRequest{User: string(api.Worker), Role: string(api.Worker), TTLSeconds: int(ttl.Seconds()), Uses: uses}
-	var reply api.TokenReply
-	if err := c.call(cmd.Context(), api.CreateToken, nil, req, &reply); err != nil {
-		return err
-	}
-	fmt.Fprintf(cmd.OutOrStdout(), "QB_TOKEN=%s qb worker -join %s\n", reply.Token, output.Escape(ping.LeaderURL))
-	fmt.Fprintf(cmd.ErrOrStderr(), "token %s, good for %d hosts until %s; with several supervisors, write the addresses of all behind -join, with commas\n",
-		reply.ID, uses, output.Moment(&reply.ExpiresAt))
-	return nil
-}
-
-func newAdminWorker() *cobra.Command {
-	var dead, remove, approve, configuration, reconfigure bool
-	ttl, uses := time.Hour, 100
-	cmd := &cobra.Command{
-		Use: "worker HOST…|token", Short: "Print the line that joins workers, approve or remove hosts, or confirm that nothing runs on lost hosts", Args: commandline.WantArgs(1, -1, "host"),
-		Long: "With token, print the line to paste on each new machine; whoever has it can add up to -uses hosts to the farm\n" +
-			"until -ttl is over. With supervisor_approve_hosts each of them waits for -approve; qbhosts lists it with its key.\n" +
-			"With names of hosts, approve or remove them, or confirm that nothing runs there.",
-		Example: "  qbadmin worker token -ttl 1h -uses 20\n  qbadmin worker -confirm-dead rn42\n  qbadmin worker -remove rn42",
-		RunE: func(cmd *cobra.Command, hosts []string) error {
-			switch {
-			case !remove && !dead && len(hosts) == 1 && hosts[0] == "token":
-				return joinLine(cmd, ttl, uses)
-			case configuration:
-				return hostSettingsShell.Show(cmd, hosts)
-			case reconfigure:
-				return hostSettingsShell.Reconfigure(cmd, hosts)
-			case approve:
-				return hostOrder{api.ApproveHost, "approve", "approved", nil, new(output.Results)}.give(cmd, hosts)
-			case remove:
-				return removeHosts(cmd, hosts, dead)
-			case !dead:
-				return api.Errorf(api.KindUsage, "give -approve, -remove, or -confirm-dead when you have seen that nothing runs there any more")
-			}
-			return hostOrder{api.ConfirmDead, "confirm-dead", "confirmed dead", nil, new(output.Results)}.give(cmd, hosts)
-		},
-	}
-	bindRepeat(cmd)
-	cmd.Flags().BoolVar(&configuration, "configuration", false, "show the settings of hosts that supervisor_worker_configfile may set, and where each comes from")
-	cmd.Flags().BoolVar(&reconfigure, "reconfigure", false, "reload supervisor_worker_configfile and qb.conf of the supervisor, and say what the hosts make of it; workers take it within seconds")
-	cmd.Flags().Var((*units.Span)(&ttl), "ttl", "`DURATION` for which the line of token works")
-	cmd.Flags().IntVar(&uses, "uses", uses, "`N` hosts may join by the line of token; a host that joins again is counted once")
-	cmd.Flags().BoolVar(&approve, "approve", false, "let hosts join that wait for approval")
-	cmd.Flags().BoolVar(&dead, "confirm-dead", false, "confirm that you checked that nothing runs there; the items run elsewhere")
-	cmd.Flags().BoolVar(&remove, "remove", false, "remove hosts and revoke their credentials; items that may still run there are given up when the execution lease ends")
-	return cmd
-}
-
-func removeHosts(cmd *cobra.Command, hosts []string, dead bool) error {
-	c, err := connect(cmd)
-	if err != nil {
-		return err
-	}
-	for _, host := range hosts {
-		var reply api.HostReply
-		if err := c.Change(cmd.Context(), host, api.RemoveHost, api.Params{"host": host, "confirm_dead": strconv.FormatBool(dead)}, nil, &reply); err != nil {
-			return err
-		}
-		if reply.Pending > 0 {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: its credentials are revoked; it is removed when its %d items are given up, in at most %s\n", output.Escape(host), reply.Pending,
-				time.Duration(reply.WaitSeconds)*time.Second)
-			continue
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", output.Escape(host))
-	}
-	return nil
 }

@@ -125,6 +125,7 @@ type hostOrder struct {
 	name, done string // such as lock, locked
 	params     api.Params
 	results    *output.Results
+	drains     bool // says how many items go on
 }
 
 func (o hostOrder) give(cmd *cobra.Command, hosts []string) error {
@@ -143,6 +144,9 @@ func (o hostOrder) give(cmd *cobra.Command, hosts []string) error {
 		line := output.Escape(host) + ": " + o.done
 		if reply.Stopped > 0 {
 			line += ", " + strconv.Itoa(reply.Stopped) + " stopped"
+		}
+		if o.drains {
+			line += "; " + strconv.Itoa(reply.Running) + " still running"
 		}
 		if reply.Affected > 0 {
 			if err := o.results.Add(cmd.OutOrStdout(), output.Result{Host: host, Action: o.name, Affected: 1}, line); err != nil {

@@ -53,7 +53,9 @@ func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 		return
 	}
 	affected, stopped := 0, 0
-	if whole := e.Lock && e.Slots == 0; h.Locked != e.Slots || (h.LockedBy != "") != whole {
+	whole := e.Lock && e.Slots == 0
+	takesOver := whole && h.LockedBy == model.LockedByFarm // whose lock would end by itself
+	if h.Locked != e.Slots || (h.LockedBy != "") != whole || takesOver {
 		affected = 1
 		kind, why := "unlocked", facts.Why{Reason: facts.ReasonOrdered, Cause: e.Reason}
 		h.LockedBy, h.LockReason, h.Locked = "", "", e.Slots
@@ -73,7 +75,11 @@ func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 	if e.Lock && e.Purge {
 		stopped = f.purge(now, h, facts.Because(facts.ReasonHostLocked, facts.Params{By: e.By, Host: h.ID}, ""))
 	}
-	f.out.Answer(e.Ticket, message.HostReply{Host: e.Host, Affected: max(affected, min(1, stopped)), Stopped: stopped})
+	reply := message.HostReply{Host: e.Host, Affected: max(affected, min(1, stopped)), Stopped: stopped}
+	if whole {
+		reply.Running = h.RunOn()
+	}
+	f.out.Answer(e.Ticket, reply)
 }
 
 // purge stops what runs on locked slots of the host, to run elsewhere: all of a host that is locked whole, else secondaries first, the

@@ -41,6 +41,7 @@ type HostReply struct {
 	Host     facts.HostID
 	Affected int
 	Stopped  int           // items, of a host that was locked with Purge
+	Running  int           // items that run to their end on a host that was locked whole
 	Pending  int           // items that a removed host may still run, for which its removal waits …
 	Wait     time.Duration // … for so long at most
 }

@@ -106,6 +106,16 @@ func (h *Host) SortedInstances() []*Instance {
 	return slices.SortedFunc(maps.Values(h.Instances), CompareInstances)
 }
 
+// RunOn counts the instances that are not to stop.
+func (h *Host) RunOn() (n int) {
+	for _, i := range h.Instances {
+		if !i.Stopping() {
+			n++
+		}
+	}
+	return n
+}
+
 // CompareInstances orders by job and number.
 func CompareInstances(a, b *Instance) int {
 	if c := cmp.Compare(a.Job.ID, b.Job.ID); c != 0 {
