@@ -3,6 +3,7 @@ package supervisor
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,14 +124,20 @@ func (r *rig) client(user string, role api.Role) *api.Client {
 	return c
 }
 
-// must calls an endpoint and fails the test on a refusal.
+// must calls an endpoint and fails the test on a refusal. Like a command it repeats what a busy supervisor found no time to answer.
 func must[T any](t testing.TB, c *api.Client, e api.Endpoint, params api.Params, in any) T {
 	t.Helper()
 	var out T
-	if err := c.Call(t.Context(), e, params, in, &out); err != nil {
-		t.Fatalf("%s: %v", e.ID, err)
+	key := http.Header{"Idempotency-Key": {rand.Text()}}
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		err := c.CallWith(t.Context(), e, params, in, &out, key)
+		if err == nil {
+			return out
+		}
+		if api.Refusal(err).Kind != api.KindUnavailable || time.Now().After(end) {
+			t.Fatalf("%s: %v", e.ID, err)
+		}
 	}
-	return out
 }
 
 // refused calls an endpoint and wants a refusal of that kind, whose text it returns.
