@@ -66,7 +66,7 @@ func TestPictures(t *testing.T) {
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f.await("the last picture", func() bool { return f.pictures[attempt(5, 4)].Data != nil })
+	f.await("the pictures", func() bool { return len(f.pictures) >= 3 }) // in the order of the ends
 	f.with(func() {
 		for n, code := range map[int]string{1: api.PictureConverter, 2: "", 3: "none", 4: "none", 5: ""} {
 			p, there := f.pictures[attempt(int64(n), n-1)]

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -181,6 +182,7 @@ func TestChild(t *testing.T) {
 	if got := m.make(t.Context(), Order{Files: []string{"-rf.exr"}, Dir: dir, Owner: owner}); got.Code != api.PictureTime {
 		t.Errorf("a command that hangs: %+v", got)
 	}
+	m.limit = timeLimit
 	m.Program = []string{"/bin/sh", "sh", "-c", "head -c 1000000 /dev/zero"}
 	if got := m.make(t.Context(), Order{Files: []string{"good.png"}, Dir: dir}); got.Code != api.PictureFailed {
 		t.Errorf("a child that says too much: %+v", got)
@@ -189,8 +191,9 @@ func TestChild(t *testing.T) {
 
 // TestMaker: nobody waits for a place, what fails on the way is tried a few times, and a host without room makes none.
 func TestMaker(t *testing.T) {
-	room, shipped := false, make(chan api.Picture)
-	m := NewMaker([]string{"/nowhere"}, nil, func() bool { return room }, func(ctx context.Context, p api.Picture) error {
+	var room atomic.Bool
+	shipped := make(chan api.Picture)
+	m := NewMaker([]string{"/nowhere"}, nil, room.Load, func(ctx context.Context, p api.Picture) error {
 		shipped <- p
 		return nil
 	})
@@ -208,7 +211,7 @@ func TestMaker(t *testing.T) {
 	if p := <-shipped; p.Attempt.Job != 1 || p.Code != api.PictureMemory {
 		t.Errorf("without room: %+v", p)
 	}
-	room = true
+	room.Store(true)
 	if p := <-shipped; p.Attempt.Job != 2 || p.Code != api.PictureMemory && p.Code != api.PictureFailed {
 		t.Errorf("without a program: %+v", p)
 	}
