@@ -16,8 +16,9 @@ import (
 
 // simLicences are people outside of the farm who use its licence, and items that find none. They have a chance of their own.
 type simLicences struct {
-	on     bool
-	random *rand.Rand
+	on      bool
+	random  *rand.Rand
+	reports int // that are not answered yet
 }
 
 // One world in simLicencesEvery has them.
@@ -27,16 +28,17 @@ func newSimLicences(w *simWorld) simLicences {
 	return simLicences{on: w.seed%simLicencesEvery == 1 && w.faults.putBack == "", random: rand.New(rand.NewPCG(w.seed, 0x11c))}
 }
 
-// begin reports what is used outside now and then, in the end that nothing is.
+// begin reports what is used outside now and then and, once all of that is answered, that nothing is: a report that is asked for again
+// may come late.
 func (l *simLicences) begin(w *simWorld) {
 	if !l.on {
 		return
 	}
 	for range 5 {
+		l.reports++
 		outside := int64(l.random.IntN(4))
 		w.after(time.Duration(l.random.Int64N(int64(w.faults.lasts))), func() { l.report(w, licences.Report{Name: simLicence, Outside: &outside}) })
 	}
-	w.after(w.faults.lasts, func() { l.report(w, licences.Report{Name: simLicence, Forget: true}) })
 }
 
 func (l *simLicences) report(w *simWorld, r licences.Report) {
@@ -47,6 +49,9 @@ func (l *simLicences) report(w *simWorld, r licences.Report) {
 			return
 		}
 		w.some("a licence used outside")
+		if l.reports--; l.reports == 0 {
+			l.report(w, licences.Report{Name: simLicence, Forget: true})
+		}
 		if s := reply.Body.(licences.Status); r.Outside != nil && s.Allowed > max(0, w.policy.Resources[simLicence]-s.Outside) {
 			w.fail("licences: %d are used outside, and the farm may hold %d", s.Outside, s.Allowed)
 		}
