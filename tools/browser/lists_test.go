@@ -51,6 +51,8 @@ func TestPageLists(t *testing.T) {
 	if got := strings.Fields(priorities()); got[5] != "blocked" || got[1] == "blocked" {
 		t.Errorf("after Cancel: %v", got)
 	}
+	f.run("unblock", jobs[2])
+	f.run(append([]string{"wait"}, jobs...)...) // what runs on would fill the slots of the submission below
 	b.goTo(t, "#/hosts")
 	b.pick(t, "h")
 	b.press(t, "Lock…")
