@@ -43,7 +43,7 @@ var PictureReasons = map[string]string{
 	PictureTooLarge:  "the output file has too many bytes or pixels for a picture",
 	PictureUnknown:   "the worker does not know the format of the output file, and has no worker_picture_command",
 	PictureBroken:    "the output file cannot be decoded",
-	PictureConverter: "worker_picture_command failed on the output file, or printed no picture",
+	PictureConverter: "the program of worker_picture_command failed on the output file, or printed no picture",
 	PictureTime:      "making the picture took too long",
 	PictureMemory:    "the host had no memory left for making a picture",
 	PictureFailed:    "the worker could not make the picture",

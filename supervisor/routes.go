@@ -277,7 +277,7 @@ func tagOf(e api.Endpoint) string {
 func (rt *routes) admit(e api.Endpoint) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		_, w := humachi.Unwrap(ctx)
-		if seen, ok := w.(*web.Seen); ok {
+		if seen, ok := w.(*gate.Seen); ok {
 			seen.Endpoint = e.ID
 		}
 		p := gate.PrincipalOf(ctx.Context())

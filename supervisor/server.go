@@ -37,7 +37,6 @@ import (
 	"qb/supervisor/store"
 	"qb/supervisor/term"
 	"qb/supervisor/timeline"
-	"qb/supervisor/web"
 	"qb/supervisor/whatif"
 )
 
@@ -186,7 +185,7 @@ func (s *server) pause(ctx context.Context, d time.Duration) bool {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	seen := &web.Seen{ResponseWriter: w}
+	seen := &gate.Seen{ResponseWriter: w}
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler || r.Context().Err() != nil {
@@ -205,7 +204,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := s.stream.Nonce + "-" + strconv.FormatUint(s.requests.Add(1), 36)
 	w.Header().Set("Request-Id", id)
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, requestFacts{id, originOf(r), r.URL.Path}))
-	web.LimitBodyTime(w, r, bodyTimeout)
+	gate.LimitBodyTime(w, r, bodyTimeout)
 	s.gate.ServeHTTP(seen, r)
 }
 

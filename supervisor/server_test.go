@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/gate"
 	"qb/supervisor/settings"
-	"qb/supervisor/web"
 )
 
 // TestBodyTime: the limit on a body's arrival ends with the body; a held answer is not cut off by it. By TLS too.
@@ -23,7 +23,7 @@ func TestBodyTime(t *testing.T) {
 func bodyTime(t *testing.T, serve func(http.Handler) *httptest.Server) {
 	const limit = time.Second
 	server := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		web.LimitBodyTime(w, r, limit)
+		gate.LimitBodyTime(w, r, limit)
 		if _, err := io.ReadAll(r.Body); err != nil {
 			w.WriteHeader(http.StatusRequestTimeout)
 			return
