@@ -27,9 +27,9 @@ RAPID_SEED ?= 1
 # Under the race detector a process waits a second before it ends, unless told otherwise, and tests start thousands. Many
 # tests wait rather than work, so more run at once than there are processors. The packages of NO_RACE start no goroutine, and the
 # worlds of the simulator share nothing: there is no race to find there, and the detector would take several times as long.
-# The tests of NO_RACE_TESTS send thousands of requests one after another, to one supervisor, as many others do less often.
+# The tests of NO_RACE_TESTS send thousands of requests one after another to one supervisor, as others do less often.
 NO_RACE := qb/(agenda|smartshare|smartshare/packing|supervisor/farm|supervisor/planner|sim)
-NO_RACE_TESTS := ^(TestHeaviestRequests|TestRights)$$
+NO_RACE_TESTS := ^TestRights$$
 test: ## run all tests, with the race detector
 	@tools/deps go gcc postgres pgbouncer python3 wheel mypy dbus
 	RAPID_SEED=$(RAPID_SEED) $(GO) test -timeout 40m $$($(GO) list ./... | grep -xE '$(NO_RACE)')

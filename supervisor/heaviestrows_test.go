@@ -88,7 +88,7 @@ var heaviest = map[string]func(h *heavyRig) []request{
 			{name: "followed", path: h.jobPath(1, "/items/1/log?follow=true"), stream: true},
 		}
 	},
-	"item-picture": func(h *heavyRig) []request { return nil }, // reads what item-log reads, and 20 KB
+	"item-picture": heavyPictureRead,
 	"find-in-log": func(h *heavyRig) []request {
 		return []request{{name: "4 MB", path: h.jobPath(1, "/items/1/log/find?text=absent")}}
 	},
@@ -487,6 +487,14 @@ func heavyPicture(h *heavyRig) []request {
 	attempt := h.anAttempt()
 	data := base64.StdEncoding.EncodeToString(jpegOf(strings.Repeat("x", api.MaxPicture-3)))
 	return []request{{name: "20 KB", body: fmt.Sprintf(`{"attempt":{"job":%d,"item":%d,"number":%d},"data":%q}`, attempt.Job, attempt.Item, attempt.Number, data)}}
+}
+
+func heavyPictureRead(h *heavyRig) []request {
+	attempt := h.anAttempt()
+	ship := api.Picture{Attempt: attempt, Data: jpegOf(strings.Repeat("x", api.MaxPicture-3))}
+	must[struct{}](h.t, h.agents[0].client, api.AppendPicture, nil, ship)
+	items := must[[]api.Item](h.t, h.user, api.ListItems, params("job", attempt.Job, "after", attempt.Item-1, "limit", 1), nil)
+	return []request{{name: "20 KB", path: fmt.Sprintf("/v1/jobs/%d/items/%s/picture", attempt.Job, items[0].Name)}}
 }
 
 func (h *heavyRig) anAttempt() api.AttemptID {
