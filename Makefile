@@ -30,11 +30,20 @@ RAPID_SEED ?= 1
 # The tests of NO_RACE_TESTS send thousands of requests one after another to one supervisor, as others do less often.
 NO_RACE := qb/(agenda|smartshare|smartshare/packing|supervisor/farm|supervisor/planner|sim)
 NO_RACE_TESTS := ^TestRights$$
+# The two packages that take longest begin first, so that they run side by side.
+LONGEST := qb/supervisor qb/cmd/qb
+# RERUN=1 runs tests that failed once more by themselves, at most five of them, and none after a data race: for machines that
+# stand still for seconds because of others. What failed first is printed all the same.
+RERUN ?= 0
+GOTEST = $(GO) tool -modfile=tools/go.mod gotestsum --format standard-quiet --rerun-fails=$(RERUN) --rerun-fails-max-failures=5 \
+  --rerun-fails-abort-on-data-race --packages
 test: ## run all tests, with the race detector
 	@tools/deps go gcc postgres pgbouncer python3 wheel mypy dbus
-	RAPID_SEED=$(RAPID_SEED) $(GO) test -timeout 40m $$($(GO) list ./... | grep -xE '$(NO_RACE)')
-	$(GO) test -run '$(NO_RACE_TESTS)' ./supervisor
-	CGO_ENABLED=1 RAPID_SEED=$(RAPID_SEED) GORACE="atexit_sleep_ms=10 $$GORACE" $(GO) test -race -p 2 -parallel 4 -timeout 40m -skip '$(NO_RACE_TESTS)' $$($(GO) list ./... | grep -vxE '$(NO_RACE)')
+	RAPID_SEED=$(RAPID_SEED) $(GOTEST) "$$($(GO) list ./... | grep -xE '$(NO_RACE)' | xargs)" -- -timeout 40m
+	$(GOTEST) ./supervisor -- -run '$(NO_RACE_TESTS)'
+	CGO_ENABLED=1 RAPID_SEED=$(RAPID_SEED) GORACE="atexit_sleep_ms=10 $$GORACE" $(GOTEST) \
+	  "$(LONGEST) $$($(GO) list ./... | grep -vxE '$(NO_RACE)' | grep -vxF "$$(printf '%s\n' $(LONGEST))" | xargs)" \
+	  -- -race -p 2 -parallel 4 -timeout 40m -skip '$(NO_RACE_TESTS)'
 
 build: ## build bin/qb and its links qbsub, qbjobs …
 	@tools/deps go
@@ -71,7 +80,7 @@ browser: #more let a real browser open pages of strangers that try all that page
 
 page: #more walk through the page of a real farm with a real browser, compare the grid with the rows, check every view with axe, leave screenshots in page-out; installs chromium and npm (3 minutes)
 	@tools/deps go postgres chromium npm
-	cd tools && $(GO) test -count=1 -v -timeout 30m -run ^TestPage ./browser
+	cd tools && $(GO) tool gotestsum --format standard-verbose --rerun-fails=$(RERUN) --packages ./browser -- -count=1 -timeout 30m -run ^TestPage
 
 page-size: #more count the elements of the page's views with 10,000 hosts, 1,000 jobs and a job of 100,000 items, and undo what was done there; installs chromium (10 minutes)
 	@tools/deps go postgres chromium

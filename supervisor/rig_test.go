@@ -140,15 +140,20 @@ func must[T any](t testing.TB, c *api.Client, e api.Endpoint, params api.Params,
 	}
 }
 
-// refused calls an endpoint and wants a refusal of that kind, whose text it returns.
+// refused calls an endpoint and wants a refusal of that kind, whose text it returns. It repeats what a busy supervisor found no
+// time to answer, as must does.
 func refused(t testing.TB, kind api.Kind, c *api.Client, e api.Endpoint, params api.Params, in any) string {
 	t.Helper()
-	err := c.Call(t.Context(), e, params, in, nil)
-	var refusal *api.Error
-	if !errors.As(err, &refusal) || refusal.Kind != kind {
-		t.Fatalf("%s: want a refusal %s, got %v", e.ID, kind, err)
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		err := c.Call(t.Context(), e, params, in, nil)
+		var refusal *api.Error
+		switch {
+		case errors.As(err, &refusal) && refusal.Kind == kind:
+			return refusal.Text
+		case refusal == nil || refusal.Kind != api.KindUnavailable || time.Now().After(end):
+			t.Fatalf("%s: want a refusal %s, got %v", e.ID, kind, err)
+		}
 	}
-	return refusal.Text
 }
 
 // raw sends a request as it is.

@@ -38,7 +38,10 @@ func TestParse(t *testing.T) {
 func TestPoll(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "use")
 	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(file+".new", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil { // whole: an empty file is an answer too
 			t.Fatal(err)
 		}
 	}
@@ -55,10 +58,10 @@ func TestPoll(t *testing.T) {
 			}
 		}
 	}
-	until(func(u *api.Usage) bool { return u != nil && u.Resources[0].Outside == 12 })
+	until(func(u *api.Usage) bool { return u != nil && len(u.Resources) == 1 && u.Resources[0].Outside == 12 })
 	write("nonsense")
 	write("license.nuke 60 30")
-	until(func(u *api.Usage) bool { return u.Resources[0].Outside == 30 })
+	until(func(u *api.Usage) bool { return len(u.Resources) == 1 && u.Resources[0].Outside == 30 })
 	cancel()
 	<-done
 }
