@@ -247,3 +247,23 @@ func TestEndTakenBackFreesNobody(t *testing.T) {
 		}
 	}
 }
+
+// TestHeldParentFreesItsChild: the items that a job waits for end, and before the farm has a turn somebody blocks their job.
+// The condition has come true all the same.
+func TestHeldParentFreesItsChild(t *testing.T) {
+	r := newRig(t)
+	for _, line := range []string{"host a slots=3", "submit p cpus=1 max=0 items=1-3", "submit c max=0 after=link-complete-work-1:1"} {
+		r.say(line)
+	}
+	r.finish([]string{"1/1"})
+	w := r.workers["a"]
+	ticket := r.newTicket()
+	r.waiting[ticket], w.owes = w, false
+	r.step(w.sync(ticket))
+	r.order(facts.Block, []string{"1"})
+	before := r.out.Len()
+	r.settle()
+	if said := r.out.String()[before:]; !strings.Contains(said, "start 2/0#1") {
+		t.Errorf("the job whose condition has come true does not start: %s", said)
+	}
+}

@@ -81,7 +81,7 @@ type ended struct {
 // Of a job that a person has run again meanwhile nobody is freed any more: no commit shows a child that goes on beside
 // a parent that has not ended, and the next term, which knows the rows alone, would do the same.
 func (f *Farm) release(now time.Time, parent ended) (all bool) {
-	if j := f.jobs.ByID[parent.id]; j != nil && j.State != parent.state {
+	if j := f.jobs.ByID[parent.id]; j != nil && parent.state.Final() && j.State != parent.state {
 		return true
 	}
 	waiting := f.jobs.Children[parent.id]

@@ -114,8 +114,10 @@ func (js *Jobs) Appeared(j *Job) (waited []*Job) {
 			}
 		}
 		child.WaitFor = js.Whole(child, links)
-		js.WaitOn(child)
 		js.Watch(child)
+		child.WaitFor = js.StillWaits(child, nil) // its items may have ended before it came to the group
+		js.Unwatch(child)
+		js.WaitOn(child)
 	}
 	return waited
 }

@@ -71,11 +71,13 @@ func (js *Jobs) condition(e message.JobSubmitted, l facts.Link) (_ facts.Link, m
 	}
 	l = settled(l, e.Facts.Agenda.Range != "", parent.HasAgenda())
 	if l.Items != "" {
-		if _, err := parent.Entries.Select(l.Items); err != nil {
+		picked, err := parent.Entries.Select(l.Items)
+		if err != nil {
 			return l, false, fmt.Sprintf("dependency on items of job %d: %v", l.Job, err)
 		}
+		met = !slices.ContainsFunc(picked, func(n int) bool { return !l.MetBy(parent.Tally.State(n)) })
 	}
-	return l, false, ""
+	return l, met, ""
 }
 
 // settled is a link to a known job. A job without a range runs its command once for each instance, so that its instances are
