@@ -89,7 +89,7 @@ var floors = map[string]int{
 	"supervisor/licences":   2,
 	"supervisor/central":    2,
 	"supervisor/slottime":   1,
-	"supervisor/seats":      3,
+	"supervisor/bestfit":    3,
 	"supervisor/outbox":     2,
 	"supervisor/facts":      1,
 	"supervisor/farmkey":    1,
@@ -139,13 +139,13 @@ var onlyFrom = map[string][]string{
 	"supervisor/store/rules":     {"agenda", "supervisor/facts", "supervisor/store"},
 	"supervisor/store/postgres":  {"agenda", "migrations", "pause", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
 	"supervisor/store/storetest": {"supervisor/facts", "supervisor/store", "supervisor/store/rules"},
-	"supervisor/farm":            {"supervisor/licences", "agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/model", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/seats", "supervisor/slottime", "units"},
+	"supervisor/farm":            {"supervisor/licences", "agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/model", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/bestfit", "supervisor/slottime", "units"},
 	"supervisor/model":           {"supervisor/licences", "agenda", "smartshare/fairshare", "supervisor/accounting", "supervisor/agents", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/message", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
 	"supervisor/message":         {"supervisor/licences", "agenda", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
 	"supervisor/lastchange":      {"supervisor/facts"},
 	"supervisor/agents":          {"supervisor/facts", "supervisor/outbox"},
 	"supervisor/slottime":        {"smartshare"},
-	"supervisor/seats":           {"smartshare", "supervisor/planner"},
+	"supervisor/bestfit":         {"smartshare", "supervisor/planner"},
 	"supervisor/quota":           {"supervisor/facts", "supervisor/fit", "supervisor/outbox", "units"},
 	"supervisor/items":           {"agenda", "smartshare", "supervisor/facts"},
 	"supervisor/accounting":      {"smartshare/fairshare", "supervisor/facts", "supervisor/outbox", "units"},
@@ -163,7 +163,7 @@ var onlyFrom = map[string][]string{
 var onlyBy = map[string]string{"supervisor/model": "supervisor/farm"}
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"units", "pathmap", "patterns", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/seats", "supervisor/explain", "supervisor/farm", "supervisor/model", "supervisor/message", "supervisor/accounting", "supervisor/profiles", "supervisor/licences", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "supervisor/parts", "worker/core"}
+var pure = []string{"units", "pathmap", "patterns", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/bestfit", "supervisor/explain", "supervisor/farm", "supervisor/model", "supervisor/message", "supervisor/accounting", "supervisor/profiles", "supervisor/licences", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "supervisor/parts", "worker/core"}
 
 // pureStd is arithmetic, text and collections.
 var pureStd = []string{

@@ -27,14 +27,14 @@ type Turn struct {
 
 // Stride is who is served next, -1 if the one who has the slots goes on: of those that are behind by more than one item
 // of their own the one most behind. One of which no item has returned need only be behind.
-func Stride(own Turn, rivals []Turn, slots int) int {
+func Stride(own Turn, competitors []Turn, slots int) int {
 	best := -1
-	for n, other := range rivals {
+	for n, other := range competitors {
 		item := 0.0
 		if other.Known > 0 {
 			item = other.Item * float64(slots)
 		}
-		if own.Yields(other.Contender, item) && (best < 0 || other.VTime < rivals[best].VTime) {
+		if own.Yields(other.Contender, item) && (best < 0 || other.VTime < competitors[best].VTime) {
 			best = n
 		}
 	}
@@ -44,18 +44,18 @@ func Stride(own Turn, rivals []Turn, slots int) int {
 // Lottery is who is served next by chance, -1 if the one who has the slots goes on. One of which no item has returned is
 // taken to have the shortest, so that its length becomes known; what that first item took too much is made good before
 // it may draw again.
-func Lottery(own Turn, rivals []Turn, seed uint64, about ...uint64) int {
+func Lottery(own Turn, competitors []Turn, seed uint64, about ...uint64) int {
 	level := own.Served
-	for _, r := range rivals {
+	for _, r := range competitors {
 		level = min(level, r.Served)
 	}
-	var draw []int // places of rivals, -1: the one who has the slots
+	var draw []int // places of competitors, -1: the one who has the slots
 	var times []float64
 	least := math.Inf(1)
-	for n := -1; n < len(rivals); n++ {
+	for n := -1; n < len(competitors); n++ {
 		t := own
 		if n >= 0 {
-			t = rivals[n]
+			t = competitors[n]
 		}
 		if t.Known == 1 && t.Served > level {
 			continue

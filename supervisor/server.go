@@ -65,10 +65,10 @@ type server struct {
 	recalls  chan struct{} // has room for those who may read a job back at once
 	searches chan struct{} // has room for those who may search a log at once
 
-	unverified, rivals, outdated rate.Sometimes // warned of
+	unverified, otherDatabases, outdated rate.Sometimes // warned of
 
 	gate     *gate.Gate
-	trials   *whatif.Desk
+	trials   *whatif.Trials
 	sso      *sso.Provider
 	reads    *reads.Outage
 	agendas  *agendas.Cache
@@ -100,9 +100,9 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 		return nil, fmt.Errorf("asking for the host's name: %w", err)
 	}
 	s := &server{
-		unverified: rate.Sometimes{Interval: time.Minute}, rivals: rate.Sometimes{Interval: time.Minute}, outdated: rate.Sometimes{Interval: time.Minute},
+		unverified: rate.Sometimes{Interval: time.Minute}, otherDatabases: rate.Sometimes{Interval: time.Minute}, outdated: rate.Sometimes{Interval: time.Minute},
 		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
-		logs: logs, stream: eventstream.New(), reads: failing, recalls: make(chan struct{}, recalls), searches: make(chan struct{}, searches), agendas: agendas.New(), trials: whatif.NewDesk(), timeline: timeline.New(),
+		logs: logs, stream: eventstream.New(), reads: failing, recalls: make(chan struct{}, recalls), searches: make(chan struct{}, searches), agendas: agendas.New(), trials: whatif.NewTrials(), timeline: timeline.New(),
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Owners: s.owners, Trouble: s.trouble, Limits: limits.Names})

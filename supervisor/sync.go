@@ -86,7 +86,7 @@ func (s *server) hearTerm(l *term.Loop, in *api.Sync) error {
 		})
 	}
 	if errors.Is(err, termwatch.ErrOtherDatabase) {
-		s.rivals.Do(func() {
+		s.otherDatabases.Do(func() {
 			s.log.Warn("host gets no items: hosts obey another database of this farm", "host", in.Host, "own_lineage", l.Watch.Term().Lineage, "why", l.Trouble(), "remark", l.Watch.Remark(in.Host))
 		})
 	}

@@ -84,7 +84,7 @@ type agent struct {
 
 	mu     sync.Mutex
 	events []core.Event // bounded: connections to shims and senders wait for orders meanwhile
-	news   chan struct{}
+	wake   chan struct{}
 }
 
 // Run is the worker: it returns when ctx ends (nil) or when it cannot go on. Items run on, in the care of
@@ -146,7 +146,7 @@ func Run(ctx context.Context, config Config, options Options) error {
 func newAgent(ctx context.Context, config Config, options Options, state *stateFolder) (*agent, error) {
 	a := &agent{
 		ctx: ctx, config: config, log: options.Log, state: state, ends: endLog{dir: filepath.Join(state.root, "ends")},
-		incarnation: rand.Text(), conns: map[core.Key]*shimConn{}, news: make(chan struct{}, 1), ready: func() {},
+		incarnation: rand.Text(), conns: map[core.Key]*shimConn{}, wake: make(chan struct{}, 1), ready: func() {},
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -243,7 +243,7 @@ func (a *agent) post(ev core.Event) {
 	a.events = append(a.events, ev)
 	a.mu.Unlock()
 	select {
-	case a.news <- struct{}{}:
+	case a.wake <- struct{}{}:
 	default:
 	}
 }
@@ -259,8 +259,8 @@ func (a *agent) take() []core.Event {
 func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
 	host := time.NewTicker(hostLook)
 	defer host.Stop()
-	glance := time.NewTicker(a.config.ReportInterval.Std())
-	defer glance.Stop()
+	measure := time.NewTicker(a.config.ReportInterval.Std())
+	defer measure.Stop()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	over := ctx.Done()
@@ -276,11 +276,11 @@ func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
 		}
 		wake.Reset(max(0, a.core.Wake()-shim.BootNow()))
 		select {
-		case <-a.news:
+		case <-a.wake:
 		case <-wake.C:
 			a.step(core.Ticked{})
-		case <-glance.C:
-			a.glance(nil)
+		case <-measure.C:
+			a.measureMemory(nil)
 		case <-host.C:
 			if !a.state.intact() {
 				return fmt.Errorf("the worker's state folder %s was removed or replaced; its items end by themselves, start the worker again", a.state.root)
@@ -352,12 +352,12 @@ func (a *agent) lookBetween(events []core.Event) {
 		}
 	}
 	if (len(ended) > 0 || starts) && time.Since(a.lookedAt) >= memoryLook {
-		a.glance(ended)
+		a.measureMemory(ended)
 	}
 }
 
-// glance measures the host's memory beside the regular looks; of ended the core does not know yet.
-func (a *agent) glance(ended []core.Key) {
+// measureMemory looks at the host's memory beside the regular looks; of ended the core does not know yet.
+func (a *agent) measureMemory(ended []core.Key) {
 	a.lookedAt = time.Now()
 	if memory, err := hostMemory(); err == nil {
 		for _, o := range a.core.Step(shim.BootNow(), core.HostMeasured{Memory: a.offered(memory), Others: a.others, Between: true, Ended: a.left(ended), Refusing: a.core.Refusing()}) {

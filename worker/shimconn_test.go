@@ -17,7 +17,7 @@ import (
 func TestHelloOlderThanTheOrder(t *testing.T) {
 	former, next := attempt(4, 2), attempt(4, 5)
 	for _, ordered := range []bool{true, false} {
-		a := &agent{log: slog.New(slog.DiscardHandler), state: &stateFolder{root: t.TempDir()}, news: make(chan struct{}, 1)}
+		a := &agent{log: slog.New(slog.DiscardHandler), state: &stateFolder{root: t.TempDir()}, wake: make(chan struct{}, 1)}
 		a.ships = newShipper(t.Context(), a.log, a.state.logPath, nil)
 		l := a.newShimConn(core.Key{Job: 4, Instance: 1})
 		ours, theirs := net.Pipe()

@@ -22,7 +22,7 @@ import (
 // TestWhatIfIsPlanByHand: on random farms the answer of what-if is that of qb plan on what qb snapshot prints, changed by hand.
 func TestWhatIfIsPlanByHand(t *testing.T) {
 	moved, stopped := 0, 0
-	desk := whatif.NewDesk()
+	desk := whatif.NewTrials()
 	rapid.Check(t, func(t *rapid.T) {
 		for range 20 {
 			m, n := compareWithPlans(t, desk)
@@ -36,7 +36,7 @@ func TestWhatIfIsPlanByHand(t *testing.T) {
 }
 
 // compareWithPlans draws a farm and a change, and says how many jobs that moves and how many instances it stops.
-func compareWithPlans(t *rapid.T, desk *whatif.Desk) (moved, stopped int) {
+func compareWithPlans(t *rapid.T, desk *whatif.Trials) (moved, stopped int) {
 	s := drawnFarm(t)
 	doc := translate.Snapshot(s)
 	q, hand := drawnChange(t, s, doc)
@@ -82,7 +82,7 @@ func compare(t *rapid.T, reply api.WhatIfReply, before, after api.BalanceDoc, na
 
 // TestTrialIsPlanByHand: the same holds of a submission, whose job is added to the snapshot by hand.
 func TestTrialIsPlanByHand(t *testing.T) {
-	moved, stopped, desk := 0, 0, whatif.NewDesk()
+	moved, stopped, desk := 0, 0, whatif.NewTrials()
 	starts := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		for range 20 {

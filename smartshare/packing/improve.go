@@ -123,7 +123,7 @@ func (p *packer) worthOf(c placed) smartshare.KeepValue {
 	if c.held < 0 {
 		return smartshare.KeepValue{}
 	}
-	return p.loads[c.load].Held[c.held].Worth
+	return p.loads[c.load].Held[c.held].KeepValue
 }
 
 // remove takes placed instances, those of a bin given by descending place, out of their bins.

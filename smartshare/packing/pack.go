@@ -43,9 +43,9 @@ type BinTier struct {
 
 // Piece is a running secondary that may be stopped.
 type Piece struct {
-	Bin    int
-	Memory int64 // that goes free with it
-	Worth  smartshare.KeepValue
+	Bin       int
+	Memory    int64 // that goes free with it
+	KeepValue smartshare.KeepValue
 }
 
 // Packing is the answer, by load.
@@ -433,7 +433,7 @@ func (p *packer) dropBeyondCaps() {
 			}
 		}
 		held := p.loads[i].Held
-		slices.SortFunc(running, func(x, y int) int { return held[x].Worth.Compare(held[y].Worth) })
+		slices.SortFunc(running, func(x, y int) int { return held[x].KeepValue.Compare(held[y].KeepValue) })
 		for _, k := range running[:p.count[i]-p.most[i]] {
 			at := slices.Index(p.placed[held[k].Bin], placed{load: i, held: k})
 			p.take(held[k].Bin, at)

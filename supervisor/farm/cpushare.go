@@ -145,12 +145,12 @@ func (f *Farm) yieldSlot(now time.Time, i *model.Instance) bool {
 	if !f.policy.CPUShare.On() || len(f.competing) == 0 || i.Job.Pending() == 0 {
 		return false
 	}
-	rivals := f.competitors(now, i)
-	if len(rivals) == 0 {
+	competitors := f.competitors(now, i)
+	if len(competitors) == 0 {
 		return false
 	}
-	jobs, a := make([]slottime.Job, len(rivals)), i.Attempt
-	for n, r := range rivals {
+	jobs, a := make([]slottime.Job, len(competitors)), i.Attempt
+	for n, r := range competitors {
 		jobs[n] = r.job
 	}
 	next := f.sharing.Next(now, f.policy.CPUShare, i.Job, jobs, i.Slots, uint64(a.Job), uint64(a.Item), uint64(a.Number))
@@ -158,6 +158,6 @@ func (f *Farm) yieldSlot(now time.Time, i *model.Instance) bool {
 		return false
 	}
 	f.close(i)
-	f.startInstance(now, rivals[next].job, i.Host, rivals[next].kind, i.Slots)
+	f.startInstance(now, competitors[next].job, i.Host, competitors[next].kind, i.Slots)
 	return true
 }

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"time"
 
+	"qb/supervisor/bestfit"
 	"qb/supervisor/model"
 	"qb/supervisor/planner"
-	"qb/supervisor/seats"
 )
 
 // placer chooses the hosts of a plan's starts among those that may run them.
 type placer struct {
-	*seats.Table
+	*bestfit.Table
 	p     *snapshot
 	short bool // a start was refused for want of memory
 }
@@ -23,11 +23,11 @@ func newPlacer(ad *admission, now time.Time, p *snapshot, starts []planner.Plann
 	if len(starts) == 0 || (!slices.ContainsFunc(p.hosts, (*model.Host).Limited) && !slices.ContainsFunc(starts, choosy)) {
 		return nil
 	}
-	return &placer{p: p, Table: seats.New(&p.Snapshot, starts, p.allowed, seats.Asks{
+	return &placer{p: p, Table: bestfit.New(&p.Snapshot, starts, p.allowed, bestfit.Asks{
 		Placement: ad.policy.Memory.Placement,
-		Room: func(n int) seats.Room {
+		Room: func(n int) bestfit.Room {
 			h := p.hosts[n]
-			return seats.Room{Ledger: h.Ledger(nil), Free: h.Free(), Known: h.Limited() && h.Usable(now, *ad.policy)}
+			return bestfit.Room{Ledger: h.Ledger(nil), Free: h.Free(), Known: h.Limited() && h.Usable(now, *ad.policy)}
 		},
 		Left: func(n int, resource string) int64 { return p.hosts[n].Left(resource) },
 		Try: func(start, n int) (fits bool, share int64) {
@@ -37,7 +37,7 @@ func newPlacer(ad *admission, now time.Time, p *snapshot, starts []planner.Plann
 				return false, 0
 			}
 			if j.MemoryNeed > 0 || !h.Limited() || ad.needOn(j, h, j.Needs.Slots) >= ad.policy.Memory.Default {
-				return true, seats.Enough
+				return true, bestfit.Enough
 			}
 			return true, h.Announce() // nothing is known of its need: where it has most
 		},

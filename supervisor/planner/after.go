@@ -24,7 +24,7 @@ func (b *balance) divideOn() {
 	}
 	c.divideUnits(u)
 	if len(c.stops)+len(c.starts) > 0 {
-		b.goOn(c, origin)
+		b.continueFrom(c, origin)
 	}
 }
 
@@ -72,8 +72,8 @@ func (b *balance) after() (after Snapshot, origin []int) {
 	return after, origin
 }
 
-// goOn takes over what a division of the farm as it would be after this one moves yet.
-func (b *balance) goOn(c *balance, origin []int) {
+// continueFrom takes over what a division of the farm as it would be after this one moves yet.
+func (b *balance) continueFrom(c *balance, origin []int) {
 	places := make([][2][]int, len(b.jobs))
 	add := func(s PlannedStart) { places[s.Job][s.Kind] = append(places[s.Job][s.Kind], s.Host) }
 	for n := range b.starts {

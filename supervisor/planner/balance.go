@@ -18,12 +18,12 @@ func BalanceIn(scratch *smartshare.Scratch, s Snapshot) Plan {
 		scratch.Reset()
 	}
 	b := divide(scratch, &s, nil)
-	for range liftings {
-		lifts := b.needlessWaits()
-		if lifts == nil {
+	for range overrideRounds {
+		overrides := b.needlessWaits()
+		if overrides == nil {
 			break
 		}
-		other := divide(scratch, &s, lifts)
+		other := divide(scratch, &s, overrides)
 		if !other.noneLosesTo(b) || other.primariesAtOnce() <= b.primariesAtOnce() {
 			break
 		}
@@ -32,9 +32,9 @@ func BalanceIn(scratch *smartshare.Scratch, s Snapshot) Plan {
 	return b.plan()
 }
 
-func divide(scratch *smartshare.Scratch, s *Snapshot, lifts map[int]lift) *balance {
+func divide(scratch *smartshare.Scratch, s *Snapshot, overrides map[int]rankOverride) *balance {
 	b := newBalance(s, scratch)
-	b.lifts = lifts
+	b.overrides = overrides
 	b.rankJobs()
 	b.relabel()
 	b.findScarce()

@@ -13,14 +13,14 @@ import (
 // their clusters are to its own, and primaries are served rank by rank. They act where the order begins
 // with the cluster and the hosts are of more than one.
 type tiers struct {
-	clusters []string                      // of the hosts, sorted; nil: there are no tiers
-	serve    []int                         // jobs in order, the cluster left out
-	known    map[tierKey][]packing.BinTier // the Bins of which are hosts here
-	lifts    map[int]lift                  // by job
+	clusters  []string                      // of the hosts, sorted; nil: there are no tiers
+	serve     []int                         // jobs in order, the cluster left out
+	known     map[tierKey][]packing.BinTier // the Bins of which are hosts here
+	overrides map[int]rankOverride          // by job
 }
 
-// lift lets hosts rank a job as well as the host where one of its primaries would wait for an end.
-type lift struct {
+// rankOverride lets hosts rank a job as well as the host where one of its primaries would wait for an end.
+type rankOverride struct {
 	rank  int
 	hosts []int // sorted
 }
@@ -56,7 +56,7 @@ func (b *balance) tiersOf(j, list int) []packing.BinTier {
 		return nil
 	}
 	key := tierKey{list, b.s.Jobs[j].Cluster}
-	lifted, some := b.lifts[j]
+	override, some := b.overrides[j]
 	if found, known := b.known[key]; known && !some {
 		return found
 	}
@@ -74,8 +74,8 @@ func (b *balance) tiersOf(j, list int) []packing.BinTier {
 		}
 		r := rank[b.s.Hosts[h].Cluster]
 		if some {
-			if _, here := slices.BinarySearch(lifted.hosts, h); here {
-				r = min(r, lifted.rank)
+			if _, here := slices.BinarySearch(override.hosts, h); here {
+				r = min(r, override.rank)
 			}
 		}
 		at, _ := slices.BinarySearchFunc(found, r, compareTier)
@@ -87,19 +87,19 @@ func (b *balance) tiersOf(j, list int) []packing.BinTier {
 	return found
 }
 
-// liftings bounds how often a balance is made anew because hosts were lifted.
-const liftings = 4
+// overrideRounds bounds how often a balance is made anew because ranks were overridden.
+const overrideRounds = 4
 
-// liftsSought is for how many jobs a free slot is sought elsewhere; the others have their turn in later plans.
-const liftsSought = 64
+// overridesSought is for how many jobs a free slot is sought elsewhere; the others have their turn in later plans.
+const overridesSought = 64
 
 // needlessWaits are jobs a primary of which would wait for an end on a host of a better rank, beside hosts with
 // room that the division leaves free: a better rank there is worth no wait, and no stop. Nil: none.
-func (b *balance) needlessWaits() map[int]lift {
+func (b *balance) needlessWaits() map[int]rankOverride {
 	if b.clusters == nil {
 		return nil
 	}
-	var lifts map[int]lift
+	var overrides map[int]rankOverride
 	var left []hostRoom
 	sought := map[int]bool{}
 	for i := range b.starts {
@@ -110,12 +110,12 @@ func (b *balance) needlessWaits() map[int]lift {
 		if left == nil {
 			left = b.leftovers()
 		}
-		if len(left) == 0 || len(sought) == liftsSought {
+		if len(left) == 0 || len(sought) == overridesSought {
 			break
 		}
 		sought[start.Job] = true
 		job := &b.s.Jobs[start.Job]
-		to := b.liftTo(start)
+		to := b.overrideFor(start)
 		most := len(to.hosts)
 		for _, r := range left {
 			if r.slots >= job.Slots && (r.unlimited || r.memory >= job.Memory) && b.mayUse(start.Job, r.host) {
@@ -125,23 +125,23 @@ func (b *balance) needlessWaits() map[int]lift {
 		if len(to.hosts) == most {
 			continue
 		}
-		if lifts == nil {
-			lifts = maps.Clone(b.lifts)
+		if overrides == nil {
+			overrides = maps.Clone(b.overrides)
 		}
-		if lifts == nil {
-			lifts = make(map[int]lift)
+		if overrides == nil {
+			overrides = make(map[int]rankOverride)
 		}
 		slices.Sort(to.hosts)
 		to.hosts = slices.Compact(to.hosts)
-		lifts[start.Job] = to
+		overrides[start.Job] = to
 	}
-	return lifts
+	return overrides
 }
 
-// liftTo is a lift to the rank that a start has where it is, with the hosts that its job was lifted on before.
-func (b *balance) liftTo(start *balanceStart) lift {
-	to := lift{rank: smartshare.ClusterRank(b.s.Jobs[start.Job].Cluster, b.s.Hosts[start.Host].Cluster)}
-	if old, some := b.lifts[start.Job]; some {
+// overrideFor gives the rank that a start has where it is, with the hosts of the override that its job had before.
+func (b *balance) overrideFor(start *balanceStart) rankOverride {
+	to := rankOverride{rank: smartshare.ClusterRank(b.s.Jobs[start.Job].Cluster, b.s.Hosts[start.Host].Cluster)}
+	if old, some := b.overrides[start.Job]; some {
 		to.hosts = slices.Clone(old.hosts)
 		to.rank = min(to.rank, old.rank)
 	}

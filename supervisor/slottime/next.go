@@ -8,13 +8,13 @@ import (
 	"qb/smartshare"
 )
 
-// Next is the rival that is served next, -1 if the job that has the slots goes on: under stride the one with the least
+// Next is the competitor that is served next, -1 if the job that has the slots goes on: under stride the one with the least
 // virtual time, if it is behind by more than one item of its own; under the lottery by chance. about is what a draw is about.
-func (s *Sharing) Next(now time.Time, p Policy, own Job, rivals []Job, slots int, about ...uint64) int {
-	turns := make([]smartshare.Turn, len(rivals))
+func (s *Sharing) Next(now time.Time, p Policy, own Job, competitors []Job, slots int, about ...uint64) int {
+	turns := make([]smartshare.Turn, len(competitors))
 	fellows, others := []int(nil), map[string][]int{}
-	var names []string // in the order of the rivals
-	for n, r := range rivals {
+	var names []string // in the order of the competitors
+	for n, r := range competitors {
 		turns[n] = turn(now, p, r)
 		switch name := r.Owner(); {
 		case !p.ByUsers() || name == own.Owner():
@@ -43,14 +43,14 @@ func (s *Sharing) Next(now time.Time, p Policy, own Job, rivals []Job, slots int
 	return -1
 }
 
-func (p Policy) choose(own smartshare.Turn, rivals []smartshare.Turn, slots int, about []uint64) int {
+func (p Policy) choose(own smartshare.Turn, competitors []smartshare.Turn, slots int, about []uint64) int {
 	switch {
-	case len(rivals) == 0:
+	case len(competitors) == 0:
 		return -1
 	case p.Mode == "lottery":
-		return smartshare.Lottery(own, rivals, p.Seed, about...)
+		return smartshare.Lottery(own, competitors, p.Seed, about...)
 	}
-	return smartshare.Stride(own, rivals, slots)
+	return smartshare.Stride(own, competitors, slots)
 }
 
 // firstOf is the one of a user's jobs that has what the user was given.

@@ -73,7 +73,7 @@ type Loop struct {
 	next     Display   // made with the batch in flight, shown once that is durable
 	lastView time.Time
 	viewTook time.Duration
-	news     bool // something happened since the last view
+	unshown  bool // something happened since the last view
 	soon     bool // a person did
 }
 
@@ -147,7 +147,7 @@ func (l *Loop) decide(now time.Time) {
 
 // drain steps what waits, up to a limit, so that one commit carries many events: what people ask first.
 func (l *Loop) drain(e message.Event) {
-	l.news = true
+	l.unshown = true
 	began := time.Now()
 	l.farm.Step(l.clock.Now(), e)
 	l.drainOf(l.inbox, began)
@@ -190,15 +190,15 @@ func (l *Loop) hand(now time.Time, b outbox.Batch) {
 func (l *Loop) maybeLook(now time.Time, b outbox.Batch) {
 	part, all := l.farm.Changed(now, b.Replies)
 	changed := len(part.Jobs)+len(part.Hosts) > 0
-	l.news, l.soon = l.news || len(b.Writes) > 0, l.soon || changed
+	l.unshown, l.soon = l.unshown || len(b.Writes) > 0, l.soon || changed
 	age, pace := now.Sub(l.lastView), viewPace*l.viewTook
-	due := age >= pace && (l.soon || l.news && age >= viewEvery || age >= viewAtLeast)
+	due := age >= pace && (l.soon || l.unshown && age >= viewEvery || age >= viewAtLeast)
 	if overdue := age >= 2*max(pace, viewAtLeast); !all && !overdue && (changed || !due) {
 		l.next = Display{Part: part}
 		return
 	}
 	began := time.Now()
-	l.next, l.lastView, l.news, l.soon = Display{View: l.farm.View(now)}, now, false, false
+	l.next, l.lastView, l.unshown, l.soon = Display{View: l.farm.View(now)}, now, false, false
 	l.viewTook = time.Since(began)
 }
 

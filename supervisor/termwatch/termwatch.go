@@ -44,9 +44,9 @@ type Watch struct {
 
 	mu      sync.Mutex
 	end     *End
-	rivals  map[string]rival // by host
-	round   *round           // nil: nothing was put back
-	foreign string           // a host with a term that cannot be verified, to be logged
+	others  map[string]otherDatabase // by host
+	round   *round                   // nil: nothing was put back
+	foreign string                   // a host with a term that cannot be verified, to be logged
 }
 
 // End says that a term must end, for what a worker had proof of.
@@ -55,8 +55,8 @@ type End struct {
 	Superseded bool // hosts obey a copy in place of this database; else the next term is to be above what was heard
 }
 
-// rival is another database that a host obeys.
-type rival struct {
+// otherDatabase is another database that a host obeys.
+type otherDatabase struct {
 	lineage string
 	until   time.Duration // it lives for so long at least
 }
@@ -79,7 +79,7 @@ type round struct {
 
 // New makes the watch of a term. The facts are those that it was loaded with.
 func New(key farmkey.Key, epoch int64, began time.Time, d store.Descent, rows facts.Facts, grace, now time.Duration) *Watch {
-	w := &Watch{key: key, grace: grace, rivals: map[string]rival{}}
+	w := &Watch{key: key, grace: grace, others: map[string]otherDatabase{}}
 	w.term = w.sign(d.Lineage, epoch, began.UnixMicro())
 	if !d.PutBack {
 		return w
@@ -124,7 +124,7 @@ func (w *Watch) Hear(now time.Duration, s *api.Sync) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.round.hear(now, s, w.term.Lineage)
-	delete(w.rivals, s.Host)
+	delete(w.others, s.Host)
 	w.foreign = ""
 	if held := s.Held; held != nil {
 		if err := w.compare(now, s.Host, held); err != nil {
@@ -162,8 +162,8 @@ func (w *Watch) compare(now time.Duration, host string, held *api.HeldTerm) erro
 		return ErrTermEnds
 	}
 	if living {
-		if len(w.rivals) < maxWatched {
-			w.rivals[host] = rival{held.Lineage, now + livingFor - silent}
+		if len(w.others) < maxWatched {
+			w.others[host] = otherDatabase{held.Lineage, now + livingFor - silent}
 		}
 		return ErrOtherDatabase
 	}
@@ -190,7 +190,7 @@ func (w *Watch) wait(now time.Duration) error {
 
 // living names another database that a host obeys, "" if there is none.
 func (w *Watch) living(now time.Duration) string {
-	for _, other := range w.rivals {
+	for _, other := range w.others {
 		if now < other.until {
 			return other.lineage
 		}
@@ -343,7 +343,7 @@ func (w *Watch) Why(now time.Duration) string {
 func (w *Watch) Remark(host string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if other, ok := w.rivals[host]; ok {
+	if other, ok := w.others[host]; ok {
 		return "obeys another database of this farm, lineage " + other.lineage
 	}
 	return ""

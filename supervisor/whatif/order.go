@@ -14,13 +14,13 @@ import (
 
 // Order is the order in which jobs' waiting items would go to a host, by a plan of the farm as it is; behind them those that may not, with
 // the reason.
-func (d *Desk) Order(ctx context.Context, s planner.Snapshot, placings []explain.Placing, v *message.View) ([]api.JobTurn, error) {
-	done, err := d.takeTurn(ctx)
+func (t *Trials) Order(ctx context.Context, s planner.Snapshot, placings []explain.Placing, v *message.View) ([]api.JobTurn, error) {
+	done, err := t.takeTurn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	plan := planner.BalanceIn(&d.scratch, s)
+	plan := planner.BalanceIn(&t.scratch, s)
 	place := map[facts.JobID]int{}
 	for n, job := range plan.Order {
 		id, _ := strconv.ParseInt(s.Jobs[job].ID, 10, 64) // of a live farm

@@ -20,8 +20,8 @@ type Submission struct {
 }
 
 // TrySubmission answers what a submission would change, when the trials before it have been.
-func (d *Desk) TrySubmission(ctx context.Context, f Submission) (api.TrialReply, error) {
-	end, err := d.takeTurn(ctx)
+func (t *Trials) TrySubmission(ctx context.Context, f Submission) (api.TrialReply, error) {
+	end, err := t.takeTurn(ctx)
 	if err != nil {
 		return api.TrialReply{}, err
 	}
@@ -35,14 +35,14 @@ func (d *Desk) TrySubmission(ctx context.Context, f Submission) (api.TrialReply,
 	if supposed.Planned {
 		without.Jobs = s.Jobs[:len(s.Jobs)-1]
 	}
-	before := planner.BalanceIn(&d.scratch, without)
+	before := planner.BalanceIn(&t.scratch, without)
 	after := before
 	if supposed.Planned {
 		s.Jobs = slices.Clone(s.Jobs)
 		for n, vtime := range supposed.VTimes {
 			s.Jobs[n].VTime = vtime
 		}
-		after = planner.BalanceIn(&d.scratch, s)
+		after = planner.BalanceIn(&t.scratch, s)
 	}
 	reply := api.TrialReply{WhatIfReply: difference(s, before, after), Submission: api.WhatIfSubmission{Items: supposed.Items, Remarks: append([]string{}, supposed.Remarks...)}}
 	reply.At = time.UnixMilli(int64(s.Now * 1000)).UTC()

@@ -17,14 +17,14 @@ import (
 // patience is how long a trial waits for the one before it.
 const patience = 3 * time.Second
 
-// Desk lets one trial at a time be made, in memory that is kept from one to the next.
-type Desk struct {
+// Trials lets one trial at a time be made, in memory that is kept from one to the next.
+type Trials struct {
 	turn    chan struct{}
 	scratch smartshare.Scratch
 }
 
-// NewDesk returns a free one.
-func NewDesk() *Desk { return &Desk{turn: make(chan struct{}, 1)} }
+// NewTrials returns a free one.
+func NewTrials() *Trials { return &Trials{turn: make(chan struct{}, 1)} }
 
 // Farm is how a trial sees the live farm.
 type Farm struct {
@@ -34,12 +34,12 @@ type Farm struct {
 }
 
 // Try answers a query, when those before it have been.
-func (d *Desk) Try(ctx context.Context, q *api.WhatIfQuery, f Farm) (api.WhatIfReply, error) {
+func (t *Trials) Try(ctx context.Context, q *api.WhatIfQuery, f Farm) (api.WhatIfReply, error) {
 	c, version, err := read(q, f.Find)
 	if err != nil {
 		return api.WhatIfReply{}, err
 	}
-	end, err := d.takeTurn(ctx)
+	end, err := t.takeTurn(ctx)
 	if err != nil {
 		return api.WhatIfReply{}, err
 	}
@@ -48,7 +48,7 @@ func (d *Desk) Try(ctx context.Context, q *api.WhatIfQuery, f Farm) (api.WhatIfR
 	if err := f.Look(&s); err != nil {
 		return api.WhatIfReply{}, err
 	}
-	reply, err := compare(&d.scratch, s, c)
+	reply, err := compare(&t.scratch, s, c)
 	if err != nil {
 		return api.WhatIfReply{}, err
 	}
@@ -58,12 +58,12 @@ func (d *Desk) Try(ctx context.Context, q *api.WhatIfQuery, f Farm) (api.WhatIfR
 }
 
 // takeTurn waits for the trials before. end lets the next one begin.
-func (d *Desk) takeTurn(ctx context.Context) (end func(), err error) {
+func (t *Trials) takeTurn(ctx context.Context) (end func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
-	case d.turn <- struct{}{}:
-		return func() { <-d.turn }, nil
+	case t.turn <- struct{}{}:
+		return func() { <-t.turn }, nil
 	case <-ctx.Done():
 		return nil, api.Errorf(api.KindLimit, "others try changes now; try again in a few seconds")
 	}

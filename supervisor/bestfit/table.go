@@ -1,4 +1,4 @@
-package seats
+package bestfit
 
 import (
 	"cmp"
@@ -30,8 +30,8 @@ type Asks struct {
 // Enough is a share beside which no other host is looked at.
 const Enough = int64(-1)
 
-// seat is a host in the list of its class.
-type seat struct {
+// entry is a host in the list of its class.
+type entry struct {
 	host   int
 	ledger int64
 	free   int
@@ -42,12 +42,12 @@ type Table struct {
 	ask     Asks
 	plan    *planner.Snapshot
 	starts  []planner.PlannedStart
-	seats   []seat   // by host: as it stands in its list
-	class   []int    // by host
-	lists   [][]seat // by class, hosts whose room is known, in the order in which they are tried
-	members [][]int  // by class: all hosts
-	slots   []int    // by host: meant for starts still to come
-	bytes   []int64  // by host: the same of memory
+	entries []entry   // by host: as it stands in its list
+	class   []int     // by host
+	lists   [][]entry // by class, hosts whose room is known, in the order in which they are tried
+	members [][]int   // by class: all hosts
+	slots   []int     // by host: meant for starts still to come
+	bytes   []int64   // by host: the same of memory
 	takes   map[int]map[string]int64
 	later   [][]int32 // by host: the starts still to come that are meant for it
 }
@@ -55,7 +55,7 @@ type Table struct {
 // New makes the table. allowed are the lists of hosts that jobs may use, by what tells them apart; nil is all hosts.
 func New(plan *planner.Snapshot, starts []planner.PlannedStart, allowed map[string][]int, ask Asks) *Table {
 	hosts := len(plan.Hosts)
-	t := &Table{ask: ask, plan: plan, starts: starts, seats: make([]seat, hosts), slots: make([]int, hosts), bytes: make([]int64, hosts),
+	t := &Table{ask: ask, plan: plan, starts: starts, entries: make([]entry, hosts), slots: make([]int, hosts), bytes: make([]int64, hosts),
 		takes: map[int]map[string]int64{}, later: make([][]int32, hosts)}
 	for n := range starts {
 		t.mean(n, 1)
@@ -66,7 +66,7 @@ func New(plan *planner.Snapshot, starts []planner.PlannedStart, allowed map[stri
 
 // classify puts hosts that the same jobs may use, and that rank them alike, into one list each.
 func (t *Table) classify(allowed map[string][]int) {
-	marks := make([]uint64, len(t.seats))
+	marks := make([]uint64, len(t.entries))
 	mark := func(n int, text string) {
 		h := fnv.New64a()
 		h.Write([]byte(text))
@@ -78,7 +78,7 @@ func (t *Table) classify(allowed map[string][]int) {
 		}
 	}
 	number := map[uint64]int{}
-	for n := range t.seats {
+	for n := range t.entries {
 		if t.ranks() {
 			mark(n, "\x00cluster "+t.plan.Hosts[n].Cluster)
 		}
@@ -90,8 +90,8 @@ func (t *Table) classify(allowed map[string][]int) {
 		}
 		t.class, t.members[c] = append(t.class, c), append(t.members[c], n)
 		if r := t.ask.Room(n); r.Known && r.Free > 0 {
-			t.seats[n] = seat{n, r.Ledger, r.Free}
-			t.lists[c] = append(t.lists[c], t.seats[n])
+			t.entries[n] = entry{n, r.Ledger, r.Free}
+			t.lists[c] = append(t.lists[c], t.entries[n])
 		}
 	}
 	for _, list := range t.lists {
@@ -105,7 +105,7 @@ func (t *Table) ranks() bool {
 }
 
 // compare orders hosts as the site wants them tried.
-func (t *Table) compare(a, b seat) int {
+func (t *Table) compare(a, b entry) int {
 	ledger, free := cmp.Compare(a.ledger, b.ledger), cmp.Compare(a.free, b.free)
 	switch t.ask.Placement {
 	case "spread":
@@ -141,15 +141,15 @@ func (t *Table) mean(n, by int) {
 // Changed puts a host, something of which was promised, where it belongs now.
 func (t *Table) Changed(host int) {
 	list := t.lists[t.class[host]]
-	at, listed := slices.BinarySearchFunc(list, t.seats[host], t.compare)
+	at, listed := slices.BinarySearchFunc(list, t.entries[host], t.compare)
 	if !listed || list[at].host != host {
 		return
 	}
 	list = slices.Delete(list, at, at+1)
 	if r := t.ask.Room(host); r.Free > 0 {
-		t.seats[host] = seat{host, r.Ledger, r.Free}
-		to, _ := slices.BinarySearchFunc(list, t.seats[host], t.compare)
-		list = slices.Insert(list, to, t.seats[host])
+		t.entries[host] = entry{host, r.Ledger, r.Free}
+		to, _ := slices.BinarySearchFunc(list, t.entries[host], t.compare)
+		list = slices.Insert(list, to, t.entries[host])
 	}
 	t.lists[t.class[host]] = list
 }

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// hasteRounds bounds how often what was hastened is divided on.
-const hasteRounds = 8
+// soonerRounds bounds how often starts are moved to an earlier begin, and what that leaves is divided again.
+const soonerRounds = 8
 
 // settle raises what can rise, then moves starts that would wait for an end to bins that have room now which nobody
 // is to have, until neither changes anything. What a primary leaves so may be room for another that had found none.
 func (p *packer) settle() {
 	p.rise()
-	for round := 0; round < hasteRounds && p.hasten(); round++ {
+	for round := 0; round < soonerRounds && p.startSooner(); round++ {
 		if p.lacking {
 			p.grantPrimaries()
 		}
@@ -20,8 +20,8 @@ func (p *packer) settle() {
 	}
 }
 
-// hasten moves such starts, each within its rank; it says whether any moved.
-func (p *packer) hasten() (moved bool) {
+// startSooner moves starts that would wait for an end, each within its rank; it says whether any moved.
+func (p *packer) startSooner() (moved bool) {
 	for _, s := range p.lineUp() {
 		if p.effort < 0 {
 			break

@@ -1,4 +1,4 @@
-package seats
+package bestfit
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 
 // candidate is a host for a start, and the start that has to change places for it; -1: none.
 type candidate struct {
-	seat
+	entry
 	share int64
 	with  int
 }
@@ -20,7 +20,7 @@ type candidate struct {
 // had it if there is no better. It is asked once for each start, in turn.
 func (t *Table) ByMemory(n int) int {
 	t.mean(n, -1)
-	need, best := t.plan.Jobs[t.starts[n].Job].Memory, candidate{seat: seat{host: -1}}
+	need, best := t.plan.Jobs[t.starts[n].Job].Memory, candidate{entry: entry{host: -1}}
 	for c := range t.lists {
 		if len(t.lists[c]) == 0 || !t.open(n, c) {
 			continue
@@ -42,13 +42,13 @@ func (t *Table) better(a, b candidate) bool {
 	if a.share != b.share {
 		return a.share == Enough || (b.share != Enough && a.share > b.share)
 	}
-	return t.compare(a.seat, b.seat) < 0
+	return t.compare(a.entry, b.entry) < 0
 }
 
 // ByOrder is the host of start n that before puts first, where the plan had it if none comes before that.
 func (t *Table) ByOrder(n int, before func(a, b int) bool) int {
 	t.mean(n, -1)
-	best := candidate{seat: seat{host: t.starts[n].Host}, with: -1}
+	best := candidate{entry: entry{host: t.starts[n].Host}, with: -1}
 	for c, members := range t.members {
 		if !t.open(n, c) {
 			continue
@@ -58,12 +58,12 @@ func (t *Table) ByOrder(n int, before func(a, b int) bool) int {
 				continue
 			}
 			r := t.ask.Room(host)
-			with, free := t.room(n, seat{host, r.Ledger, r.Free})
+			with, free := t.room(n, entry{host, r.Ledger, r.Free})
 			if !free {
 				continue
 			}
 			if fits, _ := t.ask.Try(n, host); fits {
-				best = candidate{seat{host, r.Ledger, r.Free}, 0, with}
+				best = candidate{entry{host, r.Ledger, r.Free}, 0, with}
 			}
 		}
 	}
@@ -98,9 +98,9 @@ func (t *Table) rankedAs(job, a, b int) bool {
 // inClass is the first host of the class, as the site wants them tried, that takes the start; of one whose need is not known
 // where it is promised most.
 func (t *Table) inClass(n, class int, need int64) candidate {
-	list, from, best := t.lists[class], 0, candidate{seat: seat{host: -1}}
+	list, from, best := t.lists[class], 0, candidate{entry: entry{host: -1}}
 	if t.ask.Placement == "best_fit" {
-		from, _ = slices.BinarySearchFunc(list, need, func(s seat, need int64) int { return cmp.Compare(s.ledger, need) })
+		from, _ = slices.BinarySearchFunc(list, need, func(s entry, need int64) int { return cmp.Compare(s.ledger, need) })
 	}
 	for _, s := range list[from:] {
 		with, free := t.room(n, s)
@@ -123,7 +123,7 @@ const swapsSought = 16
 
 // room says whether start n may have the host: if something is left there of what is meant for others, or if one of those, as
 // large as it, can have the host that it gives up.
-func (t *Table) room(n int, s seat) (with int, free bool) {
+func (t *Table) room(n int, s entry) (with int, free bool) {
 	start := t.starts[n]
 	job := &t.plan.Jobs[start.Job]
 	if s.host == start.Host {
