@@ -9,7 +9,7 @@ import { Picture } from "./pictures.js";
 import { Change, Empty, Name, order, State } from "./parts.js";
 
 export function Item({ id, item }) {
-  const row = jobs.value.get(Number(id)), found = useAnswer("get-item", { job: id, item }, [id, item, row?.complete, row?.failed, row?.running, row?.killed]);
+  const row = jobs.value.get(Number(id)), found = useAnswer("get-item", { job: id, item }, [id, item, row?.version, row?.complete, row?.failed, row?.running, row?.killed]);
   const list = found.value?.attempts ?? [], latest = list.at(-1), attempt = Number(route.value.query.get("attempt")) || latest?.attempt || 0;
   if (found.error && !found.value) return html`<${Empty} title=${found.error.message}><a href=${to(["jobs"])}>All jobs</a><//>`;
   return html`<div class="page">
