@@ -94,7 +94,7 @@ func (f *Farm) applyStarts(now time.Time, a *rollout) bool {
 		f.applyStart(now, a, a.next)
 	}
 	f.noteWaitingForMemory(p, b, a.place, p.started)
-	f.noteVacant(now, p)
+	f.noteVacant(now, p, b)
 	f.noteCompeting(p, b)
 	f.noteDue(p, b)
 	return true
@@ -148,10 +148,11 @@ func (f *Farm) await(p *snapshot, s planner.PlannedStart) {
 const vacantSought = 64
 
 // noteVacant plans again at once if a start waits for an end beside a host that would take it now. A plan leaves
-// such room to one that needs more of it; once others have started it may fit them together better. As only a plan
+// such room to one that needs more of it; once others have started it may fit them together better. The same holds for a
+// job whose seats of licences were chosen where others took the room. As only a plan
 // that has started something is followed by another, this comes to an end.
-func (f *Farm) noteVacant(now time.Time, p *snapshot) {
-	if f.planStale || !p.started || len(p.awaited) == 0 {
+func (f *Farm) noteVacant(now time.Time, p *snapshot, b planner.Plan) {
+	if f.planStale || !p.started {
 		return
 	}
 	var open []*model.Host
@@ -161,17 +162,19 @@ func (f *Farm) noteVacant(now time.Time, p *snapshot) {
 		}
 	}
 	sought := map[int]bool{}
+	vacant := func(job int, kind facts.Kind) bool {
+		if len(open) == 0 || len(sought) == vacantSought || sought[job] {
+			return false
+		}
+		sought[job] = true
+		return slices.ContainsFunc(open, func(h *model.Host) bool { return f.admission.takes(now, p.jobs[job], h, kind) })
+	}
 	for _, s := range p.awaited {
-		if len(open) == 0 || len(sought) == vacantSought {
-			return
-		}
-		if sought[s.Job] {
-			continue
-		}
-		sought[s.Job] = true
-		if slices.ContainsFunc(open, func(h *model.Host) bool { return f.admission.takes(now, p.jobs[s.Job], h, s.Kind) }) {
-			f.planStale = true
-			return
+		f.planStale = f.planStale || vacant(s.Job, s.Kind)
+	}
+	for _, n := range b.Order {
+		if j := p.jobs[n]; len(j.Needs.Seats) > 0 && len(j.Instances) < b.Jobs[n].Ceiling {
+			f.planStale = f.planStale || vacant(n, j.NextKind())
 		}
 	}
 }

@@ -150,14 +150,14 @@ func (f *Farm) overuse(i *model.Instance) facts.Why {
 }
 
 // addResources tells a plan, when all its jobs are there, what there is of the resources that they take.
-func (f *Farm) addResources(p *snapshot) {
-	f.giveSeats(p)
+func (f *Farm) addResources(now time.Time, p *snapshot) {
+	f.giveSeats(now, p)
 	p.addResources(f.policy.Resources)
 }
 
 // giveSeats keeps jobs that take resources counted per seat to hosts where they have seats or may open them. Jobs of better
 // priority choose first.
-func (f *Farm) giveSeats(p *snapshot) {
+func (f *Farm) giveSeats(now time.Time, p *snapshot) {
 	var rows []int
 	for n, j := range p.jobs {
 		if len(j.Needs.Seats) > 0 {
@@ -170,7 +170,7 @@ func (f *Farm) giveSeats(p *snapshot) {
 	slices.SortStableFunc(rows, func(a, b int) int { return p.Jobs[a].Priority - p.Jobs[b].Priority })
 	rooms, at := make([]licences.Room, len(p.hosts)), make(map[*model.Host]int, len(p.hosts))
 	for n, h := range p.hosts {
-		rooms[n], at[h] = licences.Room{Name: string(h.ID), Up: p.Hosts[n].Up, Free: max(0, h.Free()), All: p.Hosts[n].Slots}, n
+		rooms[n], at[h] = licences.Room{Name: string(h.ID), Up: p.Hosts[n].Up, Free: max(0, h.Free()), May: max(0, h.Free()+h.Yielding()), All: p.Hosts[n].Slots}, n
 	}
 	held, left, asks := map[string]map[licences.Seat]bool{}, map[string]int64{}, make([]licences.Asks, 0, len(rows))
 	for _, n := range rows {
@@ -187,7 +187,10 @@ func (f *Farm) giveSeats(p *snapshot) {
 				own[h]++
 			}
 		}
-		asks = append(asks, licences.Asks{Names: j.Needs.Seats, User: j.User, Slots: j.Needs.Slots, Wants: min(j.Width(&f.policy.Share), j.Remaining()), Hosts: p.Jobs[n].Eligible, Own: own})
+		room := func(h int, yield bool) int {
+			return p.hosts[h].RoomFor(now, j, f.admission.needOn(j, p.hosts[h], j.Needs.Slots), yield)
+		}
+		asks = append(asks, licences.Asks{Names: j.Needs.Seats, User: j.User, Slots: j.Needs.Slots, Wants: min(j.Width(&f.policy.Share), j.Remaining()), Hosts: p.Jobs[n].Eligible, Own: own, Room: room})
 	}
 	var latest []int
 	for k, hosts := range licences.Give(f.licences.Policy(), rooms, asks, held, left) {

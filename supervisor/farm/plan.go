@@ -125,7 +125,7 @@ func (f *Farm) SnapshotWith(now time.Time, e message.JobSubmitted) (planner.Snap
 			f.planJob(now, p, last, j)
 			supposed.VTimes = f.rankSupposed(now, p, j)
 		}
-		f.addResources(p)
+		f.addResources(now, p)
 		supposed.Items = j.Entries.Len()
 	})
 	supposed.Remarks = remarks
@@ -135,7 +135,7 @@ func (f *Farm) SnapshotWith(now time.Time, e message.JobSubmitted) (planner.Snap
 // plan fills in the farm as it is now. What has not changed since the last plan comes from there.
 func (f *Farm) plan(now time.Time, p, last *snapshot) {
 	f.planFarm(now, p, last)
-	f.addResources(p)
+	f.addResources(now, p)
 }
 
 // planFarm fills in all but the resources. It returns the last snapshot, empty if this one does not go on from it.

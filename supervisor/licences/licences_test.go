@@ -1,6 +1,7 @@
 package licences
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -133,10 +134,19 @@ func TestBookFromRows(t *testing.T) {
 
 // Jobs get no more seats than there are, run where they have some, and open others where there is room.
 func TestGive(t *testing.T) {
-	rooms := []Room{{"a", true, 0, 4}, {"b", true, 4, 4}, {"c", true, 2, 4}, {"d", false, 4, 4}}
+	rooms := []Room{{"a", true, 0, 4, 4}, {"b", true, 4, 4, 4}, {"c", true, 2, 2, 4}, {"d", false, 4, 4, 4}}
 	name := "license_host.maya"
 	job := func(user string, wants int) Asks {
 		return Asks{Names: []string{name}, User: user, Slots: 1, Wants: wants, Hosts: []int{0, 1, 2, 3}}
+	}
+	full := func(j Asks, hosts ...int) Asks { // these have no memory for it
+		j.Room = func(h int, yield bool) int {
+			if slices.Contains(hosts, h) {
+				return 0
+			}
+			return 1
+		}
+		return j
 	}
 	for _, c := range []struct {
 		what string
@@ -151,6 +161,9 @@ func TestGive(t *testing.T) {
 		{"a taken seat is anybody's", Policy{}, map[string]map[Seat]bool{name: {{"c", ""}: true}}, 0, []Asks{job("ann", 30), job("bob", 1)}, [][]int{{2}, {2}}},
 		{"per user it is one user's", Policy{PerUser: []string{name}}, map[string]map[Seat]bool{name: {{"c", "ann"}: true}}, 0, []Asks{job("ann", 30), job("bob", 1)}, [][]int{{2}, nil}},
 		{"both open their own per user", Policy{PerUser: []string{name}}, nil, 2, []Asks{job("ann", 4), job("bob", 4)}, [][]int{{1}, {1}}},
+		{"a host without memory for it comes last", Policy{}, nil, 1, []Asks{full(job("ann", 1), 1)}, [][]int{{2}}},
+		{"a seat where nothing can start is not enough", Policy{}, map[string]map[Seat]bool{name: {{"b", ""}: true}}, 1, []Asks{full(job("ann", 1), 1)}, [][]int{{1, 2}}},
+		{"others give way before all is waited for", Policy{}, nil, 1, []Asks{full(job("ann", 1), 1, 2)}, [][]int{{0}}},
 		{"where all is full others may give way", Policy{}, nil, 3, []Asks{job("ann", 30)}, [][]int{{0, 1, 2}}},
 	} {
 		held := c.held

@@ -45,6 +45,9 @@ type Asks struct {
 	Wants int         // instances that it may have in all
 	Hosts []int       // that serve it, ascending; nil: all
 	Own   map[int]int // instances that it has, by host
+	// Room is how many more instances of it the host could take by slots, memory and all else: now, or with yield once others had
+	// given way that may. nil: as many as there are slots.
+	Room func(h int, yield bool) int
 }
 
 // Room is a host as far as it decides where seats are opened.
@@ -52,11 +55,26 @@ type Room struct {
 	Name string
 	Up   bool
 	Free int // slots
+	May  int // slots that are free, or whose instances may have to give way
 	All  int // slots, taken ones included
 }
 
+// levels are by which room hosts are tried, one after the other: what is free, what may come free if others give way, and what
+// there is.
+var levels = []func(Room) int{func(r Room) int { return r.Free }, func(r Room) int { return r.May }, func(r Room) int { return r.All }}
+
+// room is how many instances of the job the host could take at that level.
+func (j Asks) room(r Room, h, level int) int {
+	room := levels[level](r) / max(1, j.Slots)
+	if j.Room == nil || level == len(levels)-1 || room == 0 {
+		return room
+	}
+	return min(room, j.Room(h, level > 0))
+}
+
 // Give chooses for each job, in the order of the jobs, where it may run: all hosts on which it has its seats already, and as many
-// others as it needs and as there are seats left. A host with free slots comes before one whose instances would have to give way.
+// others as it needs and as there are seats left. A host on which it can start now comes before one where others would have to give way,
+// and that before all others.
 // held are the seats that are taken, left how many more of each resource there are.
 //
 // It looks at each job's seats, and at all hosts only for jobs that come while seats of all their resources are left. The lists may be
@@ -67,20 +85,22 @@ func Give(p Policy, rooms []Room, jobs []Asks, held map[string]map[Seat]bool, le
 	for n, j := range jobs {
 		lists[n], lacks[n] = g.seated(j), j.Wants
 		for _, h := range lists[n] {
-			lacks[n] -= j.Own[h] + rooms[h].Free/max(1, j.Slots)
+			lacks[n] -= j.Own[h] + j.room(rooms[h], h, 0)
 		}
 	}
-	for _, room := range []func(Room) int{func(r Room) int { return r.Free }, func(r Room) int { return r.All }} {
-		g.begin(room)
+	for level, slots := range levels {
+		g.begin(slots)
 		for n, j := range jobs {
 			for _, h := range g.candidates(j) {
-				if lacks[n] <= 0 || room(rooms[h]) < j.Slots {
+				if lacks[n] <= 0 || slots(rooms[h]) < j.Slots {
 					break
 				}
-				_, seated := slices.BinarySearch(lists[n], h)
-				if !seated && !slices.Contains(opened[n], h) && j.servedBy(h) && g.open(j, h) {
+				if _, seated := slices.BinarySearch(lists[n], h); seated || slices.Contains(opened[n], h) || !j.servedBy(h) {
+					continue
+				}
+				if room := j.room(rooms[h], h, level); room > 0 && g.open(j, h) {
 					opened[n] = append(opened[n], h)
-					lacks[n] -= room(rooms[h]) / max(1, j.Slots)
+					lacks[n] -= room
 				}
 			}
 		}

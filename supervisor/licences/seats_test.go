@@ -16,7 +16,8 @@ func TestGiveKeepsToSeats(t *testing.T) {
 		rooms := make([]Room, rapid.IntRange(1, 8).Draw(r, "hosts"))
 		for h := range rooms {
 			all := rapid.IntRange(0, 5).Draw(r, "slots")
-			rooms[h] = Room{fmt.Sprint(h), rapid.Bool().Draw(r, "up"), rapid.IntRange(0, all).Draw(r, "free"), all}
+			free := rapid.IntRange(0, all).Draw(r, "free")
+			rooms[h] = Room{fmt.Sprint(h), rapid.Bool().Draw(r, "up"), free, rapid.IntRange(free, all).Draw(r, "may"), all}
 		}
 		p := Policy{PerUser: names[:rapid.IntRange(0, 1).Draw(r, "per user")]}
 		user := rapid.SampledFrom([]string{"ann", "bob"})
@@ -65,7 +66,7 @@ func BenchmarkGive(b *testing.B) {
 	const name = "license_host.a"
 	rooms := make([]Room, 10_000)
 	for h := range rooms {
-		rooms[h] = Room{fmt.Sprint("h", h), true, 0, 10}
+		rooms[h] = Room{fmt.Sprint("h", h), true, 0, 5, 10}
 	}
 	jobs := slices.Repeat([]Asks{{Names: []string{name}, User: "ann", Slots: 1, Wants: 100}}, 10_000)
 	for b.Loop() {

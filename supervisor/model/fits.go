@@ -94,6 +94,51 @@ func (h *Host) Held(name string) int64 {
 // Left is what the live attempts on the host leave of a resource.
 func (h *Host) Left(name string) int64 { return h.Stock(name) - h.Held(name) }
 
+// RoomFor is how many instances of the job, each with so much memory, the host could take beside those that it has: now, or with
+// yield once the secondaries of others had given way.
+func (h *Host) RoomFor(now time.Time, j *Job, memory int64, yield bool) int {
+	if !yield && (h.Grants(j.Needs) == 0 || h.Limited() && now.Before(h.FullUntil)) {
+		return 0
+	}
+	free, ledger, left := h.Free(), h.Ledger(nil), map[string]int64{}
+	for name := range j.Needs.Takes {
+		left[name] = h.Left(name)
+	}
+	if yield {
+		for _, i := range h.Instances {
+			if !i.yields() || i.Job == j {
+				continue
+			}
+			if free += i.Slots; h.Limited() {
+				ledger += i.Takes()
+			}
+			for name := range left {
+				left[name] += i.Attempt.Holds[name]
+			}
+		}
+	}
+	room := max(0, free) / max(1, j.Needs.Slots)
+	if n := j.Needs.Startable(true, func(name string) int64 { return left[name] }); n >= 0 {
+		room = min(room, n)
+	}
+	if memory > 0 && h.Limited() {
+		room = int(min(int64(room), max(0, ledger)/memory))
+	}
+	return room
+}
+
+// Yielding are the slots of instances that end, or give way where others have fewer.
+func (h *Host) Yielding() (slots int) {
+	for _, i := range h.Instances {
+		if i.yields() {
+			slots += i.Slots
+		}
+	}
+	return slots
+}
+
+func (i *Instance) yields() bool { return i.Ending() || i.Kind == facts.Secondary && !i.Stays() }
+
 // unknownItem is what an item is taken to last while none of its job has ended.
 const unknownItem = time.Hour
 
