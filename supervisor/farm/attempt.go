@@ -58,7 +58,7 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 
 // stop orders an instance away. Its slot stays taken until the end is proven.
 func (f *Farm) stop(now time.Time, i *model.Instance, why facts.Why) {
-	if i.Stopping() && (i.Killed() || why.Reason != facts.ReasonKilled) {
+	if i.Stopping() && (i.Killed() || why.Reason != facts.ReasonKilled && why.Reason != facts.ReasonMigrated) {
 		return
 	}
 	i.Attempt.State, i.Attempt.Why = facts.Stopping, why
@@ -162,6 +162,9 @@ func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 		end.State, end.Why = facts.Done, facts.Why{}
 		if r.Reason != "" {
 			end.Why = facts.Because(facts.ReasonLogIncomplete, facts.Params{}, r.Reason)
+		}
+		if i.Attempt.Reason == facts.ReasonMigrated { // the next term is to know that the job avoids the host
+			end.Why = i.Attempt.Why
 		}
 	case i.Stopping() && i.Killed():
 		end.State, end.Again, end.Why = facts.Killed, facts.Never, i.Attempt.Why

@@ -142,6 +142,13 @@ func (f *Farm) servedElsewhere(now time.Time, j *model.Job, than *model.Host) bo
 	})
 }
 
+// mayHear says whether a host that serves the job has not been heard by this term yet, and is not lost.
+func (f *Farm) mayHear(now time.Time, j *model.Job) bool {
+	return slices.ContainsFunc(f.hosts.Sorted(), func(h *model.Host) bool {
+		return !h.Heard && h.State(now, f.policy) != "lost" && h.LockedBy == "" && h.Serves(now, j)
+	})
+}
+
 // lookForAvoided lets jobs return to hosts that they avoided for long enough, or if nothing else is left to them.
 func (f *Farm) lookForAvoided(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(f.avoiding)) {
@@ -152,7 +159,7 @@ func (f *Farm) lookForAvoided(now time.Time) {
 		}
 		left := maps.Clone(j.Avoids)
 		maps.DeleteFunc(left, func(_ facts.HostID, until time.Time) bool { return !now.Before(until) })
-		if len(j.Instances) == 0 && j.WantsInstances() && !f.servedElsewhere(now, j, nil) {
+		if len(j.Instances) == 0 && j.WantsInstances() && !f.servedElsewhere(now, j, nil) && !f.mayHear(now, j) {
 			left = nil
 		}
 		if len(left) < len(j.Avoids) {
