@@ -84,50 +84,6 @@ func byItem(d facts.DoneFacts) doneByItem {
 	return doneByItem{d.Number, d.StartedAt, items}
 }
 
-// Everything that was committed comes back, member by member.
-func TestFactsSurvive(t *testing.T) {
-	full := facts.JobFacts{
-		ID: 7, Submission: "token", Version: 1, Name: "näme\n", User: "ann", Priority: 5, Cluster: "/vfx", CPUs: 2, MaxCPUs: ptr(-1),
-		Agenda:    agenda.Spec{Range: "1-100x5,last", Chunk: 2, Order: agenda.Reverse, Padding: 4},
-		RetryWork: 3, Dependency: "900", WaitFor: []facts.Link{{End: "complete", Job: 3}}, State: facts.Blocked, BlockedBy: "ann",
-		Command: []string{"render", "-o", "out", ""}, Shell: true, Cwd: "/tmp", Env: map[string]string{"A": "1", "B": ""},
-		Umask: ptr(0o22), PGrp: 6, Hosts: []string{"h1"}, OmitHosts: []string{"h2"}, Groups: []string{"g"}, OmitGroups: []string{"x", "y"},
-		Requirements: "host.memory > 4", Reservations: "host.processors=1", Restrictions: "/a/*", HostOrder: "+host.x", TimeLimit: 60, AgendaTimeLimit: 7, Flags: []string{"auto"}, SubmittedAt: at(0),
-	}
-	host := facts.HostFacts{ID: "h1", MachineID: "m", Boot: "b", StateID: "s", Slots: 8, Memory: 1 << 34, Cluster: "/",
-		Groups: []string{"g"}, Properties: map[string]string{"os": "linux"}, Resources: map[string]int{"license.x": 2},
-		LockedBy: "ann", LockReason: "dust", Locked: 3, SeenAt: at(5)}
-	marks := []facts.Mark{{First: 3, Last: 5, Step: 1, Kind: facts.MarkKilled, By: "ann", At: at(4)}, {First: 7, Last: 7, Step: 1, Kind: facts.MarkBlocked, By: "bob", At: at(5)}}
-	live := started(attemptID(7, 0, 2), at(3))
-	dead := started(attemptID(7, 0, 1), at(1))
-	dead.State, dead.Again, dead.ExitCode, dead.Signal = facts.Failed, facts.ByItself, ptr(3), ptr(9)
-	dead.Why = facts.Why{Reason: facts.ReasonTimeLimit, Cause: "too long", Params: facts.Params{
-		By: "bob", Host: "h1", Job: 3, User: "ann", Share: "equally", Outcome: "odd", Resource: "host.gpus", Option: "timelimit", Limit: 1 << 60, Earlier: true, Seconds: 0.1, Largest: 1, Offer: 2}}
-	dead.Wall, dead.CPU, dead.Peak, dead.EndedAt = 1.5, 1.25, 1<<30, at(2.5)
-	onBoth(t, func(t *testing.T, s both) {
-		term := lead(t, s)
-		if diff := diff(facts.Facts{NextJob: 1, Ended: map[facts.JobID]facts.JobState{}}, load(t, term)); diff != "" {
-			t.Errorf("an empty store holds %s", diff)
-		}
-		commit(t, term, facts.PutHost{Host: facts.HostFacts{ID: "h1"}}, facts.PutJob{Job: full}, facts.ChangeMarks{Job: 7, Add: marks},
-			facts.StartAttempt{Attempt: started(dead.AttemptID, dead.StartedAt)},
-			facts.EndAttempt{ID: dead.AttemptID, From: facts.Running, State: dead.State, Again: dead.Again, Why: dead.Why,
-				ExitCode: dead.ExitCode, Signal: dead.Signal, Wall: dead.Wall, CPU: dead.CPU, Peak: dead.Peak, EndedAt: dead.EndedAt},
-			facts.StartAttempt{Attempt: live}, facts.PutHost{Host: host})
-		want := facts.JobRecord{Job: full, Marks: marks, Attempts: []facts.AttemptFacts{dead, live}}
-		got := load(t, term)
-		if diff := diff(facts.Facts{NextJob: 8, Jobs: []facts.JobRecord{want}, Ended: map[facts.JobID]facts.JobState{}, Hosts: []facts.HostFacts{host}}, got); diff != "" {
-			t.Errorf("loaded facts (-want +got):\n%s", diff)
-		}
-		if diff := diff(&want, recordOf(t, s, 7)); diff != "" {
-			t.Errorf("record (-want +got):\n%s", diff)
-		}
-		if got := recordOf(t, s, 8); got != nil {
-			t.Errorf("record of no job: %+v", got)
-		}
-	})
-}
-
 // A finished job costs the next term nothing, but its number is not given again.
 func TestFinalJobsAreNotLoaded(t *testing.T) {
 	onBoth(t, func(t *testing.T, s both) {
