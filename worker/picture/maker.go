@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"os/exec"
 	"strconv"
 	"syscall"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/limitwriter"
 	"qb/pause"
 	"qb/worker/proc"
 )
@@ -103,7 +103,7 @@ func (m *Maker) make(ctx context.Context, t Order) Answer {
 	if err != nil {
 		return Answer{Code: api.PictureFailed}
 	}
-	said := &limited{most: 2*api.MaxPicture + 1024}
+	said := &limitwriter.Buffer{Most: 2*api.MaxPicture + 1024}
 	child := &exec.Cmd{
 		Path: m.Program[0], Args: append(append([]string{}, m.Program[1:]...), Word), Env: t.Env, Dir: "/",
 		Stdin: bytes.NewReader(asked), Stdout: said, WaitDelay: time.Second,
@@ -132,17 +132,4 @@ func (m *Maker) make(ctx context.Context, t Order) Answer {
 	case <-ctx.Done():
 	}
 	return Answer{Code: api.PictureTime}
-}
-
-// limited keeps so many bytes and refuses more.
-type limited struct {
-	bytes.Buffer
-	most int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if l.Len()+len(p) > l.most {
-		return 0, io.ErrShortWrite
-	}
-	return l.Buffer.Write(p)
 }

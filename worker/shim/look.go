@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"qb/limitwriter"
 	"qb/units"
 )
 
@@ -62,7 +63,7 @@ func (s *shim) launchReason(o *RunOrder, err error) found {
 	if marshalErr != nil {
 		return found{Reason: text}
 	}
-	answer := &limitedText{}
+	answer := &limitwriter.Buffer{Most: lookText}
 	child := &exec.Cmd{
 		Path: "/proc/self/exe", Args: append(append([]string{}, os.Args[:len(os.Args)-1]...), lookWord), Env: Environment(), Dir: "/",
 		Stdin: bytes.NewReader(asked), Stdout: answer, WaitDelay: lookFor,
@@ -78,7 +79,7 @@ func (s *shim) launchReason(o *RunOrder, err error) found {
 	go func() { ended <- child.Wait() }()
 	select {
 	case waitErr := <-ended:
-		if said := (found{}); waitErr == nil && json.Unmarshal([]byte(answer.String()), &said) == nil && said.Reason != "" {
+		if said := (found{}); waitErr == nil && json.Unmarshal(answer.Bytes(), &said) == nil && said.Reason != "" {
 			return said
 		}
 		return found{Reason: text}
@@ -100,14 +101,6 @@ func sizeOf(o *RunOrder) (size int) {
 		}
 	}
 	return size
-}
-
-// limitedText drops what comes after its limit.
-type limitedText struct{ strings.Builder }
-
-func (t *limitedText) Write(p []byte) (int, error) {
-	t.Builder.Write(p[:min(len(p), lookText-t.Len())])
-	return len(p), nil
 }
 
 // lookMain is the child.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/limitwriter"
 )
 
 // Limits of the command.
@@ -76,7 +77,7 @@ func (p *Poller) ask(ctx context.Context) ([]api.ResourceUse, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: p.Login}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killWait
-	var out limited
+	out := limitwriter.Buffer{Most: MostOutput}
 	cmd.Stdout = &out
 	err := cmd.Run()
 	if cmd.Process != nil {
@@ -87,23 +88,10 @@ func (p *Poller) ask(ctx context.Context) ([]api.ResourceUse, error) {
 		return nil, fmt.Errorf("it ran for %s, the most", Limit)
 	case err != nil:
 		return nil, err
-	case out.over:
+	case out.Over:
 		return nil, fmt.Errorf("it wrote more than %d bytes", MostOutput)
 	}
-	return Parse(out.kept)
-}
-
-// limited keeps MostOutput bytes.
-type limited struct {
-	kept []byte
-	over bool
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	room := MostOutput - len(l.kept)
-	l.over = l.over || len(p) > room
-	l.kept = append(l.kept, p[:min(len(p), room)]...)
-	return len(p), nil
+	return Parse(out.Bytes())
 }
 
 // Parse reads lines such as "license.nuke 60 12": a resource, how many exist, and how many are used outside of the farm. Blank
