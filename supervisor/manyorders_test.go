@@ -102,6 +102,7 @@ func TestRemoveJobs(t *testing.T) {
 		}
 		worker.finish(1)
 		worker.beat(0)
+		eventually(t, "its end is seen", func() bool { return must[api.Job](t, u1, api.GetJob, params("job", 1), nil).Status == "failed" })
 		must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"y"}, Dependency: "link-complete-job-1"})
 		if text := refused(t, api.KindConflict, u1, api.RemoveJob, params("job", 1), nil); !strings.Contains(text, "job 2 waits for job 1") {
 			t.Errorf("of a job that is waited for: %s", text)
