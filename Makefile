@@ -27,9 +27,9 @@ RAPID_SEED ?= 1
 # Under the race detector a process waits a second before it ends, unless told otherwise, and tests start thousands. Many
 # tests wait rather than work, so more run at once than there are processors. The packages of NO_RACE start no goroutine (qb itself reads the tree), and the
 # worlds of the simulator share nothing: there is no race to find there, and the detector would take several times as long.
-# The tests of NO_RACE_TESTS send thousands of requests one after another to one supervisor, as others do less often.
+# The tests of NO_RACE_TESTS send thousands of requests, or very large ones, one after another to one supervisor, as others do less often.
 NO_RACE := qb|qb/(agenda|smartshare|smartshare/packing|supervisor/farm|supervisor/planner|sim)
-NO_RACE_TESTS := ^TestRights$$
+NO_RACE_TESTS := ^(TestHeaviestRequests|TestLargeOrders|TestRights)$$
 # The two packages that take longest begin first, so that they run side by side.
 LONGEST := qb/supervisor qb/cmd/qb
 # RERUN=1 runs tests that failed once more by themselves, at most five of them, and none after a data race: for machines that

@@ -36,7 +36,7 @@ const (
 	heavyHosts, heavySlots = 40, 16
 
 	mostStep   = 50     // units in one turn of what the loop does
-	mostAround = 400    // units of all of the process: reading, parsing, stepping, encoding
+	mostAround = 800    // units of all of the process: reading, parsing, stepping, encoding; twice what the heaviest takes on a busy machine
 	mostRows   = 10_100 // of one commit
 	mostBytes  = 24 << 20
 )
