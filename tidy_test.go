@@ -102,12 +102,14 @@ var floors = map[string]int{
 	"limitwriter": -1,
 	"worker/proc": 0, "worker/people": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0,
 	"supervisor/history": 4,
+	"supervisor/mail":    4,
 	"supervisor/osusers": 3,
 	"supervisor/sso":     6,
 }
 
 // onlyFrom narrows the floors: who is listed here may import nothing else of ours.
 var onlyFrom = map[string][]string{
+	"supervisor/mail":            {"pause", "statedir", "supervisor/facts", "supervisor/store"},
 	"supervisor/history":         {"agenda", "pause", "supervisor/facts", "supervisor/logstore", "supervisor/store", "units"},
 	"worker":                     {"api", "api/pin", "pathmap", "patterns", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/people", "worker/picture", "worker/proc", "worker/shim", "worker/usage"},
 	"worker/core":                {"api", "units"},
@@ -116,7 +118,7 @@ var onlyFrom = map[string][]string{
 	"api":                        {"api/pin"},
 	"supervisor/certs":           {"api/pin", "statedir"},
 	"supervisor/listeners":       {"api", "supervisor/certs", "supervisor/facts", "supervisor/settings"},
-	"supervisor/metrics":         {"supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/message", "supervisor/history"},
+	"supervisor/metrics":         {"supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/mail", "supervisor/message", "supervisor/history"},
 	"supervisor/translate":       {"supervisor/licences", "agenda", "api", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/message", "supervisor/fit", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store"},
 	"supervisor/sso":             {"api", "statedir", "supervisor/facts", "supervisor/problem", "supervisor/settings"},
 	"supervisor/limits":          {"agenda", "api", "supervisor/facts", "supervisor/message", "supervisor/problem", "supervisor/quota", "supervisor/settings", "supervisor/store", "units"},
@@ -196,7 +198,7 @@ var homes = map[string][]string{
 	"github.com/godbus/dbus/v5":           {"worker/people"},
 	"golang.org/x/image":                  {"worker/picture"},
 	"golang.org/x/sys":                    {"worker", "worker/picture", "worker/people", "worker/cgroup", "worker/proc", "worker/shim", "supervisor/term", "supervisor/credentials", "supervisor/logstore", "supervisor/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
-	"golang.org/x/time":                   {"supervisor/limits", "supervisor/credentials", "supervisor/sso", "supervisor/audit", "supervisor/enrol.go", "supervisor/server.go", "supervisor/session.go"},
+	"golang.org/x/time":                   {"supervisor/limits", "supervisor/mail", "supervisor/credentials", "supervisor/sso", "supervisor/audit", "supervisor/enrol.go", "supervisor/server.go", "supervisor/session.go"},
 	"golang.org/x/oauth2":                 {"supervisor/sso"},
 	"github.com/coreos/go-oidc/v3":        {"supervisor/sso"},
 	"golang.org/x/sync":                   {"supervisor", "worker", "cmd/qb", "cmd/qb/bench"},

@@ -32,3 +32,15 @@ type AuditEntry struct {
 type BrakeReply struct {
 	Affected int `json:"affected"`
 }
+
+// MailTest asks for a test mail.
+type MailTest struct {
+	Address string `json:"address" doc:"To whom it goes."`
+}
+
+// MailTestReply says what came of it.
+type MailTestReply struct {
+	Server   string `json:"server" doc:"HOST:PORT of the mail server."`
+	Accepted bool   `json:"accepted" doc:"The server has taken the mail."`
+	Answer   string `json:"answer" doc:"The server's last answer, or why there is none."`
+}

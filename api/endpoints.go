@@ -98,6 +98,7 @@ var (
 
 	ReleaseBrake = Endpoint{"release-brake", http.MethodPost, "/v1/brake/release", Operator, "A person's word that the hosts that fell silent together are gone: their items may move"}
 	Reread       = Endpoint{"reread", http.MethodPost, "/v1/reread", Admin, "Read the configuration again and take it into force"}
+	TestMail     = Endpoint{"test-mail", http.MethodPost, "/v1/mail/test", Admin, "Send a test mail and say what the mail server answers"}
 
 	GetSnapshot = Endpoint{"snapshot", http.MethodGet, "/v1/snapshot", ReadOnly, "The live farm in the form that qb plan reads"}
 	Events      = Endpoint{"events", http.MethodGet, "/v1/events", ReadOnly, "Server-sent events of job, item and host changes"}
@@ -127,7 +128,7 @@ var (
 // Endpoints is the whole table.
 var Endpoints = []Endpoint{
 	Submit, CheckSubmission, ListJobs, GetJob, ArchiveJob, OrderOfJobs, OrderOfHosts, Modify, RemoveJob, OrderJob, OrderJobs, ListItems, Attempts, History, Explain, WhatIf, TrySubmission, SlotMap, ItemLog, ItemPicture,
-	ListHosts, GetHost, HostConfiguration, LockHost, UnlockHost, ConfirmDead, ApproveHost, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
+	ListHosts, GetHost, HostConfiguration, LockHost, UnlockHost, ConfirmDead, ApproveHost, RemoveHost, ReleaseBrake, Reread, TestMail, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, AppendPicture, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListAccounts, PastAccounts, AddAccount, AddAccounts, DropAccount, ListBudgets, SetBudget, Publications, Report, Decide, AddCredits, ListCredit, AddCredit,
 	GetStats, ListProfiles, SetProfile, ForgetProfile, ListResources, ReportResource,
 	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, BeginSSO, FinishSSO, OwnTokens, RevokeOwn,

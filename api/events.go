@@ -39,6 +39,7 @@ var EventKinds = []EventKind{
 	{"job-killed", "job", "job", "both", "The job was killed and has ended"},
 	{"compacted", "job", "job", "history", "Its attempts became daily sums"},
 	{"logs-removed", "job", "job", "both", "The output of its items was removed"},
+	{"mail-dropped", "job", "job", "both", "A mail about its end will not be sent; `code` says why"},
 
 	{"item-started", "item", "job, item, instance, host", "both", "An attempt has started; in the stream `cause` is its kind, primary or secondary"},
 	{"item-done", "item", "job, item, instance, host", "both", "The attempt was successful, the item is complete"},

@@ -53,6 +53,7 @@ type Job struct {
 	Kind             string            `json:"kind" doc:"What jobs of one sort share; empty: none."`
 	PID              int64             `json:"pid" doc:"The job that it belongs to; 0: none."`
 	Notes            string            `json:"notes"`
+	MailAddress      []string          `json:"mailaddress" doc:"Addresses to which a mail goes when the job has ended. Empty: to its owner's, if it has the flag mail. Shown to the owner and to operators."`
 	Security         string            `json:"security"`
 	GlobalOrder      int64             `json:"globalorder" doc:"Order by hand among unfinished jobs of the cluster and priority, the least first; 0: none was given."`
 	LocalOrder       int64             `json:"localorder" doc:"The job of the same user whose turn it has been given, as if it had been submitted then; 0: it has its own."`
@@ -229,6 +230,7 @@ type SubmitRequest struct {
 	Kind            string            `json:"kind,omitempty" doc:"Name that jobs of one sort share, up to 255 characters without commas."`
 	PID             int               `json:"pid,omitempty" doc:"The job that it belongs to, which must exist; 0: none. It has no effect on when the job runs."`
 	Notes           string            `json:"notes,omitempty" doc:"Text for people, up to 4096 bytes; shown to everybody."`
+	MailAddress     []string          `json:"mailaddress,omitempty" doc:"Up to 10 addresses to which a mail goes when the job has ended. Empty: to the owner's, if the job has the flag mail."`
 	Security        string            `json:"security,omitempty" doc:"What others than the owner may do, as group=vmk,others=v: v read the output, m change and order, k kill. Empty: as the farm's settings say."`
 	Dependency      string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas."`
 	TimeLimit       int               `json:"timelimit,omitempty" doc:"Time limit of an instance in seconds; its item then fails."`
@@ -299,6 +301,7 @@ type ModifyRequest struct {
 	AgendaTimeout     *int      `json:"agenda_timeout,omitempty" doc:"As in a submission."`
 	PGrp              *int      `json:"pgrp,omitempty" doc:"As in a submission."`
 	Notes             *string   `json:"notes,omitempty" doc:"As in a submission; empty: none."`
+	MailAddress       *[]string `json:"mailaddress,omitempty" doc:"As in a submission."`
 	Security          *string   `json:"security,omitempty" doc:"As in a submission. Only the owner, a lead of the owner's group or an operator."`
 	TimeEstimate      *int      `json:"time_estimate,omitempty" doc:"As in a submission."`
 

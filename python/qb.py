@@ -1044,14 +1044,14 @@ _SAME = ("name", "priority", "cpus", "max_cpus", "cluster", "requirements", "res
          "p_agenda_cpus", "regex_progress", "regex_errors")
 _RENAMED = {"agenda_timelimit": "agendatimelimit"}
 _LISTS = ("hosts", "omithosts", "groups", "omitgroups", "flags", "preflights", "postflights", "agenda_preflights", "agenda_postflights",
-          "validate", "pathmap")
+          "validate", "pathmap", "mailaddress")
 _TAGS = ("prod_show", "prod_seq", "prod_shot", "prod_dept", "prod_client") + tuple("prod_custom%d" % n for n in range(1, 6))
 _NUMBERS = ("priority", "cpus", "retrywork", "retrywork_delay", "retrysubjob", "timeout", "agenda_timeout", "timelimit",
             "agenda_timelimit", "time_estimate", "umask", "pgrp", "pid", "p_agenda_priority", "p_agenda_cpus")
 _READ_ONLY = ("id", "agenda", "package", "prototype", "subjobs", "waitfor", "todo", "todotally", "agendastatus", "subjobstatus", "timesubmit",
               "timestart", "timecomplete", "lastupdate", "reason", "code", "cpustally", "path", "queue", "serverid", "globalorder", "localorder",
               "flagsstring")
-_WITHOUT_EFFECT = ("kind", "domain", "mounts", "drivemap", "mailaddress", "data", "hostname", "callbacks")
+_WITHOUT_EFFECT = ("kind", "domain", "mounts", "drivemap", "data", "hostname", "callbacks")
 _UNSET: Tuple[Any, ...] = ("", None, [], {}, 0, -1, (), ".")  # what Qube's dictionaries have where nothing was given
 
 
@@ -1314,6 +1314,7 @@ def _job(row: Mapping[str, Any]) -> Job:
     job["cpustally"] = {"running": running["primary"] + running["secondary"] + running["draining"]}
     for key in ("hosts", "omithosts", "groups", "omitgroups", "flags"):
         job[key] = ",".join(row[key])
+    job["mailaddress"] = ",".join(row.get("mailaddress", []))  # a supervisor of an older release has none
     for key in _TAGS:
         job[key] = row["tags"].get(key, "")
     job["timesubmit"], job["timestart"], job["timecomplete"] = (_seconds(row[key]) for key in ("submitted_at", "started_at", "finished_at"))

@@ -354,8 +354,8 @@ class OnTheFarm(unittest.TestCase):
             qb.jobinfo(filters={"colour": 1})
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            qb.kill(qb.submit({"package": {"cmdline": "true"}, "mailaddress": "a@b.c", "status": "blocked"}))
-        self.assertTrue([one for one in caught if "mailaddress" in str(one.message)])
+            qb.kill(qb.submit({"package": {"cmdline": "true"}, "mounts": "/x", "status": "blocked"}))
+        self.assertTrue([one for one in caught if "mounts" in str(one.message)])
 
     def test_labels(self):
         jobs = qb.submit([{"name": "c", "label": "comp", "dependency": "link-complete-job-left,link-done-job-right", "package": {"cmdline": "true"}},

@@ -3,6 +3,7 @@ package statedir
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/user"
@@ -147,6 +148,35 @@ func OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
 			path, ErrForeign, userName(uint32(os.Geteuid())), userName(st.Uid), st.Nlink), f.Close())
 	}
 	return f, nil
+}
+
+// maxSecret bounds what is read of a secret.
+const maxSecret = 4 << 10
+
+// ReadSecret reads a file with a password or the like, without the white space around it; of no name it is empty. A file that
+// others may read is refused.
+func ReadSecret(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	f, err := OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("%s: its mode is %04o, so others may read it; chmod 600 it", name, info.Mode().Perm())
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxSecret))
+	text := strings.TrimSpace(string(data))
+	if err == nil && text == "" {
+		err = fmt.Errorf("%s is empty", name)
+	}
+	return text, err
 }
 
 // Replace writes a file anew, with that mode and synced to disk: under its name there is never a part of it. write gets a file

@@ -45,6 +45,7 @@ var pageHash = sync.OnceValue(func() string {
 
 // bodies are of requests that do something.
 var bodies = map[string]string{
+	"test-mail":   `{"address":"ada@studio.example"}`,
 	"add-account": `{"path":"fx","users":["{user}"]}`, "add-accounts": `[{"path":"many","users":["{user}"]}]`, "remove-account": `{"path":"spare-{user}"}`,
 	"set-budget": `{"path":"{user}","budget_seconds":1}`, "report-publication": `{"source":"doi:10.1000/%d"}`, "decide-publication": `{"source":"spare-{user}","accept":true}`,
 	"add-credits": `[{"user":"{user}","amount":1,"source":"shot %d"}]`,
@@ -305,8 +306,8 @@ func TestRights(t *testing.T) {
 	m.walk(t, false)
 	m.manyJobs(t)
 	// A host that is heard is neither dead nor removed, no host waits, the brake is not engaged, the workers' ends have one reader at a time,
-	// and there is neither single sign-on nor a resource.
-	conflicts := []string{"report-resource", "confirm-dead", "remove-host", "approve-host", "release-brake", "read-ends", "sso-begin", "sso-login"}
+	// and there is neither single sign-on nor a mail server nor a resource.
+	conflicts := []string{"report-resource", "confirm-dead", "remove-host", "approve-host", "release-brake", "read-ends", "test-mail", "sso-begin", "sso-login"}
 	for _, e := range api.Endpoints {
 		for _, c := range m.callers {
 			if verdict(e, c, "own") == "" && c.letter != '-' && !m.reached[e.ID+string(c.letter)] && !slices.Contains(conflicts, e.ID) {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"reflect"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -79,14 +77,14 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 		s.log.Error("configuration reload failed; the old configuration stays in force", "by", by, "error", err)
 		return nil, api.Errorf(api.KindInvalid, "the old configuration stays in force: %v", err)
 	}
-	changed, kept := changedKeys(*s.live.now.Load(), s.cfg, got.Config)
+	changed, kept := settings.Changed(*s.live.now.Load(), s.cfg, got.Config)
 	reply := &api.RereadReply{File: got.File, Changed: translate.OrEmpty(changed), Remarks: []string{}}
 	for _, key := range kept {
 		reply.Remarks = append(reply.Remarks, key+" has changed: a restart of the supervisor takes it")
 	}
 	reply.Remarks = append(reply.Remarks, got.Remarks...)
 	was := s.live.now.Load()
-	audit.Of(ctx).Changes("configuration", valuesOf(*was, changed), valuesOf(got.Config, changed))
+	audit.Of(ctx).Changes("configuration", settings.Values(*was, changed), settings.Values(got.Config, changed))
 	s.live.now.Store(&got.Config)
 	if was := s.workers.File.Swap(got.Workers); !was.Same(got.Workers) {
 		reply.Changed = append(reply.Changed, "settings of workers")
@@ -118,42 +116,6 @@ func (s *server) applyPolicy(ctx context.Context, p message.Policy, by string) (
 	return body.(message.PolicyReply).Remarks, nil
 }
 
-// changedKeys compares key by key: those that differ from the configuration in force, and those that differ
-// from the one the process was started with and are read at its start only.
-func changedKeys(old, started, read settings.Config) (changed, kept []string) {
-	was, began, is := reflect.ValueOf(old), reflect.ValueOf(started), reflect.ValueOf(read)
-	for n := range is.NumField() {
-		field := is.Type().Field(n)
-		key := field.Tag.Get("toml")
-		differs := func(from reflect.Value) bool {
-			return !reflect.DeepEqual(from.Field(n).Interface(), is.Field(n).Interface())
-		}
-		switch {
-		case field.Tag.Get("restart") != "true":
-			if differs(was) {
-				changed = append(changed, key)
-			}
-		case differs(began):
-			kept = append(kept, key)
-		}
-	}
-	return changed, kept
-}
-
-// valuesOf are the values of these keys, for the audit trail, without secrets.
-func valuesOf(c settings.Config, keys []string) map[string]any {
-	values, v := map[string]any{}, reflect.ValueOf(c)
-	for n := range v.NumField() {
-		field := v.Type().Field(n)
-		if key := field.Tag.Get("toml"); slices.Contains(keys, key) {
-			if values[key] = v.Field(n).Interface(); field.Tag.Get("secret") == "true" {
-				values[key] = "***"
-			}
-		}
-	}
-	return values
-}
-
 // rereadOn reads again at each hangup until ctx ends. What comes of it is in the log, and in the audit trail as a change by
 // the account of this process: only that and root may send it signals.
 func (s *server) rereadOn(ctx context.Context, hangup <-chan os.Signal) {
@@ -177,6 +139,29 @@ func ownAccount() string {
 		return u.Username
 	}
 	return strconv.Itoa(os.Geteuid())
+}
+
+type mailTestIn struct{ Body api.MailTest }
+type mailTestOut struct{ Body api.MailTestReply }
+
+// testMail sends a mail by the settings of the leader, who sends all others.
+func (s *server) testMail(ctx context.Context, in *mailTestIn) (*mailTestOut, error) {
+	if _, err := s.leading(); err != nil {
+		return nil, err
+	}
+	if set := s.mail.Settings(); !set.On() {
+		return nil, api.Errorf(api.KindConflict, "this farm has no mail server: set mail_host in qb.conf, then qbadmin supervisor -reread")
+	}
+	if err := facts.CheckAddress(in.Body.Address); err != nil {
+		return nil, &api.Error{Kind: api.KindInvalid, Member: "address", Text: fmt.Sprintf("address %.60q: %v", in.Body.Address, err)}
+	}
+	n := audit.Of(ctx)
+	n.On("mail to "+in.Body.Address, nil)
+	done, err := s.mail.Test(ctx, in.Body.Address)
+	if n.Begun() {
+		s.audit.Add(n.Done(time.Now(), nil))
+	}
+	return &mailTestOut{api.MailTestReply(done)}, err
 }
 
 type brakeOut struct{ Body api.BrakeReply }

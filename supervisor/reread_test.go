@@ -93,7 +93,7 @@ func TestReread(t *testing.T) {
 	})
 	secret := settings.DefaultConfig()
 	secret.DatabaseURL = "postgres://qb:hunter2@db/qb"
-	if shown := fmt.Sprint(valuesOf(secret, []string{"database_url", "supervisor_user_jobs"})); shown != "map[database_url:*** supervisor_user_jobs:10000]" {
+	if shown := fmt.Sprint(settings.Values(secret, []string{"database_url", "supervisor_user_jobs"})); shown != "map[database_url:*** supervisor_user_jobs:10000]" {
 		t.Errorf("the trail would show %s", shown)
 	}
 }

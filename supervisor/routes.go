@@ -72,6 +72,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mountHosts(rt, s)
 	mount(rt, api.ReleaseBrake, s.releaseBrake)
 	mount(rt, api.Reread, s.reread)
+	mount(rt, api.TestMail, s.testMail)
 	mount(rt, api.GetSnapshot, s.snapshot)
 	mount(rt, api.WhatIf, s.whatIf)
 	mountStream(rt, api.Events, s.events, "text/event-stream")
@@ -263,7 +264,7 @@ func tagOf(e api.Endpoint) string {
 		return "workers"
 	case slices.Contains([]string{api.ListHosts.ID, api.LockHost.ID, api.UnlockHost.ID, api.ConfirmDead.ID, api.ApproveHost.ID, api.RemoveHost.ID}, e.ID):
 		return "hosts"
-	case e.Role == api.Admin && e.ID != api.Reread.ID:
+	case e.Role == api.Admin && e.ID != api.Reread.ID && e.ID != api.TestMail.ID:
 		return "tokens"
 	case e.ID == api.OrderJobs.ID, e.ID == api.CheckSubmission.ID, e.ID == api.TrySubmission.ID:
 		return "jobs"

@@ -22,6 +22,7 @@ import (
 	"qb/supervisor/history"
 	"qb/supervisor/listeners"
 	"qb/supervisor/logstore"
+	"qb/supervisor/mail"
 	"qb/supervisor/message"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
@@ -34,6 +35,7 @@ type Backing interface {
 	store.Store
 	store.Reader
 	store.Upkeep
+	store.Mails
 }
 
 // Options are what the configuration does not say.
@@ -59,6 +61,7 @@ type Options struct {
 	Workers *central.Sections
 
 	checkEvery, ageEvery time.Duration // shorter in tests
+	mailEvery            time.Duration // likewise
 	ageAttempts          int           // fewer in tests
 	room                 func(folder string) (free, total int64, err error)
 }
@@ -127,6 +130,7 @@ func (s *server) serve(ctx context.Context, opts Options, open *listeners.Listen
 
 func (s *server) terms(opts Options, url string) *term.Leader {
 	var ready sync.Once
+	s.mail = mail.New(&mail.Sender{Store: opts.Store, Settings: func() mail.Settings { return s.live.now.Load().Mail() }, Metrics: s.metrics.Mails, Log: s.log, Every: opts.mailEvery})
 	if opts.checkEvery == 0 {
 		opts.checkEvery = store.CheckEvery
 	}
@@ -152,6 +156,9 @@ func (s *server) terms(opts Options, url string) *term.Leader {
 				Record: tell, Metrics: s.metrics.History, Log: s.log, Every: opts.ageEvery, Attempts: opts.ageAttempts}
 			s.ager.Store(&a)
 			defer s.ager.Store(nil)
+			var beside sync.WaitGroup
+			defer beside.Wait()
+			beside.Go(func() { s.mail.Run(ctx, mail.Term{Epoch: l.Epoch, Now: l.Now, Record: tell}) })
 			a.Run(ctx)
 		},
 		Room: s.reader.Room, Tell: tell, NoteOf: func(ctx context.Context) term.Note { return audit.Of(ctx) },

@@ -27,6 +27,7 @@ import (
 	"qb/supervisor/limits"
 	"qb/supervisor/live"
 	"qb/supervisor/logstore"
+	"qb/supervisor/mail"
 	"qb/supervisor/message"
 	"qb/supervisor/metrics"
 	"qb/supervisor/osusers"
@@ -79,6 +80,7 @@ type server struct {
 	pageHash string // of the files of the page
 	timeline *timeline.Timeline
 	ends     endsaudit.Audit
+	mail     *mail.Sender
 	metrics  *metrics.Metrics
 
 	audit              *audit.Writer

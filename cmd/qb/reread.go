@@ -13,15 +13,19 @@ import (
 
 func newAdminSupervisor() *cobra.Command {
 	var reread, resource bool
+	var address string
 	cmd := &cobra.Command{
-		Use: "supervisor", Short: "Make the supervisor reload its configuration, or list the resources of the whole farm", Args: commandline.WantArgs(0, 0, ""),
-		Example: "  qbadmin supervisor -reread\n  qbadmin supervisor -resource",
+		Use: "supervisor", Short: "Make the supervisor reload its configuration or send a test mail, or list the resources of the whole farm", Args: commandline.WantArgs(0, 0, ""),
+		Example: "  qbadmin supervisor -reread\n  qbadmin supervisor -resource\n  qbadmin supervisor -emailtest ada@studio.example",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			mail := cmd.Flags().Changed("emailtest")
 			switch {
-			case resource && !reread:
+			case resource && !reread && !mail:
 				return licencesShell.List(cmd)
-			case resource || !reread:
-				return api.Errorf(api.KindUsage, "give -reread or -resource")
+			case mail && !reread && !resource:
+				return testMail(cmd, address)
+			case resource || mail || !reread:
+				return api.Errorf(api.KindUsage, "give one of -reread, -resource and -emailtest")
 			}
 			reply, err := ask[api.RereadReply](cmd, api.Reread, nil, nil)
 			if err != nil {
@@ -41,7 +45,21 @@ func newAdminSupervisor() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&reread, "reread", false, "reload the file; if it has errors, the old configuration stays in force")
 	cmd.Flags().BoolVar(&resource, "resource", false, "list resources of the whole farm, such as licences, with their use (as qb resources does)")
+	cmd.Flags().StringVar(&address, "emailtest", "", "send a test mail to `ADDRESS` by mail_host, and print what the mail server answers")
 	return cmd
+}
+
+// testMail has the supervisor send a mail. It fails if the mail server does not take it.
+func testMail(cmd *cobra.Command, address string) error {
+	reply, err := ask[api.MailTestReply](cmd, api.TestMail, nil, api.MailTest{Address: address})
+	if err != nil {
+		return err
+	}
+	if !reply.Accepted {
+		return api.Errorf(api.KindConflict, "%s did not take the mail: %s", output.Escape(reply.Server), output.Escape(reply.Answer))
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s has taken the mail to %s: %s\n", output.Escape(reply.Server), output.Escape(address), output.Escape(reply.Answer))
+	return nil
 }
 
 func newAdminBrake() *cobra.Command {

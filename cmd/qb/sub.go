@@ -34,6 +34,7 @@ type subOptions struct {
 	waitOn  bool
 	try     bool
 	results output.Results
+	mail    bool
 	archive struct{ from, to string } // files
 }
 
@@ -80,6 +81,8 @@ func (o *subOptions) bindBeside(f *pflag.FlagSet, attribute string) {
 		f.StringVar(&o.req.Status, "status", "", "initial `STATE`: pending or blocked")
 		f.BoolVar(&o.try, "whatif", false, "do not submit: print which jobs would gain and lose instances, what would stop, and when the job would start")
 		f.BoolVar(&o.waitOn, "waiton", false, "wait until the job ends; exit with 0 if complete, 1 if failed or killed")
+	case "mailaddress":
+		f.BoolVar(&o.mail, "mail", false, "mail when the job has ended, as -flags mail")
 	case "cwd":
 		f.StringVar(&o.req.User, "user", "", "submit for user `NAME`; operators and admins only")
 		f.StringArrayVar(&o.env, "env", nil, "set environment variable `NAME=VALUE`, or NAME to the value that it has here; may be repeated")
@@ -140,6 +143,9 @@ func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
 	}
 	req := &o.req
 	attributeOption(submitOption).give(cmd.Flags(), req)
+	if o.mail {
+		req.Flags = append(req.Flags, facts.FlagMail)
+	}
 	if err := o.addDefaults(cmd); err != nil {
 		return err
 	}

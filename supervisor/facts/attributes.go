@@ -67,6 +67,12 @@ var Attributes = slices.Concat([]Attribute{
 		Option: "`TEXT` for people, shown to everybody", Change: "new `TEXT` for people; empty: none",
 	},
 	{
+		Name: "mailaddress", Spelled: "address", Changed: "mailaddress", Value: func(j *JobFacts) any { return &j.MailAddress },
+		Entries: Entries{",", MaxRecipients, "name a list of the mail server"}, Check: checkAddresses,
+		Option: "mail to `ADDRESSES`, separated by commas, when the job has ended (default with -mail: yours, USER@mail_domain)",
+		Change: "mail to `ADDRESSES` when the job has ended; empty: to yours if it was submitted with -mail, else to nobody",
+	},
+	{
 		Name: "security", Value: func(j *JobFacts) any { return &j.Security }, Trim: true, Runes: MaxName, Check: checkSecurity,
 		Option: "what other users may do, as `RIGHTS` such as group=vmk,others=v: v read the output, m change and order, k kill (default: the farm's settings)",
 		Change: "what other users may do, as `RIGHTS` such as group=vmk,others=v; empty: what the farm's settings say",

@@ -99,35 +99,36 @@ func (s JobState) Final() bool { return s == Complete || s == FailedJob || s == 
 // JobFacts is the row of a job. The tags name the columns; one that never changes after the submission is fixed, and not
 // written again. Submission, Tags and FinishedAt are not stored as they are here.
 type JobFacts struct {
-	ID         JobID             `db:"id,fixed" json:"id"`
-	Submission string            `db:"-" json:"-"`             // token of the submission; unique
-	Version    int64             `db:"version" json:"version"` // rises with each change
-	Name       string            `db:"name" json:"name"`
-	User       string            `db:"owner,fixed" json:"owner"`
-	UID        *int64            `db:"owner_uid,fixed" json:"owner_uid"` // of User on the supervisor's machine, as the kernel named it at the submission; nil: it did not
-	Priority   int               `db:"priority" json:"priority"`
-	Cluster    string            `db:"cluster" json:"cluster"`
-	CPUs       int               `db:"cpus" json:"cpus"`
-	MaxCPUs    *int              `db:"max_cpus" json:"max_cpus"` // as given; nil: site default
-	Agenda     agenda.Spec       `db:"agenda,fixed" json:"agenda"`
-	RetryWork  int               `db:"retrywork" json:"retrywork"`
-	Dependency string            `db:"dependency,fixed" json:"dependency"` // as given
-	Account    string            `db:"account" json:"account"`             // path in the tree of shares, such as show/shot; "" for none
-	Tags       Tags              `db:"-" json:"-"`                         // for reports
-	WaitFor    []Link            `db:"wait_for" json:"wait_for"`           // what is left of it to wait for; a condition that came true is taken out
-	State      JobState          `db:"state" json:"state"`
-	BlockedBy  string            `db:"blocked_by" json:"blocked_by"` // who or what holds a blocked job, "" for dependencies
-	Command    []string          `db:"command,fixed" json:"command"`
-	Shell      bool              `db:"shell,fixed" json:"shell"`
-	Cwd        string            `db:"cwd,fixed" json:"cwd"`
-	Env        map[string]string `db:"env,fixed" json:"env"`
-	Umask      *int              `db:"umask,fixed" json:"umask"`
-	PGrp       JobID             `db:"pgrp" json:"pgrp"`         // the process group: the id of its first job
-	PID        JobID             `db:"pid,fixed" json:"pid"`     // the job that it belongs to; 0: none
-	Label      string            `db:"label,fixed" json:"label"` // its name within the process group
-	Kind       string            `db:"kind,fixed" json:"kind"`   // what jobs of one sort share
-	Notes      string            `db:"notes" json:"notes"`
-	Security   string            `db:"security" json:"security"` // what others may do with it; see ReadSecurity
+	ID          JobID             `db:"id,fixed" json:"id"`
+	Submission  string            `db:"-" json:"-"`             // token of the submission; unique
+	Version     int64             `db:"version" json:"version"` // rises with each change
+	Name        string            `db:"name" json:"name"`
+	User        string            `db:"owner,fixed" json:"owner"`
+	UID         *int64            `db:"owner_uid,fixed" json:"owner_uid"` // of User on the supervisor's machine, as the kernel named it at the submission; nil: it did not
+	Priority    int               `db:"priority" json:"priority"`
+	Cluster     string            `db:"cluster" json:"cluster"`
+	CPUs        int               `db:"cpus" json:"cpus"`
+	MaxCPUs     *int              `db:"max_cpus" json:"max_cpus"` // as given; nil: site default
+	Agenda      agenda.Spec       `db:"agenda,fixed" json:"agenda"`
+	RetryWork   int               `db:"retrywork" json:"retrywork"`
+	Dependency  string            `db:"dependency,fixed" json:"dependency"` // as given
+	Account     string            `db:"account" json:"account"`             // path in the tree of shares, such as show/shot; "" for none
+	Tags        Tags              `db:"-" json:"-"`                         // for reports
+	WaitFor     []Link            `db:"wait_for" json:"wait_for"`           // what is left of it to wait for; a condition that came true is taken out
+	State       JobState          `db:"state" json:"state"`
+	BlockedBy   string            `db:"blocked_by" json:"blocked_by"` // who or what holds a blocked job, "" for dependencies
+	Command     []string          `db:"command,fixed" json:"command"`
+	Shell       bool              `db:"shell,fixed" json:"shell"`
+	Cwd         string            `db:"cwd,fixed" json:"cwd"`
+	Env         map[string]string `db:"env,fixed" json:"env"`
+	Umask       *int              `db:"umask,fixed" json:"umask"`
+	PGrp        JobID             `db:"pgrp" json:"pgrp"`         // the process group: the id of its first job
+	PID         JobID             `db:"pid,fixed" json:"pid"`     // the job that it belongs to; 0: none
+	Label       string            `db:"label,fixed" json:"label"` // its name within the process group
+	Kind        string            `db:"kind,fixed" json:"kind"`   // what jobs of one sort share
+	Notes       string            `db:"notes" json:"notes"`
+	MailAddress []string          `db:"mailaddress" json:"mailaddress"` // who is told when it has ended; none and the flag mail: its owner
+	Security    string            `db:"security" json:"security"`       // what others may do with it; see ReadSecurity
 
 	// The order by hand: among all unfinished jobs of the cluster and priority, the least first; and the job of the same owner
 	// whose turn it has, as by its age, 0: its own.

@@ -16,14 +16,15 @@ const (
 	FlagPAgenda         = "p_agenda"               // some items become a job of their own, to be seen first
 	FlagConvertPath     = "convert_path"           // workers map paths by their worker_path_map
 	FlagNoDefaults      = "no_defaults"            // supervisor_job_flags are not added
+	FlagMail            = "mail"                   // a mail is sent when the job has ended
 )
 
 // Flags are the names of the job flags that qb acts on.
-var Flags = []string{FlagConvertPath, FlagElite, FlagExport, FlagHardLimit, FlagHostList, FlagMigrate, FlagNoDefaults, FlagPAgenda, FlagUninterruptible}
+var Flags = []string{FlagConvertPath, FlagElite, FlagExport, FlagHardLimit, FlagHostList, FlagMail, FlagMigrate, FlagNoDefaults, FlagPAgenda, FlagUninterruptible}
 
 // PassedOver are Qube's other job flags: scripts may name them, but they have no effect, of which the user is warned.
 var PassedOver = []string{"auto_mount", "auto_wrangling", "disable_auto_complete", "disable_cpu_limit",
-	"disable_windows_job_object", "enable_windows_job_object", "expand", "export_job_type", "grid", "mail", "thrifty"}
+	"disable_windows_job_object", "enable_windows_job_object", "expand", "export_job_type", "grid", "thrifty"}
 
 // SettingFlags are the flags of a setting. Qube's default there, auto_mount, is passed over without a word.
 func SettingFlags(text string) []string {
@@ -32,7 +33,7 @@ func SettingFlags(text string) []string {
 
 // flagBits are Qube's flags in the order of their bits, from 1.
 var flagBits = []string{FlagUninterruptible, FlagHardLimit, "grid", "auto_mount", FlagExport, "expand", "thrifty", "export_job_type", FlagHostList,
-	FlagElite, "mail", "disable_windows_job_object", "disable_cpu_limit", "disable_auto_complete", "auto_wrangling", FlagPAgenda, FlagMigrate,
+	FlagElite, FlagMail, "disable_windows_job_object", "disable_cpu_limit", "disable_auto_complete", "auto_wrangling", FlagPAgenda, FlagMigrate,
 	FlagConvertPath, "enable_windows_job_object", FlagNoDefaults}
 
 // MostFlags is the number of all of Qube's flags.

@@ -157,6 +157,10 @@ const (
 	ReasonTooManyMarks     Reason = "too_many_marks"    // on the job's items, if the order were carried out
 	ReasonInstanceTimeout  Reason = "timeout"
 	ReasonItemTimeout      Reason = "agenda_timeout"
+	ReasonMailRefused      Reason = "mail_refused"  // by the mail server, for good
+	ReasonMailAddress      Reason = "mail_address"  // it has none that could be used
+	ReasonMailUnsent       Reason = "mail_unsent"   // for too long
+	ReasonMailsWaiting     Reason = "mails_waiting" // too many of the owner
 )
 
 // OutOfMemory is whether an attempt that failed so ran out of memory: its item runs again with more, and is charged no

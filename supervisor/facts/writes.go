@@ -104,6 +104,9 @@ type NoteChange struct {
 	At   time.Time
 }
 
+// AddMail adds a mail that is to be sent, in the commit of the end that it tells of.
+type AddMail struct{ Mail MailFacts }
+
 // AddEvent appends to the history.
 type AddEvent struct{ Event EventFacts }
 
@@ -164,6 +167,7 @@ func (PutHost) write()         {}
 func (PutAnswer) write()       {}
 func (AddAudit) write()        {}
 func (NoteChange) write()      {}
+func (AddMail) write()         {}
 func (AddEvent) write()        {}
 func (RenameHost) write()      {}
 func (ForgetHost) write()      {}

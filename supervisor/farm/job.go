@@ -47,10 +47,41 @@ func (f *Farm) maybeFinish(now time.Time, j *model.Job) {
 		e.Why = facts.FailedItems(&j.JobFacts, j.Tally.Count(agenda.Failed), j.Tally.Len(), j.FailedBy)
 	}
 	f.out.Record(now, e)
+	f.mailEnd(now, j, e.Cause)
 	f.jobs.Final = append(f.jobs.Final, j.ID)
 	f.freeing = append(f.freeing, ended{j.ID, j.State})
 	f.jobs.Unwatch(j)
 	f.jobs.ForgetOldest()
+}
+
+// mailEnd adds the mails that tell of the job's end, to the commit of the end.
+func (f *Farm) mailEnd(now time.Time, j *model.Job, cause string) {
+	if !f.policy.Mail.On || !j.WantsMail() {
+		return
+	}
+	m := facts.MailFacts{
+		Job: j.ID, Owner: j.User, Name: j.Name, State: j.State, Cause: cause, SubmittedAt: j.SubmittedAt, EndedAt: now, Due: now,
+		Complete: j.Tally.Count(agenda.Complete), Failed: j.Tally.Count(agenda.Failed), Killed: j.Tally.Count(agenda.Killed), Items: j.Tally.Len(),
+	}
+	to := j.MailAddress
+	if len(to) == 0 {
+		to = []string{""}
+	}
+	for _, m.To = range to {
+		f.out.Write(facts.AddMail{Mail: m})
+	}
+}
+
+// mailRemarks warn of a job whose end the farm cannot tell by mail.
+func (f *Farm) mailRemarks(j *model.Job) (remarks []string) {
+	switch {
+	case !j.WantsMail():
+	case !f.policy.Mail.On:
+		remarks = append(remarks, "no mail will be sent: this farm has no mail server (mail_host)")
+	case len(j.MailAddress) == 0 && !f.policy.Mail.Domain:
+		remarks = append(remarks, "no mail will be sent: this farm knows no addresses of users (mail_domain); add -address ADDRESS")
+	}
+	return remarks
 }
 
 // onJobsAged answers which of the jobs the farm does not hold any more; one that runs again, or whose items others wait for, it keeps.

@@ -339,6 +339,9 @@ func (r *rig) tell(w facts.Write) {
 		for _, m := range w.Add {
 			fmt.Fprintf(&r.out, "mark job %d items %s %s by %s\n", w.Job, spanText(m), m.Kind, m.By)
 		}
+	case facts.AddMail:
+		m := w.Mail
+		fmt.Fprintf(&r.out, "mail to %q of %s: job %d (%s) %s, %d of %d complete; %s\n", m.To, m.Owner, m.Job, m.Name, m.State, m.Complete, m.Items, m.Cause)
 	case facts.AddEvent:
 		r.tellEvent(w.Event)
 	}
@@ -409,7 +412,7 @@ func (r *rig) submission(args []string) message.JobSubmitted {
 	if flags := option(args, "flags", ""); flags != "" {
 		row.Flags = strings.Split(flags, ",")
 	}
-	for name, to := range map[string]*[]string{"hosts": &row.Hosts, "omithosts": &row.OmitHosts, "groups": &row.Groups, "omitgroups": &row.OmitGroups} {
+	for name, to := range map[string]*[]string{"hosts": &row.Hosts, "omithosts": &row.OmitHosts, "groups": &row.Groups, "omitgroups": &row.OmitGroups, "address": &row.MailAddress} {
 		if list := option(args, name, ""); list != "" {
 			*to = strings.Split(list, ",")
 		}
@@ -435,7 +438,7 @@ func (r *rig) modify(args []string) {
 			e.Change.Set(name, strings.ReplaceAll(text, "_", " "))
 		}
 	}
-	for _, name := range []string{"hosts", "omithosts", "groups", "omitgroups"} {
+	for _, name := range []string{"hosts", "omithosts", "groups", "omitgroups", "mailaddress"} {
 		if text := option(args, name, "-"); text != "-" {
 			e.Change.Set(name, slices.DeleteFunc(strings.Split(text, ","), func(s string) bool { return s == "" }))
 		}
@@ -522,6 +525,9 @@ func (r *rig) setPolicy(args []string) {
 	setMemoryPolicy(p, args)
 	setInstanceLimits(p, args)
 	licencePolicy(p, args)
+	if mail := option(args, "mail", ""); mail != "" {
+		p.Mail = message.MailPolicy{On: mail != "off", Domain: mail == "domain"}
+	}
 	p.CommitRows = number(option(args, "commit", fmt.Sprint(p.CommitRows)))
 	p.PrimaryPreempt = option(args, "primary", p.PrimaryPreempt)
 	p.HostOrder = option(args, "hostorder", p.HostOrder)

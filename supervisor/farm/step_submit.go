@@ -93,7 +93,7 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 		j.State, j.BlockedBy = facts.Blocked, e.By
 	}
 	j.Delayed = now.Before(j.StartsAt())
-	remarks = append(append(remarks, startRemarks(now, j.StartsAt())...), j.FlagRemarks()...)
+	remarks = append(append(remarks, startRemarks(now, j.StartsAt())...), append(j.FlagRemarks(), f.mailRemarks(j)...)...)
 	return j, append(remarks, f.fitRemarks(now, j, e.Account)...), nil
 }
 
@@ -212,6 +212,9 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 func (f *Farm) changeRemarks(now time.Time, j *model.Job, given *facts.JobChange) (remarks []string) {
 	if given.Has("reservations") {
 		remarks = append(remarks, j.FlagRemarks()...)
+	}
+	if given.Has("mailaddress") {
+		remarks = append(remarks, f.mailRemarks(j)...)
 	}
 	if given.Has("start") {
 		remarks = append(remarks, startRemarks(now, j.StartsAt())...)

@@ -20,6 +20,7 @@ type Policy struct {
 	DefaultPriority int
 	MaxPriority     int
 	JobFlags        []string // that jobs get besides their own
+	Mail            MailPolicy
 	DefaultCluster  string
 	HostOrder       string           // of jobs that name none, as +host.memory.avail; "": none
 	MaxItems        int              // of one job
@@ -43,6 +44,12 @@ type Policy struct {
 	AvoidAfter      int // attempts of a job that failed on a host one after the other, after which the job avoids it; 0: never
 	AvoidFor        time.Duration
 	TimeFactor      float64 // an item that runs so many times its estimate is told as slow; 0: none
+}
+
+// MailPolicy says whether the farm can tell of ends by mail.
+type MailPolicy struct {
+	On     bool // there is a mail server
+	Domain bool // and owners have addresses, unless their jobs name others
 }
 
 // LeaseInFull is the time after an answer at which an unheard attempt is surely frozen.

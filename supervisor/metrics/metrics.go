@@ -13,6 +13,7 @@ import (
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/history"
+	"qb/supervisor/mail"
 	"qb/supervisor/message"
 )
 
@@ -22,6 +23,7 @@ type Metrics struct {
 	Epoch    prometheus.Gauge   // of the term that is led, 0 for none
 	TermEnds prometheus.Counter // unexpected ones
 	History  history.Metrics
+	Mails    mail.Metrics
 
 	registry *prometheus.Registry
 	commits  prometheus.Counter
@@ -60,6 +62,7 @@ func New(from Sources) *Metrics {
 		m.limited.WithLabelValues(name)
 	}
 	m.History = newHistoryMetrics(m.registry)
+	m.Mails = newMailMetrics(m.registry)
 	m.registry.MustRegister(m.limited, m.commits, m.seconds, m.batches, m.Syncs, m.Epoch, m.TermEnds, m.readOnly, m.requests,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&farmCollector{from.View}, &shareCollector{from.Owners}, troubleGauge(from.Trouble))
@@ -193,13 +196,28 @@ func gauges(to chan<- prometheus.Metric, d *prometheus.Desc, values map[string]i
 	}
 }
 
+// counter registers one.
+func counter(r prometheus.Registerer, name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	r.MustRegister(c)
+	return c
+}
+
+// newMailMetrics counts what this process did with mails.
+func newMailMetrics(r prometheus.Registerer) mail.Metrics {
+	waiting := prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_mails_waiting", Help: "Mails about ended jobs that wait to be sent, as the leader last saw it."})
+	r.MustRegister(waiting)
+	return mail.Metrics{
+		Waiting: waiting,
+		Sent:    counter(r, "qb_mails_sent_total", "Mails that the mail server has taken."),
+		Delayed: counter(r, "qb_mails_delayed_total", "Tries after which a mail waits to be tried again."),
+		Dropped: counter(r, "qb_mails_dropped_total", "Mails that were given up: refused for good, without a valid address, too old, or too many of one user."),
+	}
+}
+
 // newHistoryMetrics counts what was done to history by this process.
 func newHistoryMetrics(r prometheus.Registerer) history.Metrics {
-	count := func(name, help string) prometheus.Counter {
-		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-		r.MustRegister(c)
-		return c
-	}
+	count := func(name, help string) prometheus.Counter { return counter(r, name, help) }
 	free := prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_log_disk_free_bytes", Help: "Free room on the disk of the logs, as the leader last saw it."})
 	r.MustRegister(free)
 	return history.Metrics{

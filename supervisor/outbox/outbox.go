@@ -126,6 +126,8 @@ func volumeOf(w facts.Write) volume {
 		return volume{1, rowBytes + w.Why.Bytes()}
 	case facts.AddEvent:
 		return volume{1, rowBytes + w.Event.Why.Bytes()}
+	case facts.AddMail:
+		return volume{1, rowBytes + len(w.Mail.To) + len(w.Mail.Owner) + len(w.Mail.Name) + len(w.Mail.Cause)}
 	case facts.PutOrder:
 		return volume{1, rowBytes + 24*len(w.Order.Items)}
 	case facts.PutHost:

@@ -14,6 +14,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/mail"
 	"qb/supervisor/message"
 	"qb/supervisor/planner"
 	"qb/supervisor/quota"
@@ -125,6 +126,13 @@ type Config struct {
 	TokenStreams     int               `toml:"supervisor_token_streams" doc:"Event streams that one token, or one user of the socket, may hold open. 0: no limit."`
 	TokenFollowed    int               `toml:"supervisor_token_followed_logs" doc:"Logs that one token, or one user of the socket, may follow at a time. 0: no limit."`
 	KillGrace        Duration          `toml:"supervisor_kill_grace" doc:"Time between TERM and KILL when an item is stopped."`
+	MailHost         string            `toml:"mail_host" doc:"Mail server (SMTP) through which the leader sends mails about ended jobs (qbsub -mail, -address). Empty: no mails are sent."`
+	MailPort         int               `toml:"mail_port" doc:"Port of mail_host. 25, 587 or, with mail_tls tls, 465 are usual."`
+	MailTLS          string            `toml:"mail_tls" values:"starttls, tls, none" doc:"Encryption of the connection to mail_host. starttls: it begins once connected, and the server must offer it. tls: from the start. none: none; a password is then sent to this machine only. The certificate must be of mail_host and of an authority that the system trusts."`
+	MailFrom         string            `toml:"mail_from" doc:"Address from which mails come. Empty: qb@ followed by mail_domain, or by the name of the machine."`
+	MailDomain       string            `toml:"mail_domain" doc:"Domain of the users' addresses: a job that names no address tells OWNER@mail_domain. Empty: only jobs with an address send mails."`
+	MailUser         string            `toml:"mail_user" doc:"Name for the login at mail_host. Empty: qb does not log in."`
+	MailPasswordFile string            `toml:"mail_password_file" doc:"File with the password of mail_user, mode 0600, of the supervisor's user. It is read for each mail."`
 }
 
 // DefaultConfig is what an empty qb.conf means.
@@ -176,6 +184,8 @@ func DefaultConfig() Config {
 		ExecutionLease:   Duration(15 * time.Minute),
 		Liveness:         Duration(30 * time.Second),
 		KillGrace:        Duration(10 * time.Second),
+		MailPort:         25,
+		MailTLS:          mail.StartTLS,
 		LogAccess:        "all",
 		TokenDays:        TokenDays,
 		OIDCScopes:       "profile, email",
@@ -245,6 +255,7 @@ func (c Config) Validate() error {
 	c.checkLimits(check)
 	c.checkSSO(check)
 	c.checkRights(check)
+	c.checkMail(check)
 	between("supervisor_smart_share_min_run", c.ShareMinRun, 0, Duration(24*time.Hour))
 	between("supervisor_smart_share_settle", c.ShareSettle, 0, Duration(time.Hour))
 	between("supervisor_smart_share_max_lost", c.ShareMaxLost, 0, Duration(1000*time.Hour))
@@ -296,7 +307,7 @@ func (c Config) LogFolder() string {
 }
 
 // siteFlags are what supervisor_job_flags can name: flags that act on any job.
-var siteFlags = []string{facts.FlagConvertPath, facts.FlagHardLimit, facts.FlagMigrate, facts.FlagUninterruptible}
+var siteFlags = []string{facts.FlagConvertPath, facts.FlagHardLimit, facts.FlagMail, facts.FlagMigrate, facts.FlagUninterruptible}
 
 // Policy is the farm's part.
 func (c Config) Policy() message.Policy {
@@ -314,6 +325,7 @@ func (c Config) Policy() message.Policy {
 		DefaultPriority: c.DefaultPriority,
 		MaxPriority:     c.MaxPriority,
 		JobFlags:        facts.SettingFlags(c.JobFlags),
+		Mail:            message.MailPolicy{On: c.MailHost != "", Domain: c.MailDomain != ""},
 		DefaultCluster:  c.DefaultCluster,
 		HostOrder:       c.DefaultHostOrder,
 		MaxItems:        c.MaxItems,

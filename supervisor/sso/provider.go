@@ -7,9 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +25,7 @@ import (
 const (
 	answerWithin = 8 * time.Second // of the provider, each call
 	maxAnswer    = 512 << 10       // bytes
-	maxSecret    = 4 << 10
-	maxReason    = 300 // of the provider's words that are passed on
+	maxReason    = 300             // of the provider's words that are passed on
 	callsAtOnce  = 32
 	knownFor     = time.Hour       // the provider's document
 	failedFor    = 5 * time.Second // a provider that could not be asked is not asked again
@@ -174,7 +171,7 @@ func (p *Provider) flow(ctx context.Context, c *settings.Config) (*oidc.Provider
 	if err != nil {
 		return nil, nil, p.failed(err)
 	}
-	secret, err := readSecret(c.OIDCSecretFile)
+	secret, err := statedir.ReadSecret(c.OIDCSecretFile)
 	if err != nil {
 		p.log.Error("cannot read supervisor_oidc_client_secret_file", "error", err)
 		return nil, nil, api.Errorf(api.KindUnavailable, "the supervisor cannot read its client secret; ask the farm's administrator, the supervisor's log has more")
@@ -251,30 +248,6 @@ func reasonOf(err error) string {
 		return fmt.Sprintf("no answer in %s", answerWithin)
 	}
 	return err.Error()
-}
-
-func readSecret(name string) (string, error) {
-	if name == "" {
-		return "", nil
-	}
-	f, err := statedir.OpenFile(name, os.O_RDONLY, 0)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%s: its mode is %04o, so others may read it; chmod 600 it", name, info.Mode().Perm())
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSecret))
-	text := strings.TrimSpace(string(data))
-	if err == nil && text == "" {
-		err = fmt.Errorf("%s is empty", name)
-	}
-	return text, err
 }
 
 // bounded speaks to safe addresses only, and reads no answer that is too long.

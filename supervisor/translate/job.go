@@ -49,7 +49,7 @@ func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 	if !withCommand {
 		j.Command, j.Preflights, j.Postflights = []string{}, []string{}, []string{}
 		j.AgendaPreflights, j.AgendaPostflights, j.Validate = []string{}, []string{}, []string{}
-		j.PathMap = []string{}
+		j.PathMap, j.MailAddress = []string{}, []string{}
 	}
 }
 

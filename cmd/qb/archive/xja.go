@@ -128,7 +128,7 @@ func (n *node) find(name string) *node {
 var qubesName = map[string]string{"agendatimelimit": "agenda_timelimit"}
 
 // others are attributes of Qube's jobs that have no counterpart here, if they are not empty.
-var others = []string{"callbacks", "mailaddress", "drivemap", "pathmap", "p_agenda"}
+var others = []string{"callbacks", "drivemap", "pathmap", "p_agenda"}
 
 // readXML reads a job of Qube's. What it has by default there stands for what is not given.
 func readXML(data []byte) (s Submission, err error) {

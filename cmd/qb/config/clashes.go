@@ -56,6 +56,15 @@ func withoutOIDC() (rules []clash) {
 	return rules
 }
 
+// withoutMail are the rules of keys that matter where mails are sent.
+func withoutMail() (rules []clash) {
+	for _, key := range []string{"mail_domain", "mail_from", "mail_user"} {
+		rules = append(rules, clash{[]string{key, "mail_host"}, changed(key, func(c *Config) bool { return c.MailHost == "" }),
+			"no mails are sent, so it has no effect", "set mail_host, or remove the key"})
+	}
+	return rules
+}
+
 var withoutPictures = []clash{{[]string{"worker_picture_command", "worker_pictures"}, changed("worker_picture_command", func(c *Config) bool { return !c.Pictures }),
 	"no pictures are made, so it has no effect", "set worker_pictures to true, or remove the key"}}
 
@@ -82,7 +91,7 @@ func withoutPoints() (rules []clash) {
 
 // clashes are all rules.
 func clashes() []clash {
-	return slices.Concat(withoutSecondaries(), sharing, ranking, withoutPoints(), needs, asAgent(), withoutPictures, withoutOIDC(), bounds)
+	return slices.Concat(withoutSecondaries(), sharing, ranking, withoutPoints(), needs, asAgent(), withoutPictures, withoutOIDC(), withoutMail(), bounds)
 }
 
 // Of the surplus and the slot time.

@@ -49,6 +49,11 @@ var clashing = map[string]struct{ clashes, mended string }{
 	"worker_low_users_file worker_run_as":                 {"worker_low_users_file = '/etc/low'\nworker_run_as = 'agent'", "worker_low_users_file = '/etc/low'"},
 	"worker_picture_command worker_pictures":              {"worker_picture_command = ['cat']\nworker_pictures = false", "worker_picture_command = ['cat']"},
 
+	"mail_domain mail_host": {"mail_domain = 'studio.example'", "mail_domain = 'studio.example'\nmail_host = 'mail.studio.example'"},
+	"mail_from mail_host":   {"mail_from = 'qb@studio.example'", "mail_from = 'qb@studio.example'\nmail_host = 'mail.studio.example'"},
+	"mail_user mail_host": {"mail_user = 'qb'\nmail_password_file = '/etc/secret'",
+		"mail_user = 'qb'\nmail_password_file = '/etc/secret'\nmail_domain = 'studio.example'\nmail_host = 'mail.studio.example'"},
+
 	"supervisor_oidc_client_id supervisor_oidc_issuer":             {"supervisor_oidc_client_id = 'qb'", "supervisor_oidc_client_id = 'qb'\nsupervisor_oidc_issuer = 'https://login.studio.example'"},
 	"supervisor_oidc_client_secret_file supervisor_oidc_issuer":    {"supervisor_oidc_client_secret_file = '/etc/secret'", "supervisor_oidc_client_secret_file = '/etc/secret'\nsupervisor_oidc_client_id = 'qb'\nsupervisor_oidc_issuer = 'https://login.studio.example'"},
 	"supervisor_oidc_domain supervisor_oidc_issuer":                {"supervisor_oidc_domain = 'studio.example'", "supervisor_oidc_domain = 'studio.example'\nsupervisor_oidc_user_claim = 'email'\nsupervisor_oidc_client_id = 'qb'\nsupervisor_oidc_issuer = 'https://login.studio.example'"},

@@ -121,7 +121,7 @@ func (c *Config) warnOfUnknown(from Source, environ []string) {
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
 		part, rest, _ := strings.Cut(strings.TrimPrefix(name, "QB_"), "_")
-		like := strings.HasPrefix(name, "QB_") && rest != "" && slices.Contains([]string{"SUPERVISOR", "WORKER", "CLIENT", "DATABASE"}, part)
+		like := strings.HasPrefix(name, "QB_") && rest != "" && slices.Contains([]string{"SUPERVISOR", "WORKER", "CLIENT", "DATABASE", "MAIL"}, part)
 		if like && !slices.Contains(names, name) {
 			fmt.Fprintf(from.Warn, "%s: ignoring %s: it is no setting%s\n", from.Program, output.Escape(name), output.DidYouMean("", name, names))
 		}

@@ -28,6 +28,7 @@ var withReach = []string{
 	"supervisor_users", "supervisor_groups", "supervisor_log_access", "supervisor_default_security", "supervisor_approve_hosts",
 	"supervisor_oidc_issuer", "supervisor_oidc_client_id", "supervisor_oidc_client_secret_file", "supervisor_oidc_scopes",
 	"supervisor_oidc_user_claim", "supervisor_oidc_domain", "supervisor_oidc_groups_claim", "supervisor_oidc_admit",
+	"mail_host", "mail_port", "mail_tls", "mail_from", "mail_domain", "mail_user", "mail_password_file",
 }
 
 const maxConfig = 1 << 20

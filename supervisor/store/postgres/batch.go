@@ -26,6 +26,7 @@ type batch struct {
 	resources rules.ResourceWrites
 	answers   []facts.AnswerFacts
 	audits    []facts.AuditFacts
+	mails     []facts.MailFacts
 	changed   []facts.NoteChange
 }
 
@@ -159,6 +160,8 @@ func (s *sorter) add(w facts.Write) error {
 		return s.resources.Add(w)
 	case facts.NoteChange:
 		s.changed = append(s.changed, w)
+	case facts.AddMail:
+		s.mails = append(s.mails, rules.NormalMail(w.Mail))
 	case facts.AddAudit:
 		s.audits = append(s.audits, rules.NormalAudit(w.Audit))
 	case facts.PutAnswer:

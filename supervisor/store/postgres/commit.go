@@ -135,7 +135,7 @@ func (t *term) statements(b batch) []statement {
 	list = append(list, profileStatements(&b.profiles)...)
 	list = append(list, resourceStatement(&b.resources))
 	list = append(list, answerStatements(b.answers)...)
-	list = append(list, auditStatement(b.audits), eventStatement(t.epoch, b.events))
+	list = append(list, mailStatement(b.mails), auditStatement(b.audits), eventStatement(t.epoch, b.events))
 	return slices.DeleteFunc(list, func(s statement) bool { return s.writes == 0 })
 }
 

@@ -88,7 +88,7 @@ var shared = sync.OnceValues(func() (*Store, error) {
 
 // Deleting a few rows is faster than truncating.
 const emptyTables = `DELETE FROM item_mark; DELETE FROM item_order; DELETE FROM attempt; DELETE FROM job; DELETE FROM host; DELETE FROM event;
-	DELETE FROM token; DELETE FROM payer; DELETE FROM usage_news; DELETE FROM share; DELETE FROM credit; DELETE FROM account; DELETE FROM budget; DELETE FROM publication; DELETE FROM profile; DELETE FROM resource; DELETE FROM usage_day; DELETE FROM answer; UPDATE removed SET jobs = 0, attempts = 0, last_job = 0`
+	DELETE FROM token; DELETE FROM payer; DELETE FROM usage_news; DELETE FROM share; DELETE FROM credit; DELETE FROM account; DELETE FROM budget; DELETE FROM publication; DELETE FROM profile; DELETE FROM resource; DELETE FROM usage_day; DELETE FROM answer; DELETE FROM mail; UPDATE removed SET jobs = 0, attempts = 0, last_job = 0`
 
 func emptyPostgres(t testing.TB) *Store {
 	t.Helper()
@@ -114,6 +114,7 @@ func emptied(t testing.TB) string {
 type records interface {
 	Record(ctx context.Context, id facts.JobID, r facts.Recorder) (bool, error)
 	Answer(ctx context.Context, user, key string) (facts.AnswerFacts, bool, error)
+	store.Mails
 }
 
 // both is either store under test.

@@ -100,4 +100,9 @@ const (
 	sqlChangePerson = `UPDATE person SET role = $3, groups = $4, leads = $5, submit_as = $6, rights = $7, disabled = $8, created_at = $9, created_by = $10, since = $11, seal = $12
 		WHERE name = $1 AND seal = $2`
 	sqlRemovePerson = `DELETE FROM person WHERE name = $1`
+
+	sqlLastEvent   = `SELECT coalesce(max(id), 0) FROM event`
+	sqlFarmHistory = `SELECT id, at, type, coalesce(job, 0), coalesce(item, -1), coalesce(instance, -1), host, by, cause, reason, params FROM event
+		WHERE id >= $1::bigint AND id < $2::bigint AND ($3::text = '' OR by = $3) AND ($4::text = '' OR host = $4) AND ($5::text = '' OR type = $5)
+			AND ($6::bigint = 0 OR job = $6) ORDER BY id DESC LIMIT $7`
 )

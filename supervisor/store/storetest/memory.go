@@ -28,6 +28,7 @@ type Memory struct {
 	shares    memoryShares
 	profiles  memoryProfiles
 	resources memoryResources
+	mails     memoryMails
 
 	answers memoryAnswers
 	descent memoryDescent
@@ -46,7 +47,7 @@ var _ store.Store = (*Memory)(nil)
 // NewMemory is an empty store.
 func NewMemory() *Memory {
 	return &Memory{freed: make(chan struct{}), jobs: map[facts.JobID]*memoryJob{},
-		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), profiles: memoryProfiles{}, resources: memoryResources{}}
+		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), profiles: memoryProfiles{}, resources: memoryResources{}, mails: memoryMails{rows: map[int64]facts.MailFacts{}}}
 }
 
 // Depose ends the leader's session, as Postgres does when it hears nothing from it; the leader itself finds out

@@ -14,7 +14,7 @@ const groups = [
   ["Width", ["max_cpus"]],
   ["Items", ["chunk", "partitions", "order", "padding", "p_agenda", "p_agenda_priority", "p_agenda_cpus", "regex_progress", "regex_errors", "retrywork", "retrywork_delay", "preflights", "postflights", "agenda_preflights", "agenda_postflights", "validate", "retrysubjob", "timeout", "agenda_timeout", "timelimit", "agendatimelimit"]],
   ["Where it runs", ["cluster", "hosts", "omithosts", "groups", "omitgroups", "requirements", "restrictions", "hostorder"]],
-  ["When and how", ["start", "dependency", "flags", "umask", "pathmap"]],
+  ["When and how", ["start", "dependency", "flags", "mailaddress", "umask", "pathmap"]],
   ["Together with others", ["pgrp", "label", "kind", "pid", "notes"]],
 ];
 const labels = { name: "Name", command: "Command", range: "Range", cwd: "Folder", priority: "Priority", cpus: "Instances (cpus)", reservations: "Reservations" };

@@ -1,0 +1,42 @@
+package settings
+
+import (
+	"reflect"
+	"slices"
+)
+
+// Changed compares key by key: those that differ from the configuration in force, and those that differ from the one the process
+// was started with and are read at its start only.
+func Changed(old, started, read Config) (changed, kept []string) {
+	was, began, is := reflect.ValueOf(old), reflect.ValueOf(started), reflect.ValueOf(read)
+	for n := range is.NumField() {
+		field := is.Type().Field(n)
+		key := field.Tag.Get("toml")
+		differs := func(from reflect.Value) bool {
+			return !reflect.DeepEqual(from.Field(n).Interface(), is.Field(n).Interface())
+		}
+		switch {
+		case field.Tag.Get("restart") != "true":
+			if differs(was) {
+				changed = append(changed, key)
+			}
+		case differs(began):
+			kept = append(kept, key)
+		}
+	}
+	return changed, kept
+}
+
+// Values are the values of these keys, for the audit trail, without secrets.
+func Values(c Config, keys []string) map[string]any {
+	values, v := map[string]any{}, reflect.ValueOf(c)
+	for n := range v.NumField() {
+		field := v.Type().Field(n)
+		if key := field.Tag.Get("toml"); slices.Contains(keys, key) {
+			if values[key] = v.Field(n).Interface(); field.Tag.Get("secret") == "true" {
+				values[key] = "***"
+			}
+		}
+	}
+	return values
+}
