@@ -17,14 +17,15 @@ const (
 	FlagConvertPath     = "convert_path"           // workers map paths by their worker_path_map
 	FlagNoDefaults      = "no_defaults"            // supervisor_job_flags are not added
 	FlagMail            = "mail"                   // a mail is sent when the job has ended
+	FlagExpand          = "expand"                 // a new job without max_cpus of its own has no limit, whatever the site's default
 )
 
 // Flags are the names of the job flags that qb acts on.
-var Flags = []string{FlagConvertPath, FlagElite, FlagExport, FlagHardLimit, FlagHostList, FlagMail, FlagMigrate, FlagNoDefaults, FlagPAgenda, FlagUninterruptible}
+var Flags = []string{FlagConvertPath, FlagElite, FlagExpand, FlagExport, FlagHardLimit, FlagHostList, FlagMail, FlagMigrate, FlagNoDefaults, FlagPAgenda, FlagUninterruptible}
 
 // PassedOver are Qube's other job flags: scripts may name them, but they have no effect, of which the user is warned.
 var PassedOver = []string{"auto_mount", "auto_wrangling", "disable_auto_complete", "disable_cpu_limit",
-	"disable_windows_job_object", "enable_windows_job_object", "expand", "export_job_type", "grid", "thrifty"}
+	"disable_windows_job_object", "enable_windows_job_object", "export_job_type", "grid", "thrifty"}
 
 // SettingFlags are the flags of a setting. Qube's default there, auto_mount, is passed over without a word.
 func SettingFlags(text string) []string {
@@ -32,7 +33,7 @@ func SettingFlags(text string) []string {
 }
 
 // flagBits are Qube's flags in the order of their bits, from 1.
-var flagBits = []string{FlagUninterruptible, FlagHardLimit, "grid", "auto_mount", FlagExport, "expand", "thrifty", "export_job_type", FlagHostList,
+var flagBits = []string{FlagUninterruptible, FlagHardLimit, "grid", "auto_mount", FlagExport, FlagExpand, "thrifty", "export_job_type", FlagHostList,
 	FlagElite, FlagMail, "disable_windows_job_object", "disable_cpu_limit", "disable_auto_complete", "auto_wrangling", FlagPAgenda, FlagMigrate,
 	FlagConvertPath, "enable_windows_job_object", FlagNoDefaults}
 

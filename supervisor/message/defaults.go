@@ -24,6 +24,10 @@ func (p *Policy) WithDefaults(row facts.JobFacts) (facts.JobFacts, []string) {
 			}
 		}
 	}
+	if row.MaxCPUs == nil && slices.Contains(row.Flags, facts.FlagExpand) {
+		unlimited := -1
+		row.MaxCPUs = &unlimited
+	}
 	if row.CPUs == 0 {
 		row.CPUs = 1
 	}

@@ -2,6 +2,7 @@ package message_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"qb/supervisor/facts"
@@ -19,5 +20,25 @@ func TestJobFlags(t *testing.T) {
 	}
 	if row, _ = p.WithDefaults(facts.JobFacts{Flags: []string{facts.FlagNoDefaults}}); len(row.Flags) != 1 {
 		t.Errorf("no_defaults: %v", row.Flags)
+	}
+}
+
+// The flag expand takes the limit off jobs that state none of their own.
+func TestExpand(t *testing.T) {
+	t.Parallel()
+	p, own := message.Policy{MaxPriority: 9}, 3
+	for _, c := range []struct {
+		flags []string
+		max   *int
+		want  string
+	}{{nil, nil, "-"}, {[]string{facts.FlagExpand}, nil, "-1"}, {[]string{facts.FlagExpand}, &own, "3"}} {
+		row, _ := p.WithDefaults(facts.JobFacts{Flags: c.flags, MaxCPUs: c.max})
+		got := "-"
+		if row.MaxCPUs != nil {
+			got = strconv.Itoa(*row.MaxCPUs)
+		}
+		if got != c.want {
+			t.Errorf("%v with %v: max_cpus %s, want %s", c.flags, c.max, got, c.want)
+		}
 	}
 }
