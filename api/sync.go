@@ -157,6 +157,9 @@ type Finished struct {
 	CPU        float64   `json:"cpu" doc:"Seconds, whole tree."`
 	PeakMemory int64     `json:"peak_memory" doc:"Bytes, whole tree."`
 	Suspended  float64   `json:"suspended,omitempty" doc:"Seconds for which it was suspended."`
+
+	Highlights  []string `json:"highlights,omitempty" doc:"Up to 20 lines of its output that match regex_highlights, of up to 400 bytes. Ends whose highlights and output paths take more than 4 MiB in one sync wait for the next."`
+	OutputPaths []string `json:"outputpaths,omitempty" doc:"Up to 50 paths that regex_outputpaths found in its output, of up to 1024 bytes."`
 }
 
 // SyncReply is what should run: the complete list. An answer with a lower epoch than one heard before is ignored.
@@ -233,6 +236,9 @@ type JobSpec struct {
 
 	RegexProgress string `json:"regex_progress,omitempty" doc:"Regular expressions for lines of output, one in each line."`
 	RegexErrors   string `json:"regex_errors,omitempty" doc:"Likewise; a line that matches lets the item fail with the outcome launch and the code log_error."`
+
+	RegexHighlights  string `json:"regex_highlights,omitempty" doc:"Likewise; lines that match are in the end's highlights."`
+	RegexOutputPaths string `json:"regex_outputpaths,omitempty" doc:"Likewise; the first group, or the whole match, is one of the end's outputpaths."`
 
 	ConvertPath bool     `json:"convert_path,omitempty" doc:"Paths in the command, its folder, files and variables are mapped by the worker's own worker_path_map."`
 	PathMap     []string `json:"pathmap,omitempty" doc:"They are mapped by these entries FROM=TO, too, which outweigh those of worker_path_map."`

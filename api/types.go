@@ -71,6 +71,8 @@ type Job struct {
 	AgendaPostflights []string `json:"agenda_postflights" doc:"Commands that run after each item, with QB_FRAME_STATUS and QB_SYSTEM_EXIT_CODE; if one fails, the item does."`
 	RegexProgress     string   `json:"regex_progress" doc:"Regular expressions that find in a line of output how far an item is, one in each line."`
 	RegexErrors       string   `json:"regex_errors" doc:"Regular expressions; an item with a line of output that matches one fails."`
+	RegexHighlights   string   `json:"regex_highlights" doc:"Regular expressions; lines of output that match are kept with the attempt."`
+	RegexOutputPaths  string   `json:"regex_outputpaths" doc:"Regular expressions that find in lines of output the paths of what an item has written."`
 	PathMap           []string `json:"pathmap" doc:"Paths of who submitted the job with the same on its hosts, FROM=TO."`
 	Validate          []string `json:"validate" doc:"Output files of each item, as PATH or PATH:SIZE. If one is missing or smaller, the item fails. Tokens such as QB_FRAME_NUMBER are replaced."`
 	HostOrder         string   `json:"hostorder" doc:"Preferred order of hosts; empty: supervisor_default_hostorder."`
@@ -127,28 +129,6 @@ type Item struct {
 	PeakMemory int64       `json:"peak_memory" doc:"Bytes, of the whole process tree."`
 
 	SuspendedAt *time.Time `json:"suspended_at,omitempty" doc:"Since when its processes stand still by order; absent: they run."`
-}
-
-// Attempt is one try at one item.
-type Attempt struct {
-	Job        int64       `json:"job"`
-	Item       string      `json:"item"`
-	Number     int         `json:"number" doc:"The item's number."`
-	Attempt    int         `json:"attempt" doc:"From 1."`
-	State      string      `json:"state" enum:"running,stopping,done,failed,killed,preempted,lost,superseded"`
-	Kind       string      `json:"kind" enum:"primary,secondary"`
-	Host       string      `json:"host"`
-	Instance   string      `json:"instance"`
-	ExitCode   *int        `json:"exit_code"`
-	Signal     *int        `json:"signal"`
-	Code       string      `json:"code" doc:"The reason as a code, see docs/codes.md; empty: none."`
-	Params     *CodeParams `json:"params,omitempty"`
-	Reason     string      `json:"reason" doc:"The reason as a sentence, for people."`
-	StartedAt  time.Time   `json:"started_at"`
-	FinishedAt *time.Time  `json:"finished_at"`
-	CPUSeconds float64     `json:"cpu_seconds"`
-	PeakMemory int64       `json:"peak_memory"`
-	Overuse    string      `json:"overuse,omitempty" doc:"Set if it used at least 1.5 times the processor time of its slots, such as: 30 cores on 1 slot."`
 }
 
 // Host is a worker's machine as listings show it.
@@ -261,6 +241,8 @@ type SubmitRequest struct {
 	AgendaPostflights []string          `json:"agenda_postflights,omitempty" doc:"Commands that run after each item, with QB_FRAME_STATUS and QB_SYSTEM_EXIT_CODE; if one fails, the item does."`
 	RegexProgress     string            `json:"regex_progress,omitempty" doc:"Regular expressions (RE2), one in each line, at most 8 of 256 bytes. In a line of output the first group is how far the item is in per cent, or of two groups the first of the second."`
 	RegexErrors       string            `json:"regex_errors,omitempty" doc:"Regular expressions (RE2), one in each line, at most 8 of 256 bytes. An item with a line of output that matches one fails with the code log_error."`
+	RegexHighlights   string            `json:"regex_highlights,omitempty" doc:"Regular expressions (RE2), one in each line, at most 8 of 256 bytes. The first 20 different lines of output that match are kept with the attempt, 400 bytes of each."`
+	RegexOutputPaths  string            `json:"regex_outputpaths,omitempty" doc:"Regular expressions (RE2), one in each line, at most 8 of 256 bytes. The first group, or the whole match, is the path of an output file; the first 50 of up to 1024 bytes are kept with the attempt."`
 	PathMap           []string          `json:"pathmap,omitempty" doc:"Paths here with the same on the hosts, as /vol/proj=/mnt/proj or P:=/mnt/p, for the command, its folder, variables and files. Only whole parts of a path match; the longest wins."`
 	Validate          []string          `json:"validate,omitempty" doc:"Output files of each item, as PATH or PATH:SIZE. If one is missing or smaller, the item fails. Tokens such as QB_FRAME_NUMBER are replaced."`
 	HostOrder         string            `json:"hostorder,omitempty" doc:"Preferred order of hosts: +host.memory.avail prefers hosts with more of it, -NAME with less; several separated by commas."`
@@ -292,6 +274,8 @@ type ModifyRequest struct {
 	AgendaPostflights *[]string `json:"agenda_postflights,omitempty" doc:"As in a submission; items that run keep theirs."`
 	RegexProgress     *string   `json:"regex_progress,omitempty" doc:"As in a submission; items that run keep theirs."`
 	RegexErrors       *string   `json:"regex_errors,omitempty" doc:"As in a submission; items that run keep theirs."`
+	RegexHighlights   *string   `json:"regex_highlights,omitempty" doc:"As in a submission; items that run keep theirs."`
+	RegexOutputPaths  *string   `json:"regex_outputpaths,omitempty" doc:"As in a submission; items that run keep theirs."`
 	PathMap           *[]string `json:"pathmap,omitempty" doc:"As in a submission; items that run keep theirs."`
 	Validate          *[]string `json:"validate,omitempty" doc:"As in a submission; items that run keep theirs."`
 	Start             *string   `json:"start,omitempty" doc:"As in a submission; empty: none. Only before the job's first item has started."`

@@ -3,8 +3,10 @@ package patterns
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Bounds of what is looked at.
@@ -13,7 +15,20 @@ const (
 	MaxLength = 256  // bytes of an expression
 	MaxLine   = 4096 // bytes of a line; what follows is not looked at
 	maxTold   = 200  // of a line that is told
+
+	MostHighlights = 20   // lines that are kept of an item
+	MaxHighlight   = 400  // bytes of each
+	MostPaths      = 50   // output paths that are kept of an item
+	MaxPath        = 1024 // bytes of each; a longer one is left out
 )
+
+// Rules are a job's expressions for lines of its output.
+type Rules struct {
+	Progress    []string `json:"progress,omitempty"`
+	Errors      []string `json:"errors,omitempty"`
+	Highlights  []string `json:"highlights,omitempty"`
+	OutputPaths []string `json:"outputpaths,omitempty"`
+}
 
 // Split is the expressions of an attribute: one in each line.
 func Split(text string) (list []string) {
@@ -59,23 +74,28 @@ func Compile(text string) (*regexp.Regexp, error) {
 
 // Watch looks at the output of one item. It has one user at a time.
 type Watch struct {
-	progress, errors []*regexp.Regexp
-	percent          int
-	failure          string
+	progress, errors  []*regexp.Regexp
+	highlights, paths []*regexp.Regexp
+	percent           int
+	failure           string
+	foundLines        []string
+	foundPaths        []string
 }
 
-// New makes a watch of expressions for progress and for errors; nil if there are none.
-func New(progress, errors []string) (*Watch, error) {
-	if len(progress)+len(errors) == 0 {
+// New makes a watch of a job's expressions; nil if there are none.
+func New(r Rules) (*Watch, error) {
+	if len(r.Progress)+len(r.Errors)+len(r.Highlights)+len(r.OutputPaths) == 0 {
 		return nil, nil
 	}
 	w := &Watch{}
-	var err error
-	if w.progress, err = compiled(progress); err != nil {
-		return nil, err
-	}
-	if w.errors, err = compiled(errors); err != nil {
-		return nil, err
+	for _, kind := range []struct {
+		to   *[]*regexp.Regexp
+		list []string
+	}{{&w.progress, r.Progress}, {&w.errors, r.Errors}, {&w.highlights, r.Highlights}, {&w.paths, r.OutputPaths}} {
+		var err error
+		if *kind.to, err = compiled(kind.list); err != nil {
+			return nil, err
+		}
 	}
 	return w, nil
 }
@@ -96,7 +116,60 @@ func (w *Watch) Look(line []byte) {
 			break
 		}
 	}
+	w.keep(line)
 }
+
+// keep keeps a line that is a highlight, and the paths that it names, each once and as many as there is room for.
+func (w *Watch) keep(line []byte) {
+	for _, re := range w.highlights {
+		if len(w.foundLines) == MostHighlights {
+			break
+		}
+		if re.Match(line) {
+			w.foundLines = addOnce(w.foundLines, Clean(string(line), MaxHighlight))
+			break
+		}
+	}
+	for _, re := range w.paths {
+		if len(w.foundPaths) == MostPaths {
+			break
+		}
+		found := re.FindSubmatch(line)
+		if found == nil {
+			continue
+		}
+		if path := found[min(1, len(found)-1)]; len(path) <= MaxPath {
+			w.foundPaths = addOnce(w.foundPaths, Clean(string(path), MaxPath))
+		}
+	}
+}
+
+func addOnce(list []string, text string) []string {
+	if text == "" || slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
+// Clean is text without control characters and what is no UTF-8, cut to a length in bytes.
+func Clean(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "")
+	}
+	return strings.TrimSpace(text)
+}
+
+// Highlights are lines that matched an expression for them, the first ones.
+func (w *Watch) Highlights() []string { return w.foundLines }
+
+// OutputPaths are the paths that were found: the first group of an expression, or all that it matched.
+func (w *Watch) OutputPaths() []string { return w.foundPaths }
 
 // percentOf reads a match: one group is per cent, of two the first is so many of the second.
 func percentOf(groups [][]byte) (int, bool) {

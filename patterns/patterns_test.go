@@ -1,8 +1,11 @@
 package patterns
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -14,7 +17,7 @@ type watched struct {
 }
 
 func watch(t interface{ Fatal(...any) }, progress, errors string) *watched {
-	w, err := New(Split(progress), Split(errors))
+	w, err := New(Rules{Progress: Split(progress), Errors: Split(errors)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +63,7 @@ func TestFailure(t *testing.T) {
 	if w.Failure() != "Error: � first" {
 		t.Errorf("%q", w.Failure())
 	}
-	if none, err := New(nil, nil); none != nil || err != nil {
+	if none, err := New(Rules{}); none != nil || err != nil {
 		t.Error(none, err)
 	}
 }
@@ -94,4 +97,32 @@ func TestPieces(t *testing.T) {
 			t.Fatalf("%q: %d %q, %d %q", output, whole.Progress(), whole.Failure(), pieces.Progress(), pieces.Failure())
 		}
 	})
+}
+
+// Lines and paths are kept once each, whole characters, without control characters, and no more than their bounds.
+func TestFinds(t *testing.T) {
+	w, err := New(Rules{Highlights: []string{"(?i)warning", "^total"}, OutputPaths: []string{`Saved: '([^']*)'`, `/out/\S+\.exr`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"fine", "Warning: \x1b[31mno texture\x1b[0m", "Warning: \x1b[31mno texture\x1b[0m", "total 5 s", "Saved: '/a b/c.png'", "writes /out/1.exr", "writes /out/1.exr",
+		"Saved: ''", "Saved: '" + strings.Repeat("x", MaxPath+1) + "'", "warning: \xff " + strings.Repeat("ä", MaxHighlight)} {
+		w.Look([]byte(line))
+	}
+	lines, paths := w.Highlights(), w.OutputPaths()
+	if len(lines) != 3 || lines[0] != "Warning: [31mno texture[0m" || lines[1] != "total 5 s" || len(lines[2]) > MaxHighlight || !utf8.ValidString(lines[2]) {
+		t.Errorf("%q", lines)
+	}
+	if !slices.Equal(paths, []string{"/a b/c.png", "/out/1.exr"}) {
+		t.Errorf("%q", paths)
+	}
+	for n := range 1000 {
+		w.Look(fmt.Appendf(nil, "warning %d about /out/%d.exr", n, n))
+	}
+	if lines, paths := w.Highlights(), w.OutputPaths(); len(lines) != MostHighlights || len(paths) != MostPaths || lines[3] != "warning 0 about /out/0.exr" {
+		t.Errorf("%d lines, %d paths, %q", len(lines), len(paths), lines[3])
+	}
+	if _, err := New(Rules{Highlights: []string{"("}}); err == nil {
+		t.Error("an expression that is none")
+	}
 }

@@ -1041,7 +1041,7 @@ _SAME = ("name", "priority", "cpus", "max_cpus", "cluster", "requirements", "res
          "cwd", "env", "umask", "retrywork", "retrywork_delay", "retrysubjob", "timeout", "agenda_timeout",
          "timelimit", "status", "dependency", "time_estimate", "profile",
          "pgrp", "label", "kind", "pid", "notes", "security", "start", "p_agenda", "p_agenda_priority",
-         "p_agenda_cpus", "regex_progress", "regex_errors")
+         "p_agenda_cpus", "regex_progress", "regex_errors", "regex_highlights", "regex_outputpaths")
 _RENAMED = {"agenda_timelimit": "agendatimelimit"}
 _LISTS = ("hosts", "omithosts", "groups", "omitgroups", "flags", "preflights", "postflights", "agenda_preflights", "agenda_postflights",
           "validate", "pathmap", "mailaddress")
@@ -1129,9 +1129,9 @@ def _request(job: Mapping[str, Any]) -> Tuple[Any, Dict[str, Any]]:
             body["order"] = str(package["order"])
     if package.get("padding") and "range" in body:
         body["padding"] = int(package["padding"])
-    for key in ("regex_progress", "regex_errors"):
+    for key in ("regex_progress", "regex_errors", "regex_highlights", "regex_outputPaths"):
         if package.get(key):
-            body[key] = package[key] if isinstance(package[key], str) else "\n".join(package[key])
+            body[key.lower()] = package[key] if isinstance(package[key], str) else "\n".join(package[key])
     for key in ("p_agenda", "p_agenda_priority", "p_agenda_cpus"):
         if body.get(key) in _UNSET:
             body.pop(key, None)

@@ -12,6 +12,7 @@ import (
 	"qb/api"
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
 	"qb/supervisor/translate"
@@ -146,13 +147,26 @@ func (s *server) listAttempts(ctx context.Context, in *listAttemptsIn) (*listAtt
 	if err != nil {
 		return nil, problem.Reading("the attempts of a job", err)
 	}
-	out := &listAttemptsOut{Body: translate.Each(rows, func(a facts.AttemptFacts) api.Attempt { return translate.Attempt(a, name(a.Item)) })}
+	found, err := s.foundIn(ctx, v, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := &listAttemptsOut{Body: translate.Each(rows, func(a facts.AttemptFacts) api.Attempt { return translate.Attempt(a, name(a.Item), found[a.AttemptID]) })}
 	if len(rows) == in.Limit {
 		last := rows[len(rows)-1]
 		q := queryOf("after", fmt.Sprintf("%d.%d", last.Item, last.Number), "limit", strconv.Itoa(in.Limit))
 		out.Link = fmt.Sprintf("</v1/jobs/%d/attempts?%s>; rel=\"next\"", v.ID, q)
 	}
 	return out, nil
+}
+
+// foundIn is what was found in the output of attempts, for who may read that.
+func (s *server) foundIn(ctx context.Context, v facts.JobFacts, rows []facts.AttemptFacts) (map[facts.AttemptID]facts.Found, error) {
+	if len(rows) == 0 || s.gate.MayJob(ctx, api.ItemLog, "", gate.JobOf(v)) != nil {
+		return nil, nil
+	}
+	found, err := s.reader.Found(ctx, rows[0].AttemptID, rows[len(rows)-1].AttemptID)
+	return found, problem.Reading("what was found in output", err)
 }
 
 func readAfter(text string) (facts.AttemptID, error) {

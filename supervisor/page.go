@@ -259,10 +259,14 @@ func (s *server) getItem(ctx context.Context, in *itemIn) (*itemOut, error) {
 	if err != nil {
 		return nil, problem.Reading("the attempts of an item", err)
 	}
+	found, err := s.foundIn(ctx, v, rows)
+	if err != nil {
+		return nil, err
+	}
 	out := &itemOut{api.ItemReply{Item: items[0], Attempts: []api.Attempt{}}}
 	for _, row := range rows {
 		if int(row.Item) == number {
-			out.Body.Attempts = append(out.Body.Attempts, translate.Attempt(row, in.Item))
+			out.Body.Attempts = append(out.Body.Attempts, translate.Attempt(row, in.Item, found[row.AttemptID]))
 		}
 	}
 	return out, nil

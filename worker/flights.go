@@ -27,7 +27,8 @@ const (
 // flights are the stages before and after an item's command: its job's checks, and the look for its files.
 func flights(item core.Item, order *shim.RunOrder) {
 	spec, values := item.Spec, itemTokens(item)
-	order.Progress, order.Errors = patterns.Split(spec.RegexProgress), patterns.Split(spec.RegexErrors)
+	order.Rules = patterns.Rules{Progress: patterns.Split(spec.RegexProgress), Errors: patterns.Split(spec.RegexErrors),
+		Highlights: patterns.Split(spec.RegexHighlights), OutputPaths: patterns.Split(spec.RegexOutputPaths)}
 	stage := func(text, code string, first bool) shim.Stage {
 		return shim.Stage{Argv: []string{"/bin/sh", "-c", values.inShell(text)}, Text: text, Code: code, First: first}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -170,6 +171,8 @@ var attemptColumns = []output.Column[api.Attempt]{
 	{Name: "peak_memory", Right: true, Number: output.KnownSize},
 	{Name: "reason"},
 	{Name: "overuse", Extra: true},
+	{Name: "highlights", Extra: true, Text: func(a api.Attempt) string { return strings.Join(a.Highlights, " | ") }},
+	{Name: "outputpaths", Extra: true, Text: func(a api.Attempt) string { return strings.Join(a.OutputPaths, ",") }},
 }
 
 func wallText(start, end *time.Time) string {

@@ -221,6 +221,16 @@ var Attributes = slices.Concat([]Attribute{
 		Change: "new `REGEX` for lines that let an item fail; items that run keep theirs; empty: none",
 	},
 	{
+		Name: "regex_highlights", Value: func(j *JobFacts) any { return &j.RegexHighlights }, Bytes: maxPatterns, Check: patterns.Check,
+		Option: "keep with each attempt the first 20 lines of its output that match `REGEX`, for qbitems -attempts and the page; several are separated by line feeds",
+		Change: "new `REGEX` for lines to keep; items that run keep theirs; empty: none",
+	},
+	{
+		Name: "regex_outputpaths", Value: func(j *JobFacts) any { return &j.RegexOutputPaths }, Bytes: maxPatterns, Check: patterns.Check,
+		Option: "keep with each attempt the paths that `REGEX` finds in its output, up to 50: its first group, as in 'Saved: (\\S+)', or all that matches; several are separated by line feeds",
+		Change: "new `REGEX` for paths to keep; items that run keep theirs; empty: none",
+	},
+	{
 		Name: "pathmap", Value: func(j *JobFacts) any { return &j.PathMap }, Entries: Entries{",", pathmap.MaxEntries, "the hosts' worker_path_map can have the others"}, Check: checkPathMap,
 		Option: "paths here with the same on the hosts: `LIST` such as /vol/proj=/mnt/proj,P:=/mnt/p, for the command, its folder, variables and files; see also -flags convert_path",
 		Change: "new paths with the same on the hosts; see qbsub -pathmap; empty: none",

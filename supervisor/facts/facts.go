@@ -152,6 +152,9 @@ type JobFacts struct {
 	RegexErrors   string   `db:"regex_errors" json:"regex_errors"`
 	PathMap       []string `db:"pathmap" json:"pathmap"` // FROM=TO
 
+	RegexHighlights  string `db:"regex_highlights" json:"regex_highlights"`
+	RegexOutputPaths string `db:"regex_outputpaths" json:"regex_outputpaths"`
+
 	PAgenda         string `db:"p_agenda,fixed" json:"p_agenda"`                   // the items that became a job of their own, of the job of the others
 	PAgendaPriority int    `db:"p_agenda_priority,fixed" json:"p_agenda_priority"` // as it was asked for; 0: it was not
 	PAgendaCPUs     int    `db:"p_agenda_cpus,fixed" json:"p_agenda_cpus"`         // likewise

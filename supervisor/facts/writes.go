@@ -78,6 +78,7 @@ type EndAttempt struct {
 	Charge    Charge
 	Charged   bool
 	EndedAt   time.Time
+	Found     Found // a row of its own, if there is any
 }
 
 // ReopenAttempts lets ended items run again by a user's order: failed and killed become again=ByOrder,

@@ -173,6 +173,7 @@ func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 	default:
 		closes = f.endUnstopped(now, i, r, &end)
 	}
+	end.Found = r.Found
 	f.endAttempt(now, i, end)
 	if end.State == facts.Done {
 		for name := range i.Attempt.Holds {

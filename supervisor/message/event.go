@@ -192,6 +192,7 @@ type ReportedEnd struct {
 	Peak      int64
 	Limit     bool // outcome memory: it reached its own limit
 	Suspended float64
+	Found     facts.Found
 }
 
 // AccountsChanged is a person's change of accounts, shares or credit.

@@ -123,7 +123,7 @@ func volumeOf(w facts.Write) volume {
 	case facts.StartAttempt:
 		return volume{1, rowBytes + len(w.Attempt.Host) + len(w.Attempt.Boot) + len(w.Attempt.StateID) + len(w.Attempt.Owner)}
 	case facts.EndAttempt:
-		return volume{1, rowBytes + w.Why.Bytes()}
+		return volume{1, rowBytes + w.Why.Bytes() + w.Found.Bytes()}
 	case facts.AddEvent:
 		return volume{1, rowBytes + w.Event.Why.Bytes()}
 	case facts.AddMail:

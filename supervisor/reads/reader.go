@@ -109,6 +109,12 @@ func (s Reader) Attempts(ctx context.Context, job facts.JobID, after facts.Attem
 	})
 }
 
+func (s Reader) Found(ctx context.Context, first, last facts.AttemptID) (map[facts.AttemptID]facts.Found, error) {
+	return again(ctx, s, "found", func(ctx context.Context) (map[facts.AttemptID]facts.Found, error) {
+		return s.Reader.Found(ctx, first, last)
+	})
+}
+
 func (s Reader) History(ctx context.Context, job facts.JobID, page store.HistoryPage) (lines []store.HistoryLine, earlier int, err error) {
 	lines, err = again(ctx, s, "history", func(ctx context.Context) (_ []store.HistoryLine, err error) {
 		lines, earlier, err = s.Reader.History(ctx, job, page)

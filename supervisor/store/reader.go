@@ -72,6 +72,8 @@ type Reader interface {
 	Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error)
 	// Attempts of a job by (item, number), those after the given one.
 	Attempts(ctx context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error)
+	// Found tells what was found in the output of attempts, from one to another by item and number, both included.
+	Found(ctx context.Context, first, last facts.AttemptID) (map[facts.AttemptID]facts.Found, error)
 	// History of a job, oldest first: events, the starts and ends that the attempt rows tell, and what was taken away. Earlier
 	// is how many lines there are before those of the page, 0 if After was asked for.
 	History(ctx context.Context, job facts.JobID, page HistoryPage) (lines []HistoryLine, earlier int, err error)

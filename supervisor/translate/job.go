@@ -91,8 +91,9 @@ func timeOrNil(t time.Time) *time.Time {
 }
 
 // Attempt is an attempt on the wire; name is its item's.
-func Attempt(a facts.AttemptFacts, name string) api.Attempt {
+func Attempt(a facts.AttemptFacts, name string, found facts.Found) api.Attempt {
 	return api.Attempt{
+		Highlights: found.Highlights, OutputPaths: found.OutputPaths,
 		Job: int64(a.Job), Item: name, Number: int(a.Item), Attempt: a.Number, State: string(a.State), Kind: a.Kind.String(),
 		Host: string(a.Host), Instance: InstanceName(a.Job, a.Instance), ExitCode: a.ExitCode, Signal: a.Signal, Code: string(a.Reason), Params: Params(a.Params), Reason: a.Cause,
 		StartedAt: Time(a.StartedAt), FinishedAt: timeOrNil(a.EndedAt), CPUSeconds: a.CPU, PeakMemory: a.Peak,

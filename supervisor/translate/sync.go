@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/patterns"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/licences"
@@ -52,7 +53,18 @@ func reportedEnd(f api.Finished) message.ReportedEnd {
 	return message.ReportedEnd{
 		Attempt: AttemptID(f.Attempt), Outcome: problem.Clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Code: facts.Reason(f.Code), Reason: f.Reason, Resource: problem.Clip(f.Resource),
 		Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit, Suspended: f.Suspended,
+		Found: facts.Found{Highlights: kept(f.Highlights, patterns.MostHighlights, patterns.MaxHighlight), OutputPaths: kept(f.OutputPaths, patterns.MostPaths, patterns.MaxPath)},
 	}
+}
+
+// kept bounds what a worker has found in an output.
+func kept(list []string, most, length int) (bounded []string) {
+	for _, text := range list[:min(len(list), most)] {
+		if text = patterns.Clean(text, length); text != "" {
+			bounded = append(bounded, text)
+		}
+	}
+	return bounded
 }
 
 // knownState takes a state that a newer agent made up for running: that counts for nothing but that the
@@ -100,7 +112,7 @@ func jobSpec(j facts.JobFacts) api.JobSpec {
 		Job: int64(j.ID), Version: j.Version, Name: j.Name, User: j.User, UID: j.UID, Command: OrEmpty(j.Command), Shell: j.Shell,
 		Cwd: j.Cwd, Env: j.Env, Umask: j.Umask, Padding: j.Agenda.Padding, Agenda: j.Agenda.Range != "", PGrp: int64(j.PGrp),
 		Preflights: j.Preflights, Postflights: j.Postflights, AgendaPreflights: j.AgendaPreflights, AgendaPostflights: j.AgendaPostflights, Validate: j.Validate,
-		RegexProgress: j.RegexProgress, RegexErrors: j.RegexErrors, ConvertPath: slices.Contains(j.Flags, facts.FlagConvertPath), PathMap: j.PathMap,
+		RegexProgress: j.RegexProgress, RegexErrors: j.RegexErrors, RegexHighlights: j.RegexHighlights, RegexOutputPaths: j.RegexOutputPaths, ConvertPath: slices.Contains(j.Flags, facts.FlagConvertPath), PathMap: j.PathMap,
 	}
 }
 

@@ -271,6 +271,7 @@ func toTell(want api.Desired) told {
 type record struct {
 	finished api.Finished
 	sentIn   uint64 // last sync that carried it, 0 for none
+	keptFrom uint64 // the sync that had no room for it
 }
 
 // Core is the agent without the world. It is not safe for concurrent use.

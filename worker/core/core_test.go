@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -430,4 +431,58 @@ func attempt(job int64, item int) api.AttemptID {
 
 func attemptName(id api.AttemptID) string {
 	return fmt.Sprintf("%d-%d-%d", id.Job, id.Item, id.Number)
+}
+
+// TestFindsAreBounded: ends with more finds than one sync carries go in several. Each goes, once it is answered none goes again, and
+// until it has gone its attempt is in the list of what is there.
+func TestFindsAreBounded(t *testing.T) {
+	c := NewCore(api.Sync{Host: "h"}, DefaultLimits(), 1)
+	const ends = 200
+	var boot Booted
+	for item := range ends {
+		f := api.Finished{Attempt: attempt(1, item), Instance: item, Outcome: "exit"}
+		for n := range 50 {
+			f.OutputPaths = append(f.OutputPaths, fmt.Sprintf("/%d/%d/<%s>", item, n, strings.Repeat("x", 1000)))
+		}
+		boot.Finished = append(boot.Finished, f)
+	}
+	seen, now, syncs := map[api.AttemptID]int{}, Moment(0), 0
+	orders := c.Step(now, boot)
+	for len(seen) < ends && syncs < 20 {
+		var sent *api.Sync
+		for _, o := range orders {
+			if s, ok := o.(SendSync); ok {
+				sent = &s.Sync
+			}
+		}
+		if sent == nil {
+			t.Fatalf("no sync goes with %d of %d ends sent: %s", len(seen), ends, said(orders))
+		}
+		syncs++
+		size, there := 0, map[api.AttemptID]bool{}
+		for _, f := range sent.Finished {
+			seen[f.Attempt]++
+			size += foundBytes(&f)
+		}
+		for _, i := range sent.Instances {
+			there[i.Attempt] = i.State == StateIdle
+		}
+		data, err := json.Marshal(sent.Finished)
+		if err != nil || size > maxFound || len(data) > maxFound+1000*ends || len(seen)+len(there) != ends {
+			t.Fatalf("sync %d: %d bytes of finds, %d in all, %d ends so far and %d to come, %v", syncs, size, len(data), len(seen), len(there), err)
+		}
+		now += Moment(time.Second) // the answer takes its time, and nothing is given up for what waits
+		if late := c.Step(now, Ticked{}); len(late) > 0 {
+			t.Fatalf("while it waits: %s", said(late))
+		}
+		orders = c.Step(now, answer(sent.Sequence, 1))
+	}
+	if syncs < 3 {
+		t.Errorf("%d syncs", syncs)
+	}
+	for id, times := range seen {
+		if times != 1 {
+			t.Errorf("%v was sent %d times", id, times)
+		}
+	}
 }

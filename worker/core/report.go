@@ -87,7 +87,7 @@ const memoryStep = 256 << 20
 // unsent says whether a result waits that no sync has carried yet.
 func (c *Core) unsent() bool {
 	for _, r := range c.records {
-		if r.sentIn == 0 {
+		if r.sentIn == 0 && (r.keptFrom == 0 || r.keptFrom != c.flight.sequence) { // else it goes with the next one
 			return true
 		}
 	}
@@ -178,10 +178,7 @@ func (c *Core) send() {
 			})
 		}
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(c.records), compareAttempts) {
-		c.records[id].sentIn = c.sequence
-		s.Finished = append(s.Finished, c.records[id].finished)
-	}
+	c.sendEnds(&s)
 	if c.shownIn != nil && c.shownIn.Same(c.held.Term) {
 		s.Settings, s.OwnGroups = nil, nil
 	}
@@ -190,6 +187,53 @@ func (c *Core) send() {
 		c.silent = c.now
 	}
 	c.order(SendSync{s})
+}
+
+// maxFound bounds what was found in outputs that one sync carries, in bytes of JSON.
+const maxFound = 4 << 20
+
+// sendEnds puts the ends into a sync, those first that none has carried. What has no room, for what was found in its output, waits for
+// the next one; until then its attempt is there, so that its absence proves nothing.
+func (c *Core) sendEnds(s *api.Sync) {
+	ids := slices.SortedFunc(maps.Keys(c.records), func(a, b api.AttemptID) int {
+		return cmp.Or(cmp.Compare(c.records[a].sentIn, c.records[b].sentIn), compareAttempts(a, b))
+	})
+	room := maxFound
+	for _, id := range ids {
+		r := c.records[id]
+		if size := foundBytes(&r.finished); size > 0 && size > room {
+			r.sentIn, r.keptFrom = 0, c.sequence
+			if !slices.ContainsFunc(s.Instances, func(i api.SyncInstance) bool { return i.Attempt == id }) {
+				s.Instances = append(s.Instances, api.SyncInstance{Job: id.Job, Instance: r.finished.Instance, Attempt: id, State: StateIdle})
+			}
+			continue
+		} else {
+			room -= size
+		}
+		r.sentIn = c.sequence
+		s.Finished = append(s.Finished, r.finished)
+	}
+	slices.SortFunc(s.Finished, func(a, b api.Finished) int { return compareAttempts(a.Attempt, b.Attempt) })
+}
+
+// foundBytes is what the finds of an end take at most in JSON, where some characters are six.
+func foundBytes(f *api.Finished) (size int) {
+	for _, list := range [][]string{f.Highlights, f.OutputPaths} {
+		for _, text := range list {
+			size += 3
+			for n := range len(text) {
+				switch b := text[n]; {
+				case b < ' ' || b == '<' || b == '>' || b == '&':
+					size += 6
+				case b == '"' || b == '\\' || b > '~':
+					size += 2
+				default:
+					size++
+				}
+			}
+		}
+	}
+	return size
 }
 
 func compareAttempts(a, b api.AttemptID) int {

@@ -317,6 +317,7 @@ func (s *shim) finish(it *shimItem, f api.Finished) {
 		s.forks <- func() { s.unseclude(it.order) } // no fork is on its way
 	}
 	f.Attempt, f.Instance = it.order.Attempt, it.order.Instance
+	f.Highlights, f.OutputPaths = it.highlights, it.paths
 	s.record(it, f)
 }
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/patterns"
 	"qb/worker/core"
 	"qb/worker/proc"
 )
@@ -33,24 +34,23 @@ type Order struct {
 
 // RunOrder is all that a shim needs to run one attempt.
 type RunOrder struct {
-	Attempt     api.AttemptID   `json:"attempt"`
-	Instance    int             `json:"instance"`
-	Lease       core.Moment     `json:"lease"`
-	Argv        []string        `json:"argv"`
-	Env         []string        `json:"env"`
-	Dir         string          `json:"dir"`
-	DirOptional bool            `json:"dir_optional,omitempty"` // the root directory serves, if Dir does not
-	Umask       int             `json:"umask"`
-	Login       *Login          `json:"login,omitempty"`
-	LogLimit    int64           `json:"log_limit"`
-	Memory      int64           `json:"memory,omitempty"` // a limit; 0: none
-	Private     Private         `json:"private,omitzero"`
-	Before      []Stage         `json:"before,omitempty"`
-	After       []Stage         `json:"after,omitempty"`
-	Progress    []string        `json:"progress,omitempty"` // regular expressions for lines of its output
-	Errors      []string        `json:"errors,omitempty"`   // likewise
-	NoLicence   []api.NoLicence `json:"no_licence,omitempty"`
-	Suspended   bool            `json:"suspended,omitempty"` // it waits with its start until it is told to go on
+	Attempt        api.AttemptID   `json:"attempt"`
+	Instance       int             `json:"instance"`
+	Lease          core.Moment     `json:"lease"`
+	Argv           []string        `json:"argv"`
+	Env            []string        `json:"env"`
+	Dir            string          `json:"dir"`
+	DirOptional    bool            `json:"dir_optional,omitempty"` // the root directory serves, if Dir does not
+	Umask          int             `json:"umask"`
+	Login          *Login          `json:"login,omitempty"`
+	LogLimit       int64           `json:"log_limit"`
+	Memory         int64           `json:"memory,omitempty"` // a limit; 0: none
+	Private        Private         `json:"private,omitzero"`
+	Before         []Stage         `json:"before,omitempty"`
+	After          []Stage         `json:"after,omitempty"`
+	patterns.Rules                 // for lines of its output
+	NoLicence      []api.NoLicence `json:"no_licence,omitempty"`
+	Suspended      bool            `json:"suspended,omitempty"` // it waits with its start until it is told to go on
 }
 
 // Login is whom the process runs as; nil is the agent's own user.

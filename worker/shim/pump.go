@@ -191,7 +191,7 @@ const lookDebt = 4 * time.Millisecond
 // this one cannot read find nothing.
 func (p *pump) watch(o *RunOrder) {
 	p.licences = watchLicences(o.NoLicence)
-	p.seen, _ = patterns.New(o.Progress, o.Errors)
+	p.seen, _ = patterns.New(o.Rules)
 	if p.licences == nil && p.seen == nil {
 		return
 	}
@@ -226,6 +226,14 @@ func (p *pump) noteProgress() {
 
 // progress is how far the item is in per cent, by its output; 0: not known.
 func (p *pump) progress() int { return int(p.percent.Load()) }
+
+// found is what was found in the output beside progress and errors; after run.
+func (p *pump) found() (highlights, paths []string) {
+	if p.seen == nil {
+		return nil, nil
+	}
+	return p.seen.Highlights(), p.seen.OutputPaths()
+}
 
 // failure is the line of output by which the item has failed, "" if there is none; after run.
 func (p *pump) failure() string {

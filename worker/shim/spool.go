@@ -140,6 +140,7 @@ func (s Spool) PutSpare(dir string, r Spooled) error {
 	if f := &r.Finished; len(f.Reason) > SpareReason {
 		f.Reason = strings.ToValidUTF8(f.Reason[:SpareReason], "") + " …"
 	}
+	r.Finished.Highlights, r.Finished.OutputPaths = nil, nil // there is no room for them
 	data, err := Seal(r)
 	if err != nil {
 		return err

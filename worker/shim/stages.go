@@ -26,7 +26,10 @@ const stageLimit = 10 * time.Minute
 type stages struct {
 	at     int
 	result *api.Finished // of the item's own command
-	cpu    float64       // of the stages that have ended
+
+	highlights, paths []string // found in its output
+
+	cpu    float64 // of the stages that have ended
 	peak   int64
 	first  bool          // they have ended: what is reported at a start was reported
 	late   bool          // the present one ran for stageLimit
@@ -103,6 +106,9 @@ func (s *shim) ended(it *shimItem) {
 	it.cpu, it.peak = it.cpu+f.CPU, max(it.peak, f.PeakMemory)
 	f.CPU, f.PeakMemory = it.cpu, it.peak
 	more := it.at < len(it.order.Before)+len(it.order.After)
+	if stage == nil {
+		it.highlights, it.paths = it.pump.found()
+	}
 	switch {
 	case it.stopped:
 		more = false

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/store/rules"
 )
 
 // What follows turns rows into columns: one array an argument, as unnest takes them.
@@ -93,6 +94,23 @@ func endStatement(list []facts.EndAttempt) statement {
 	columns := append([]any{was, state, again, whys.cause, exit, signal, wall, cpu, peak, ended}, chargeColumns(list)...)
 	columns = append(columns, whys.reason, whys.params, suspended)
 	return keys.statement(sqlEnd, "ending attempts", columns...)
+}
+
+// foundStatement adds what was found in the output of attempts that end.
+func foundStatement(list []facts.EndAttempt) statement {
+	type row struct {
+		Job    facts.JobID  `json:"job"`
+		Item   facts.ItemNo `json:"item"`
+		Number int          `json:"number"`
+		facts.Found
+	}
+	var rows []row
+	for n := range list {
+		if w := &list[n]; !w.Found.Empty() {
+			rows = append(rows, row{w.ID.Job, w.ID.Item, w.ID.Number, facts.Found{Highlights: rules.CleanAll(w.Found.Highlights), OutputPaths: rules.CleanAll(w.Found.OutputPaths)}})
+		}
+	}
+	return statement{sql: sqlAddFound, args: []any{rows}, writes: len(rows), what: "adding what was found in output"}
 }
 
 func reopenStatement(list []facts.AttemptID) statement {

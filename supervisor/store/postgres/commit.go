@@ -146,5 +146,5 @@ func (w wave) statements() []statement {
 			what: "renaming a host"})
 	}
 	return append(list, whyStatement(sqlSendAway, "noting that attempts are the last of their instances", w.sentAway), suspendStatement(w.suspends), whyStatement(sqlStop, "stopping attempts", w.stops),
-		relabelStatement(w.relabels), endStatement(w.ends), reopenStatement(w.reopens), startStatement(w.starts))
+		relabelStatement(w.relabels), endStatement(w.ends), foundStatement(w.ends), reopenStatement(w.reopens), startStatement(w.starts))
 }

@@ -211,6 +211,22 @@ func (p *Store) Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error
 	return readRows(ctx, p.pool, "marks", pgx.RowToStructByPos[facts.Mark], sqlMarks, job)
 }
 
+// foundRow is a row of attempt_found.
+type foundRow struct {
+	Item, Number            int
+	Highlights, OutputPaths []string
+}
+
+// Found tells what was found in the output of attempts.
+func (p *Store) Found(ctx context.Context, first, last facts.AttemptID) (map[facts.AttemptID]facts.Found, error) {
+	rows, err := readRows(ctx, p.pool, "what was found in output", pgx.RowToStructByPos[foundRow], sqlFound, first.Job, first.Item, first.Number, last.Item, last.Number)
+	found := make(map[facts.AttemptID]facts.Found, len(rows))
+	for _, r := range rows {
+		found[facts.AttemptID{Job: first.Job, Item: facts.ItemNo(r.Item), Number: r.Number}] = facts.Found{Highlights: r.Highlights, OutputPaths: r.OutputPaths}
+	}
+	return found, err
+}
+
 // History of a job, oldest first: events, and the starts and ends that the attempts tell.
 func (p *Store) History(ctx context.Context, job facts.JobID, page store.HistoryPage) ([]store.HistoryLine, int, error) {
 	query, from := sqlHistoryBefore, page.Before

@@ -46,7 +46,9 @@ const (
 	sqlLatest = `SELECT DISTINCT ON (item) ` + attemptColumns + ` FROM attempt
 		WHERE job = $1::bigint AND item BETWEEN $2 AND $3 ORDER BY item, number DESC`
 	sqlRecordAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = $1::bigint ORDER BY item, number`
-	sqlAttempts       = `SELECT ` + attemptColumns + ` FROM attempt
+	sqlFound          = `SELECT item, number, highlights, outputpaths FROM attempt_found WHERE job = $1::bigint
+		AND (item, number) >= ($2::integer, $3::integer) AND (item, number) <= ($4::integer, $5::integer)`
+	sqlAttempts = `SELECT ` + attemptColumns + ` FROM attempt
 		WHERE job = $1::bigint AND (item, number) > ($2, $3) ORDER BY item, number LIMIT $4`
 
 	// At one moment: orders, then the ends they caused, what followed from those, starts, and what became of the job.

@@ -7,6 +7,7 @@ import { AttemptTable } from "./job.js";
 import { Log } from "./log.js";
 import { Picture } from "./pictures.js";
 import { Change, Empty, Name, order, State } from "./parts.js";
+import { plain } from "./text.js";
 
 export function Item({ id, item }) {
   const row = jobs.value.get(Number(id)), found = useAnswer("get-item", { job: id, item }, [id, item, row?.version, row?.complete, row?.failed, row?.running, row?.killed]);
@@ -17,6 +18,8 @@ export function Item({ id, item }) {
       <${Change} class="quiet" onClick=${() => order("retry", [Number(id)], item)}>Retry…<//><${Change} class="danger quiet" onClick=${() => order("kill", [Number(id)], item)}>Kill…<//></header>
     <section class="card flush"><h2 class="padded">Attempts</h2>${list.length ? html`<${AttemptTable} job=${id} list=${list} chosen=${attempt} />` : html`<${Empty} title=${found.value ? "This item has not started yet" : "…"} />`}</section>
     ${list.some(a => a.attempt === attempt && a.state === "done") && html`<section class="card pictures one"><${Picture} key=${attempt} job=${id} item=${item} attempt=${attempt} /></section>`}
+    ${list.filter(a => a.attempt === attempt && (a.highlights || a.outputpaths)).map(a => html`<section key=${attempt} class="card">
+      ${a.highlights && html`<h2>Highlights</h2><pre class="found">${a.highlights.map(plain).join("\n")}</pre>`}${a.outputpaths && html`<h2>Output files</h2><pre class="found">${a.outputpaths.map(plain).join("\n")}</pre>`}</section>`)}
     <${Log} id=${id} item=${item} attempt=${attempt} />
   </div>`;
 }

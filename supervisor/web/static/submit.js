@@ -12,7 +12,7 @@ const draftKey = "qb-draft";
 const basic = ["command", "name", "range", "cwd", "priority", "cpus", "reservations"];
 const groups = [
   ["Width", ["max_cpus"]],
-  ["Items", ["chunk", "partitions", "order", "padding", "p_agenda", "p_agenda_priority", "p_agenda_cpus", "regex_progress", "regex_errors", "retrywork", "retrywork_delay", "preflights", "postflights", "agenda_preflights", "agenda_postflights", "validate", "retrysubjob", "timeout", "agenda_timeout", "timelimit", "agendatimelimit"]],
+  ["Items", ["chunk", "partitions", "order", "padding", "p_agenda", "p_agenda_priority", "p_agenda_cpus", "regex_progress", "regex_errors", "regex_highlights", "regex_outputpaths", "retrywork", "retrywork_delay", "preflights", "postflights", "agenda_preflights", "agenda_postflights", "validate", "retrysubjob", "timeout", "agenda_timeout", "timelimit", "agendatimelimit"]],
   ["Where it runs", ["cluster", "hosts", "omithosts", "groups", "omitgroups", "requirements", "restrictions", "hostorder"]],
   ["When and how", ["start", "dependency", "flags", "mailaddress", "umask", "pathmap"]],
   ["Together with others", ["pgrp", "label", "kind", "pid", "notes"]],
