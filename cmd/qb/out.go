@@ -17,12 +17,14 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/pause"
+	"qb/units"
 )
 
 type outOptions struct {
 	stream  string
 	attempt int
 	follow  bool
+	sleep   units.Seconds // between two looks; 0: output is followed as it comes
 	pos     int64
 	both    bool
 	raw     bool
@@ -39,6 +41,7 @@ func newOutCommand(name, stream string) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
 	}
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "follow the output until the item ends")
+	cmd.Flags().Var(&o.sleep, "sleep", "with -follow, look for new output every `SECONDS`; 0: print it as it comes")
 	cmd.Flags().IntVar(&o.attempt, "attempt", 0, "number `N` of the attempt, from 1 (default: the latest)")
 	cmd.Flags().Int64Var(&o.pos, "pos", 0, "begin each log behind its first `BYTES`")
 	cmd.Flags().BoolVar(&o.raw, "raw", false, "do not filter control sequences when printing to a terminal")
@@ -52,6 +55,9 @@ func (o *outOptions) run(cmd *cobra.Command, words []string) error {
 	}
 	if o.pos < 0 {
 		return api.Errorf(api.KindUsage, "-pos %d: give the number of bytes to leave out, 0 or more", o.pos)
+	}
+	if o.sleep < 0 || o.sleep > 0 && !o.follow {
+		return api.Errorf(api.KindUsage, "-sleep is the pause between two looks of -follow: give both, and a pause of 0 or more seconds")
 	}
 	targets, all, err := parseTargets(words)
 	if err != nil {
@@ -215,22 +221,48 @@ type logPrinter struct {
 	heading string // printed if there is a log
 	at      int64  // byte of the log that is printed next
 	err     error  // of printing, not of reading
+
+	idle *time.Timer // runs while nothing comes; nil: nobody asks
 }
 
 func (p *logPrinter) Write(b []byte) (int, error) {
 	n, err := p.out.Write(b)
+	if p.idle != nil {
+		p.idle.Reset(lookFor)
+	}
 	p.at, p.err = p.at+int64(n), err
 	return n, err
 }
 
+// How long a look for new output waits for more of it, and for the answer before that.
+const (
+	lookFor  = time.Second
+	openedIn = 15 * time.Second
+)
+
+// look has read print until nothing has come for a while; more is true if the log may go on.
+func (o *outOptions) look(ctx context.Context, p *logPrinter, read func(context.Context) error) (more bool, err error) {
+	looking, stop := context.WithCancel(ctx)
+	defer stop()
+	p.idle = time.AfterFunc(openedIn, stop)
+	defer p.idle.Stop()
+	if err = read(looking); err != nil && looking.Err() != nil && ctx.Err() == nil && p.err == nil {
+		return true, nil
+	}
+	return false, err
+}
+
 // printLog prints to the log's end. Who follows goes on where it broke off when the supervisor is back.
 func (o *outOptions) printLog(ctx context.Context, c *client, params api.Params, p *logPrinter, waiter poller) error {
-	read := func() error {
+	read := func(ctx context.Context) error {
 		resp, err := o.open(ctx, c, params)
 		if err != nil {
 			return err
 		}
 		defer func() { resp.Body.Close() }()
+		if p.idle != nil {
+			p.idle.Reset(lookFor)
+		}
 		waiter.away = time.Time{}
 		params["attempt"] = resp.Header.Get(api.AttemptHeader)
 		if c.others && resp.Header.Get(api.ElsewhereHeader) != "" {
@@ -252,15 +284,21 @@ func (o *outOptions) printLog(ctx context.Context, c *client, params api.Params,
 		return nil
 	}
 	for {
-		err := read()
+		every, more, err := lookEvery, false, error(nil)
+		if o.sleep > 0 {
+			every = time.Duration(o.sleep) * time.Second
+			more, err = o.look(ctx, p, read)
+		} else {
+			err = read(ctx)
+		}
 		if !o.follow {
 			return err
 		}
 		again, err := waiter.look(func() error { return err })
-		if !again {
+		if !again && !more {
 			return err
 		}
-		if err := pause.For(ctx, lookEvery); err != nil {
+		if err := pause.For(ctx, every); err != nil {
 			return err
 		}
 		params["offset"] = strconv.FormatInt(p.at, 10)

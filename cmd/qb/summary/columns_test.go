@@ -44,3 +44,27 @@ func TestShorten(t *testing.T) {
 		t.Errorf("0 leaves %q", rows[0].Row)
 	}
 }
+
+// Qube's states of instances: what runs, and what cpus and items still ask for.
+func TestLongForm(t *testing.T) {
+	pvs := tables()[0]
+	rows, total := pvs.rows([]api.Job{
+		{Priority: 5, Status: "running", CPUs: 4, Instances: api.InstanceCounts{Primary: 2, Secondary: 0}, Items: api.ItemCounts{Total: 9, Pending: 5, Running: 2, Complete: 2}},
+		{Priority: 5, Status: "blocked", CPUs: 3, Items: api.ItemCounts{Total: 1, Blocked: 1}},
+		{Priority: 9, Status: "suspended", CPUs: 2, Instances: api.InstanceCounts{Primary: 1}, Items: api.ItemCounts{Total: 2, Pending: 1, Running: 1}},
+	})
+	line := func(r row) (text string) {
+		for _, c := range pvs.longColumns()[1:] {
+			text += c.Text(r) + " "
+		}
+		return text
+	}
+	for n, want := range []string{"0 1 0 0 0 2 2 0 0 0 5 ", "0 0 0 0 0 0 0 2 0 0 2 "} {
+		if got := line(rows[n]); got != want {
+			t.Errorf("row %d: %s, want %s", n, got, want)
+		}
+	}
+	if got := line(total); got != "0 1 0 0 0 2 2 2 0 0 7 " || pvs.heading(true) != "Title: priorityVstatus" {
+		t.Errorf("%s: %s", pvs.heading(true), got)
+	}
+}

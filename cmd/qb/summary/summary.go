@@ -22,7 +22,7 @@ func (s Shell) Command() *cobra.Command {
 	var list output.ListOptions
 	all := tables()
 	wanted := make([]bool, len(all))
-	var clusters bool
+	var clusters, long bool
 	var width int
 	cmd := &cobra.Command{
 		Use: "summary", Short: "Add up all unfinished jobs in tables", Args: commandline.WantArgs(0, 0, ""),
@@ -42,19 +42,20 @@ func (s Shell) Command() *cobra.Command {
 			if width < 0 {
 				return api.Errorf(api.KindUsage, "-width %d: use 1 or more characters, or 0 for all", width)
 			}
-			return s.run(cmd, list, chosen, width)
+			return s.run(cmd, list, chosen, width, long)
 		},
 	}
 	for n, t := range all {
 		cmd.Flags().BoolVar(&wanted[n], t.option, false, "a row for each "+t.by+", with its "+t.of+" by state")
 	}
 	cmd.Flags().BoolVar(&clusters, "clusters", false, "as -cvs")
+	cmd.Flags().BoolVar(&long, "long", false, "a title and a column for each state of Qube's, those that qb has not as 0")
 	cmd.Flags().IntVar(&width, "width", 0, "print `N` characters at most of what a row is of, the last ones; 0: all")
 	list.Bind(cmd.Flags())
 	return cmd
 }
 
-func (s Shell) run(cmd *cobra.Command, list output.ListOptions, chosen []table, width int) error {
+func (s Shell) run(cmd *cobra.Command, list output.ListOptions, chosen []table, width int, long bool) error {
 	if len(chosen) > 1 && !list.ForPeople() {
 		return api.Errorf(api.KindUsage, "-%s and -%s: with -json, -xml, -delimit, -fields and -no-headers give one table", chosen[0].option, chosen[1].option)
 	}
@@ -70,12 +71,16 @@ func (s Shell) run(cmd *cobra.Command, list output.ListOptions, chosen []table, 
 			if n > 0 {
 				fmt.Fprintln(out)
 			}
-			fmt.Fprintf(out, "%s by %s\n", t.of, t.by)
+			fmt.Fprintln(out, t.heading(long))
 			if !list.Ordered() {
 				rows = append(rows, total)
 			}
 		}
-		if err := output.Print(out, list, t.columns(), func() ([]row, error) { return rows, nil }); err != nil {
+		columns := t.columns()
+		if long {
+			columns = t.longColumns()
+		}
+		if err := output.Print(out, list, columns, func() ([]row, error) { return rows, nil }); err != nil {
 			return err
 		}
 	}

@@ -50,9 +50,12 @@ type row struct {
 	Jobs      int                `json:"jobs"`
 	Instances api.InstanceCounts `json:"instances"`
 	Items     api.ItemCounts     `json:"items"`
+
+	states map[string]int // instances by Qube's states
 }
 
 func (r *row) add(j api.Job) {
+	r.addStates(j)
 	r.Jobs++
 	r.Instances.Primary += j.Instances.Primary
 	r.Instances.Secondary += j.Instances.Secondary
@@ -89,6 +92,52 @@ func (t table) rows(jobs []api.Job) (rows []row, total row) {
 		return strings.Compare(x.Row, y.Row)
 	})
 	return rows, total
+}
+
+// addStates counts the job's instances as Qube does: those that are on hosts, and those that its cpus still lack.
+func (r *row) addStates(j api.Job) {
+	if r.states == nil {
+		r.states = map[string]int{}
+	}
+	present, absent := "running", "pending"
+	switch j.Status {
+	case "suspended":
+		present, absent = "suspended", "suspended"
+	case "blocked":
+		absent = "blocked"
+	}
+	on := j.Instances.Primary + j.Instances.Secondary + j.Instances.Draining
+	off := max(0, min(j.CPUs, j.Items.Pending+j.Items.Running+j.Items.Blocked)-on)
+	r.states[present] += on
+	r.states[absent] += off
+	r.states["total"] += on + off
+}
+
+// heading names the table.
+func (t table) heading(long bool) string {
+	if !long {
+		return t.of + " by " + t.by
+	}
+	name := strings.ReplaceAll(strings.ReplaceAll(t.by, "process group", "pgrp"), " and ", "")
+	return "Title: " + name + "V" + map[string]string{"instances": "status", "items": "work"}[t.of]
+}
+
+// longStates are the columns of Qube's long form.
+var longStates = []string{"badlogin", "blocked", "complete", "failed", "killed", "pending", "running", "suspended", "unknown", "waiting", "total"}
+
+// longColumns are those of Qube's long form.
+func (t table) longColumns() []output.Column[row] {
+	all := []output.Column[row]{{Name: "row"}}
+	for _, name := range longStates {
+		all = append(all, output.Column[row]{Name: name, Right: true, Text: func(r row) string {
+			if t.of != counted["w"] {
+				return strconv.Itoa(r.states[name])
+			}
+			return strconv.Itoa(map[string]int{"blocked": r.Items.Blocked, "complete": r.Items.Complete, "failed": r.Items.Failed, "killed": r.Items.Killed,
+				"pending": r.Items.Pending, "running": r.Items.Running, "total": r.Items.Total}[name])
+		}})
+	}
+	return all
 }
 
 // columns are those of what the table counts.
