@@ -50,6 +50,8 @@ var EventKinds = []EventKind{
 	{"stopped", "item", "job, item, instance, host", "both", "The attempt was ordered to end; its end follows"},
 	{"draining", "item", "job, item, instance, host", "both", "The instance takes no further item"},
 	{"suspended", "item", "job, item, instance, host", "both", "The processes of the item stand still"},
+	{"released", "item", "job, item, instance, host", "both", "The item is suspended and its whole process tree stands still, so others may have its slots (`supervisor_suspend_slots`)"},
+	{"resuming", "item", "job, item, instance, host", "both", "The item was resumed, and waits on its host for slots"},
 	{"resumed", "item", "job, item, instance, host", "both", "The processes of the item go on"},
 	{"kept", "item", "job, item, instance, host", "both", "The instance takes further items after all"},
 	{"left", "item", "job, item, instance, host", "both", "The instance has ended and its slots are free"},

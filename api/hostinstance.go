@@ -11,11 +11,11 @@ type HostInstance struct {
 	Number   int              `json:"number" doc:"Of the item, from 0 in agenda order."`
 	Attempt  int              `json:"attempt"`
 	Instance int              `json:"instance" doc:"N of JOB.N."`
-	Slots    int              `json:"slots"`
+	Slots    int              `json:"slots" doc:"Slots that it takes; 0 while others may have them, as it is suspended."`
 	Memory   int64            `json:"memory" doc:"Bytes promised to it."`
 	Holds    map[string]int64 `json:"holds,omitempty" doc:"Other resources it holds, such as host.gpus or license.nuke."`
 	Devices  []int            `json:"devices,omitempty" doc:"GPUs of the host that it holds."`
 
-	State         string     `json:"state" enum:"active,draining,suspended,stopping" doc:"draining: it ends after its item; suspended: its processes stand still; stopping: it ends now."`
+	State         string     `json:"state" enum:"active,draining,suspended,resuming,stopping" doc:"draining: it ends after its item; suspended: its processes stand still; resuming: they do until its slots are free; stopping: it ends now."`
 	ItemStartedAt *time.Time `json:"item_started_at,omitempty"`
 }

@@ -137,6 +137,8 @@ type SyncInstance struct {
 	CPU      float64   `json:"cpu,omitempty" doc:"Seconds so far."`
 	Wall     float64   `json:"wall,omitempty" doc:"Seconds so far, without those for which it was suspended."`
 	Progress int       `json:"progress,omitempty" doc:"Of the item in per cent, by the job's regex_progress; 0: not known."`
+
+	Standstill int64 `json:"standstill,omitempty" doc:"Number of the suspension under which its whole tree stands still; 0: something of it may run."`
 }
 
 // Finished is the end of one attempt. It is kept on the worker's disk until an answer of a current
@@ -199,6 +201,8 @@ type Desired struct {
 	TimeLimit float64     `json:"time_limit,omitempty" doc:"Time limit in seconds after its start; 0: none. Time for which it is suspended does not count."`
 	NoLicence []NoLicence `json:"no_licence,omitempty" doc:"How the item says that it found no licence, for those that it holds."`
 	Suspended bool        `json:"suspended,omitempty" doc:"Its processes are to stand still until an answer says otherwise."`
+
+	Standstill int64 `json:"standstill,omitempty" doc:"Number of the suspension, which the worker reports back once its whole tree stands still."`
 }
 
 // NoLicence is how an item says that it found no licence. An attempt that fails and says so ends with the code no_licence.

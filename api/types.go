@@ -129,6 +129,8 @@ type Item struct {
 	PeakMemory int64       `json:"peak_memory" doc:"Bytes, of the whole process tree."`
 
 	SuspendedAt *time.Time `json:"suspended_at,omitempty" doc:"Since when its processes stand still by order; absent: they run."`
+	ReleasedAt  *time.Time `json:"released_at,omitempty" doc:"Since when others may have its slots while it is suspended; absent: it has them."`
+	ResumingAt  *time.Time `json:"resuming_at,omitempty" doc:"Since when it waits on its host for its slots, as it was resumed; absent: it does not."`
 }
 
 // Host is a worker's machine as listings show it.

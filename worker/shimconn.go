@@ -120,7 +120,7 @@ func (l *shimConn) carryOut(o core.Order) (gone bool) {
 	case core.WriteLease:
 		l.send(shim.Order{Lease: o.End})
 	case core.SuspendItem:
-		l.send(shim.Order{Suspend: &shim.SuspendOrder{Attempt: o.Attempt, Suspended: o.Suspended}})
+		l.send(shim.Order{Suspend: &shim.SuspendOrder{Attempt: o.Attempt, Suspended: o.Suspended, Standstill: o.Standstill}})
 	case core.CloseShim:
 		l.closing = true
 		l.sendOrForce(shim.Order{Close: true}, "", "")
@@ -147,7 +147,7 @@ func (l *shimConn) prepare(item core.Item, lease core.Moment) (shim.RunOrder, bo
 		l.endHere(shim.Unstarted(err))
 		return order, false
 	}
-	order.Lease, order.Suspended = lease, item.Desired.Suspended
+	order.Lease, order.Suspended, order.Standstill = lease, item.Desired.Suspended, item.Desired.Standstill
 	l.picture = l.a.pictureOf(order)
 	l.a.ships.follow(id)
 	return order, true
@@ -277,7 +277,7 @@ func (l *shimConn) hear(h heard) {
 	case m.Started != nil:
 		l.a.post(core.ItemStarted{Key: l.key, Attempt: *m.Started})
 	case m.Sample != nil:
-		l.a.post(core.ShimMeasured{Key: l.key, Memory: m.Sample.Memory, CPU: m.Sample.CPU, Wall: m.Sample.Wall, Progress: m.Sample.Progress, Frozen: m.Sample.Frozen, Suspended: m.Sample.Suspended, Unkillable: m.Sample.Unkillable, Held: m.Sample.Held})
+		l.a.post(core.ShimMeasured{Key: l.key, Memory: m.Sample.Memory, CPU: m.Sample.CPU, Wall: m.Sample.Wall, Progress: m.Sample.Progress, Frozen: m.Sample.Frozen, Suspended: m.Sample.Suspended, Standstill: m.Sample.Standstill, Unkillable: m.Sample.Unkillable, Held: m.Sample.Held})
 	case m.Ended != nil:
 		l.end(*m.Ended)
 	}

@@ -205,7 +205,7 @@ var actions = []action{
 	{"unblock", "Release blocked jobs, and items that qb blocked", jobselect.Unfinished},
 	{"interrupt", "Stop items at once; they become pending again", jobselect.Unfinished},
 	{"preempt", "End instances after their current item", jobselect.Unfinished},
-	{"suspend", "Stop the processes of running items where they are, and start nothing more of the jobs; they keep their slots and memory", []string{"running"}},
+	{"suspend", "Stop the processes of running items where they are, and start nothing more of the jobs; they keep their memory, and their slots unless supervisor_suspend_slots is \"release\"", []string{"running"}},
 	{"resume", "Let suspended jobs and items go on", []string{"suspended", "running"}},
 	{"migrate", "Stop items at once; they run again on other hosts, and their jobs avoid these for a while", jobselect.Unfinished},
 	{"retire", "End instances after their item and make their jobs narrower; of a job or items: run what has not begun no more, as complete", jobselect.Unfinished},

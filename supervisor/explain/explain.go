@@ -129,6 +129,9 @@ func (x *Explainer) Explain(id facts.JobID, order string) (e Explanation, found 
 	add("items", "%d wait, %d run, %d of %d are complete", j.Pending, j.Running, j.Done, j.Items)
 	add("width", "%d primary and %d secondary instances run, %d are leaving; cpus is %d, it may run %d wide (%s)",
 		j.Primary, j.Secondary, j.Draining, j.CPUs, j.Width, j.widthCause(x.Policy.Share))
+	if j.Resuming > 0 {
+		add("resuming", "instances that wait on their hosts for slots to go on: %d", j.Resuming)
+	}
 	if text := j.widerText(x.Policy.Share); text != "" {
 		add("change", "%s", text)
 	}
@@ -147,7 +150,7 @@ func (x *Explainer) Explain(id facts.JobID, order string) (e Explanation, found 
 		with(func(f *Fact) { f.Hosts = hostsOf(w.g.away) })
 	}
 	w.addClauses(add)
-	add("slots", "%d slots on those hosts, %d free%s", w.g.slots, w.g.free, w.g.foreignText())
+	add("slots", "%d slots on those hosts, %d free%s", w.g.slots, w.g.free, w.g.foreignText()+w.g.keptText())
 	with(func(f *Fact) { f.Slots = w.g.slots })
 	if x.reservedFor(j) {
 		add("reserved", "host %s is kept for it and has enough free slots in about %.0f s", x.Reserved.Host, x.Reserved.At.Sub(x.Now).Seconds())
@@ -245,6 +248,8 @@ func ownAnswer(j *Job, state func(facts.JobID) facts.JobState) (a answer, found 
 		return answer{Why: facts.FailedItems(j.JobFacts, j.Failed, j.Items, j.Failure)}, true
 	case j.State.Final():
 		return answer{}, true
+	case j.WaitsToGoOn.Reason != "":
+		return answer{Why: j.WaitsToGoOn}, true
 	case j.Paused > 0 && j.Pending == 0:
 		return answer{Why: facts.Because(facts.ReasonRetryDelay, facts.Params{Items: j.Paused, Until: facts.Moment(j.NextTry), Limit: int64(j.RetryDelay)}, "")}, true
 	case j.Waiting > 0 && j.Pending == 0:
@@ -360,6 +365,7 @@ type hostSummary struct {
 	fitting  []*Host // these, by name
 	slots    int     // of these
 	foreign  int     // slots of these that programs or people outside the farm take, and nothing of the farm has
+	kept     int     // idle slots of these that are kept for what waits to go on
 	free     int     // of the slots
 	open     []*Host // of those that fit, hosts with a free slot
 	room     bool    // one of them has slots for an instance
@@ -403,10 +409,19 @@ func (s *hostSummary) foreignText() string {
 	return fmt.Sprintf(", %d not offered", s.foreign)
 }
 
+// keptText says how many slots are kept for what waits to go on, "" if none are.
+func (s *hostSummary) keptText() string {
+	if s.kept == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d kept for what was resumed", s.kept)
+}
+
 // serve counts a host that serves the job.
 func (s *hostSummary) serve(j *Job, h *Host) {
 	s.fit++
 	s.slots, s.foreign = s.slots+h.Slots, s.foreign+max(0, min(h.Away, h.Slots-h.Used))
+	s.kept += h.Kept
 	s.fitting = append(s.fitting, h)
 	if h.Free > 0 {
 		s.free += h.Free

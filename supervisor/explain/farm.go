@@ -44,6 +44,7 @@ type Host struct {
 	Free      int    // slots
 	Used      int    // slots
 	Away      int    // slots that are not offered
+	Kept      int    // idle slots that are kept for what was resumed there
 	Limited   bool   // its memory is known, and promised piece by piece
 	Full      bool   // its agent has just refused a start for want of memory
 	Ledger    int64  // bytes that may still be promised
@@ -93,6 +94,8 @@ type Job struct {
 	Failure                      facts.Failure
 	StartsIn                     time.Duration // 0: it may start
 	OverBudget                   facts.Why     // of its payer; zero: none is used up
+	Resuming                     int           // instances that wait for slots to go on
+	WaitsToGoOn                  facts.Why     // if nothing of it runs: for what the first of those waits
 	Limited                      facts.Why     // by the instances of its user, process group or account; zero: it is not
 	Primary, Secondary, Draining int           // instances
 	Held                         int           // instances that a plan counts on

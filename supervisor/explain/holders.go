@@ -83,6 +83,9 @@ func (x *Explainer) holdersOn(hosts []*Host) holders {
 	for _, h := range hosts {
 		for n := range h.Instances {
 			i := &h.Instances[n]
+			if i.Slots == 0 {
+				continue // it is suspended, and others may have them
+			}
 			sum := held[i.Job]
 			if sum == nil {
 				sum = &holdSum{}

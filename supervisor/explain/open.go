@@ -161,13 +161,13 @@ func (w one) taken() answer {
 			allows = "the hosts that fit allow"
 		}
 		return because(facts.ReasonHasAllSlots, facts.Params{Limit: int64(w.g.slots)},
-			fmt.Sprintf("runs as wide as %s: %d of %s", allows, own.total(), facts.Several(w.g.slots, "slot"))).hint(w.advice())
+			fmt.Sprintf("runs as wide as %s: %d of %s", allows, own.total(), facts.Several(w.g.slots, "slot"))+w.g.keptText()).hint(w.advice())
 	}
 	text := fmt.Sprintf("all %d slots that fit are taken", w.g.slots)
 	if w.g.slots == 1 {
 		text = "the one slot that fits is taken"
 	}
-	text += w.g.foreignText()
+	text += w.g.foreignText() + w.g.keptText()
 	whole := strings.Join(append([]string{text}, parts...), ", ")
 	if len(parts) == 1 {
 		whole = text + " " + alone

@@ -206,20 +206,9 @@ type AttemptFacts struct {
 
 	SuspendedAt time.Time // since when its processes stand still by order; zero: they run
 	Suspended   float64   // seconds for which they did before
-}
-
-// SuspendedUntil is for how long the attempt was suspended by then.
-func (a *AttemptFacts) SuspendedUntil(then time.Time) time.Duration {
-	before := time.Duration(a.Suspended * float64(time.Second))
-	if a.SuspendedAt.IsZero() {
-		return before
-	}
-	return before + max(0, then.Sub(a.SuspendedAt))
-}
-
-// RanUntil is for how long the attempt had run by then: not the time for which it was suspended.
-func (a *AttemptFacts) RanUntil(then time.Time) time.Duration {
-	return then.Sub(a.StartedAt) - a.SuspendedUntil(then)
+	ReleasedAt  time.Time // since when others may have its slots, as it stands still; zero: it holds them
+	Released    float64   // seconds for which they might before
+	ResumingAt  time.Time // since when it waits for slots to go on; zero: it does not
 }
 
 // DoneFacts is what a farm needs of those attempts of a job that did their items, in short: of all that have one

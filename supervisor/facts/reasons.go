@@ -26,6 +26,7 @@ const (
 	ReasonSentAway       Reason = "sent_away"       // its instance goes at its item's end
 	ReasonRetired        Reason = "retired"         // the same, and its job is narrower
 	ReasonSuspended      Reason = "suspended"       // it stands still until it is resumed
+	ReasonResuming       Reason = "resuming"        // it was resumed, and waits on its host for the slots that it gave back
 	ReasonNoItemsLeft    Reason = "no_items_left"
 	ReasonWidthLowered   Reason = "width_lowered"
 	ReasonPrimaryWaits   Reason = "primary_waits"
@@ -85,6 +86,7 @@ const (
 	ReasonHasAllSlots    Reason = "has_all_slots"   // that fit it
 	ReasonSlotsScattered Reason = "slots_scattered" // some are free, and no host that fits has enough of them
 	ReasonKeptForJob     Reason = "kept_for_job"
+	ReasonKeptForResumed Reason = "kept_for_resumed" // an item that was resumed there needs them to go on
 	ReasonMemoryShort    Reason = "memory_short"
 	ReasonHostsShort     Reason = "hosts_short" // the hosts with free slots lack different things
 	ReasonAboutToStart   Reason = "about_to_start"
@@ -266,6 +268,7 @@ func Because(r Reason, p Params, detail string) Why {
 var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonKilled:         func(p Params, _ string) string { return "killed by " + p.By },
 	ReasonSuspended:      suspendedBy,
+	ReasonResuming:       resumingSentence,
 	ReasonBlocked:        func(p Params, _ string) string { return "blocked by " + p.By },
 	ReasonInterrupted:    func(p Params, _ string) string { return "interrupted by " + p.By },
 	ReasonMigrated:       func(p Params, _ string) string { return "migrated by " + p.By },
@@ -279,10 +282,13 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonPrimaryWaits:   func(p Params, _ string) string { return fmt.Sprintf("gives way to a primary of job %d", p.Job) },
 	ReasonBetterPriority: func(p Params, _ string) string { return fmt.Sprintf("gives way to job %d of better priority", p.Job) },
 	ReasonSurplusShared:  surplusSentence,
-	ReasonRestored:       func(Params, string) string { return "the database was restored, and its host does not know it" },
-	ReasonExit:           func(p Params, detail string) string { return cmp.Or(detail, fmt.Sprintf("exit status %d", p.ExitCode)) },
-	ReasonSignal:         func(p Params, detail string) string { return cmp.Or(detail, fmt.Sprintf("signal %d", p.Signal)) },
-	ReasonTimeLimit:      timeLimitSentence,
+	ReasonKeptForResumed: func(p Params, _ string) string {
+		return fmt.Sprintf("what was resumed on host %s needs the slots to go on", p.Host)
+	},
+	ReasonRestored:  func(Params, string) string { return "the database was restored, and its host does not know it" },
+	ReasonExit:      func(p Params, detail string) string { return cmp.Or(detail, fmt.Sprintf("exit status %d", p.ExitCode)) },
+	ReasonSignal:    func(p Params, detail string) string { return cmp.Or(detail, fmt.Sprintf("signal %d", p.Signal)) },
+	ReasonTimeLimit: timeLimitSentence,
 	ReasonMemoryLimit: func(p Params, _ string) string {
 		return "memory: it reached its limit of " + units.Size(p.Limit) + largestSentence(p)
 	},
@@ -451,6 +457,10 @@ func suspendedBy(p Params, _ string) string {
 		return "suspended"
 	}
 	return "suspended by " + p.By
+}
+
+func resumingSentence(p Params, _ string) string {
+	return fmt.Sprintf("resumed, and waits on host %s for %s to go on", p.Host, Several(int(p.Limit), "slot"))
 }
 
 // startsIn is a time span to the minute, so that the sentence of a job changes once a minute.

@@ -11,6 +11,11 @@ type Charge struct{ CPU, RAM, GPU, Scratch float64 }
 // Total is the sum over the resources.
 func (c Charge) Total() float64 { return c.CPU + c.RAM + c.GPU + c.Scratch }
 
+// Plus adds another charge.
+func (c Charge) Plus(o Charge) Charge {
+	return Charge{c.CPU + o.CPU, c.RAM + o.RAM, c.GPU + o.GPU, c.Scratch + o.Scratch}
+}
+
 // Payer is who pays: an owner, within an account ("" for none; a path such as show/shot).
 type Payer struct{ Account, Owner string }
 

@@ -47,11 +47,21 @@ type SendAwayAttempt struct {
 }
 
 // SuspendAttempt notes on a running attempt since when its processes are to stand still by order, or with a zero At that
-// they go on. Seconds is for how long they did before.
+// they go on, with all their slots. Seconds is for how long they did before, Released for how long others might have the slots.
 type SuspendAttempt struct {
-	ID      AttemptID
-	At      time.Time
-	Seconds float64
+	ID       AttemptID
+	At       time.Time
+	Seconds  float64
+	Released float64
+}
+
+// ReleaseAttempt notes on a running attempt that stands still since when others may have its slots, and since when it waits for
+// slots to go on; zero: it does not. From is how the row says that it stands still.
+type ReleaseAttempt struct {
+	ID       AttemptID
+	From     Standstill
+	At       time.Time
+	Resuming time.Time
 }
 
 // RelabelAttempt changes the kind of a live attempt.
@@ -73,6 +83,7 @@ type EndAttempt struct {
 	Signal    *int
 	Wall      float64
 	Suspended float64 // seconds
+	Released  float64 // of those, seconds for which others might have its slots
 	CPU       float64
 	Peak      int64
 	Charge    Charge
@@ -161,6 +172,7 @@ func (StartAttempt) write()    {}
 func (StopAttempt) write()     {}
 func (SendAwayAttempt) write() {}
 func (SuspendAttempt) write()  {}
+func (ReleaseAttempt) write()  {}
 func (RelabelAttempt) write()  {}
 func (EndAttempt) write()      {}
 func (ReopenAttempts) write()  {}

@@ -15,7 +15,7 @@ import (
 
 // startInstance places an instance and gives it its first item; nothing happens if the job has none.
 func (f *Farm) startInstance(now time.Time, j *model.Job, h *model.Host, kind facts.Kind, slots int) {
-	if h.OnTrial && len(h.Instances) > 0 || !f.admission.seated(j, h) {
+	if h.OnTrial && h.Used > 0 || !f.admission.seated(j, h) {
 		return // the plan saw it empty, as its first instance is the trial; or with a seat that another job has taken
 	}
 	i := &model.Instance{Job: j, Host: h, Number: j.FreeNumber(), Kind: kind, Slots: slots, Began: now}
@@ -66,6 +66,7 @@ func (f *Farm) stop(now time.Time, i *model.Instance, why facts.Why) {
 	f.out.Write(facts.StopAttempt{ID: i.Attempt.AttemptID, Why: why})
 	f.out.Record(now, facts.EventFacts{Type: "stopped", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID, Why: why})
 	f.answerSoon(i.Host)
+	f.maybeGoOn(i.Host)
 	f.planStale = true
 }
 
@@ -120,6 +121,7 @@ func (f *Farm) close(i *model.Instance) {
 	}
 	i.Detach()
 	f.answerSoon(i.Host)
+	f.maybeGoOn(i.Host)
 	f.planStale = true
 }
 

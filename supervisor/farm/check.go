@@ -22,9 +22,12 @@ func (f *Farm) Check() error {
 			return fmt.Errorf("hosts %s and %s have one key", o, h.ID)
 		}
 		keys[h.Key] = h.ID
-		used := 0
+		used, wanted := 0, 0
 		for _, i := range h.SortedInstances() {
-			used += i.Slots
+			used += i.Taken()
+			if i.Resuming() {
+				wanted += i.Slots
+			}
 			if i.LeaseEnds.Before(h.NoneLapses) {
 				return fmt.Errorf("host %s: the lease of instance %s ends before it is looked at", h.ID, i.Name())
 			}
@@ -32,8 +35,8 @@ func (f *Farm) Check() error {
 				return fmt.Errorf("host %s: instance %s is not its job's", h.ID, i.Name())
 			}
 		}
-		if used != h.Used {
-			return fmt.Errorf("host %s: %d slots are counted as used, its instances hold %d", h.ID, h.Used, used)
+		if used != h.Used || wanted != h.Wanted {
+			return fmt.Errorf("host %s: %d slots are counted as used and %d as wanted, its instances hold %d and want %d", h.ID, h.Used, h.Wanted, used, wanted)
 		}
 	}
 	if err := cmp.Or(f.jobs.CheckOwners(), f.jobs.CheckGates()); err != nil {

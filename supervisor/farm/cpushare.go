@@ -16,7 +16,7 @@ func (f *Farm) chargeSlotTime(now time.Time, i *model.Instance, end facts.EndAtt
 	if wall <= 0 && end.State != facts.Done {
 		wall = max(0, now.Sub(i.Attempt.StartedAt).Seconds())
 	}
-	f.sharing.Charge(i.Job, (wall+end.Suspended)*float64(i.Slots))
+	f.sharing.Charge(i.Job, max(0, wall+end.Suspended-end.Released)*float64(i.Slots))
 	if end.State == facts.Done {
 		i.Job.Times.Add(wall)
 	}

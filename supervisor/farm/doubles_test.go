@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
@@ -50,7 +51,8 @@ type workerDouble struct {
 	usage     []licences.Report // of a command on it, by the run of that number
 	usageRun  int64
 	limits    map[facts.AttemptID]int64 // hard ones, as it was told last
-	standing  map[facts.AttemptID]bool  // suspended, as it was told last
+	standing  map[facts.AttemptID]int64 // suspended, under which number, as it was told last
+	moving    bool                      // what is suspended there has not come to a standstill
 
 	lacks string                          // a working folder
 	cwd   func(id facts.AttemptID) string // of its job
@@ -86,6 +88,12 @@ func (w *workerDouble) sync(ticket outbox.Ticket) message.WorkerSynced {
 	}
 	for n, id := range w.running {
 		e.Instances = append(e.Instances, message.ReportedInstance{Job: id.Job, Instance: n, Attempt: id, State: "running"})
+		if n := w.standing[id]; n != 0 {
+			last := &e.Instances[len(e.Instances)-1]
+			if last.State = "suspended"; !w.moving {
+				last.Standstill = n
+			}
+		}
 	}
 	state := "stopping"
 	if w.stuck {
@@ -96,6 +104,11 @@ func (w *workerDouble) sync(ticket outbox.Ticket) message.WorkerSynced {
 	}
 	w.mem.report(&e)
 	return e
+}
+
+// moves are the attempts that run and do not stand still.
+func (w *workerDouble) moves() []facts.AttemptID {
+	return slices.DeleteFunc(slices.Clone(w.running), func(id facts.AttemptID) bool { return w.standing[id] != 0 })
 }
 
 func (w *workerDouble) said() uint64 {
@@ -110,10 +123,12 @@ func (w *workerDouble) said() uint64 {
 func (w *workerDouble) hear(reply message.SyncReply) {
 	w.heard = reply.Sequence
 	var desired []facts.AttemptID
-	w.limits, w.standing = map[facts.AttemptID]int64{}, map[facts.AttemptID]bool{}
+	w.limits, w.standing = map[facts.AttemptID]int64{}, map[facts.AttemptID]int64{}
 	for _, d := range reply.Instances {
 		desired = append(desired, d.Attempt)
-		w.standing[d.Attempt] = d.Suspended
+		if d.Suspended {
+			w.standing[d.Attempt] = d.Standstill
+		}
 		if d.HardLimit {
 			w.limits[d.Attempt] = d.Memory
 		}
@@ -272,7 +287,13 @@ func (r *rows) applyAttempt(w facts.Write) error {
 	case facts.SuspendAttempt:
 		return r.change(w.ID, func(a *facts.AttemptFacts) bool {
 			expected := a.State == facts.Running && a.SuspendedAt.IsZero() != w.At.IsZero()
-			a.SuspendedAt, a.Suspended = w.At, w.Seconds
+			a.SuspendedAt, a.Suspended, a.ReleasedAt, a.Released, a.ResumingAt = w.At, w.Seconds, time.Time{}, w.Released, time.Time{}
+			return expected
+		})
+	case facts.ReleaseAttempt:
+		return r.change(w.ID, func(a *facts.AttemptFacts) bool {
+			expected := a.State == facts.Running && a.Standstill() == w.From && w.From != facts.Moves && !w.At.IsZero()
+			a.ReleasedAt, a.ResumingAt = w.At, w.Resuming
 			return expected
 		})
 	case facts.RelabelAttempt:
@@ -282,7 +303,7 @@ func (r *rows) applyAttempt(w facts.Write) error {
 			expected := a.State == w.From && w.From.Live() && !w.State.Live()
 			a.State, a.Again, a.Why, a.Wall, a.EndedAt = w.State, w.Again, w.Why, w.Wall, w.EndedAt
 			a.Charge, a.Charged = w.Charge, w.Charged
-			a.CPU, a.Peak, a.Suspended = w.CPU, w.Peak, w.Suspended
+			a.CPU, a.Peak, a.Suspended, a.Released = w.CPU, w.Peak, w.Suspended, w.Released
 			return expected
 		})
 	case facts.ReopenAttempts:

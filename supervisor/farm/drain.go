@@ -69,6 +69,8 @@ func (f *Farm) reasonToClose(now time.Time, i *model.Instance) (why facts.Why, k
 		return facts.Why{Reason: facts.ReasonSlotsLowered, Cause: fmt.Sprintf("the host has %s now, and %d are taken", facts.Several(i.Host.Slots, "slot"), i.Host.Used)}, false
 	case i.Host.Used > i.Host.Offered():
 		return i.Host.WhyAway(), false
+	case i.Host.Wanted > 0 && i.Host.Free() < 0:
+		return facts.Because(facts.ReasonKeptForResumed, facts.Params{Host: i.Host.ID}, ""), false
 	}
 	if over := f.usage.accounts.Exhausted(now, i.Job.Payer()); over != nil { // it waits for this one, whatever other it is over
 		i.Job.Limit = over

@@ -85,23 +85,20 @@ func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 // purge stops what runs on locked slots of the host, to run elsewhere: all of a host that is locked whole, else secondaries first, the
 // newest first.
 func (f *Farm) purge(now time.Time, h *model.Host, why facts.Why) (stopped int) {
-	over := h.Used
-	if h.LockedBy == "" {
-		over = h.Used - (h.Slots - h.Locked)
-	}
+	over, whole := h.Used-(h.Slots-h.Locked), h.LockedBy != ""
 	running := h.SortedInstances()
 	slices.SortStableFunc(running, func(a, b *model.Instance) int {
 		return cmp.Or(cmp.Compare(b.Kind, a.Kind), b.Attempt.StartedAt.Compare(a.Attempt.StartedAt))
 	})
 	for _, i := range running {
 		if i.Stopping() {
-			over -= i.Slots
+			over -= i.Taken()
 		}
 	}
 	for _, i := range running {
-		if over > 0 && !i.Stopping() {
+		if !i.Stopping() && (whole || over > 0 && !i.Released()) {
 			f.stop(now, i, why)
-			stopped, over = stopped+1, over-i.Slots
+			stopped, over = stopped+1, over-i.Taken()
 		}
 	}
 	return stopped

@@ -75,6 +75,7 @@ func (f *Farm) Plan(now time.Time) {
 	defer f.out.OwnWork()()
 	f.carryOn(now)
 	f.carryOrders(now)
+	f.goOn(now)
 	f.follow()
 	switch {
 	case f.out.Spent():
@@ -167,10 +168,10 @@ func (f *Farm) planHosts(now time.Time, p *snapshot) {
 	}
 	for n, h := range p.hosts {
 		h.Place = n
-		sums := h.Summed()
+		slots, ending := h.ForPlan()
 		p.Hosts = append(p.Hosts, planner.SnapHost{
-			Name: string(h.ID), Slots: min(h.Slots, max(h.Offered(), h.Used)) - sums.Extra, Memory: h.MemoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.Usable(now, f.policy),
-			Ending: sums.EndingSlots, EndingMemory: h.EndingMemory(),
+			Name: string(h.ID), Slots: slots, Memory: h.MemoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.Usable(now, f.policy),
+			Ending: ending, EndingMemory: h.EndingMemory(),
 		})
 	}
 }

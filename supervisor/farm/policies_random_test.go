@@ -211,7 +211,7 @@ func bookedOnce(rt *rapid.T, r *rig) {
 		if !a.State.Live() {
 			continue
 		}
-		slots[a.Host] += a.Slots
+		slots[a.Host] += a.Taken()
 		licences += a.Holds["license.nuke"]
 		j := r.rows.jobs[id.Job]
 		if len(j.Hosts) > 0 && !slices.Contains(j.Hosts, string(a.Host)) {

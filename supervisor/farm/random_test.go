@@ -16,7 +16,8 @@ func TestNothingLostNothingDoubled(t *testing.T) {
 		r := newRig(t)
 		r.do("policy", []string{"lease=60s", "min_run=3s", "settle=1s", "commit=" + fmt.Sprint(rapid.SampledFrom([]int{0, 0, 2, 9}).Draw(rt, "commit")),
 			"preempt=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "preempt"),
-			"primary=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "primary")})
+			"primary=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "primary"),
+			"suspend=" + rapid.SampledFrom([]string{"keep", "release"}).Draw(rt, "suspend")})
 		hosts := rapid.IntRange(1, 3).Draw(rt, "hosts")
 		for n := range hosts {
 			r.say(fmt.Sprintf("host h%d slots=%d", n, rapid.IntRange(1, 4).Draw(rt, "slots")))
@@ -33,7 +34,8 @@ func randomStep(rt *rapid.T, r *rig, hosts int) {
 	job := func() string { return fmt.Sprint(rapid.IntRange(1, max(1, len(r.rows.jobs))).Draw(rt, "job")) }
 	host := fmt.Sprintf("h%d", rapid.IntRange(0, hosts-1).Draw(rt, "host"))
 	switch verb := rapid.SampledFrom([]string{"submit", "submit", "finish", "finish", "finish", "fail", "kill", "retry", "redo", "block", "unblock",
-		"modify", "interrupt", "preempt", "crash", "advance", "silent", "heard", "reboot", "restart", "wipe", "slow", "dies", "lock", "unlock"}).Draw(rt, "verb"); verb {
+		"modify", "interrupt", "preempt", "crash", "advance", "silent", "heard", "reboot", "restart", "wipe", "slow", "dies", "lock", "unlock",
+		"suspend", "suspend", "resume", "resume", "moves", "stands"}).Draw(rt, "verb"); verb {
 	case "submit":
 		r.say(fmt.Sprintf("submit j cpus=%d max=%d items=1-%d retrywork=1 priority=%d", rapid.IntRange(1, 3).Draw(rt, "cpus"),
 			rapid.IntRange(-1, 4).Draw(rt, "max"), rapid.IntRange(1, 9).Draw(rt, "items"), rapid.IntRange(1, 3).Draw(rt, "priority")))
@@ -41,7 +43,7 @@ func randomStep(rt *rapid.T, r *rig, hosts int) {
 		finishOne(rt, r, verb == "fail")
 	case "modify":
 		r.say(fmt.Sprintf("modify %s cpus=%d max=%d", job(), rapid.IntRange(1, 4).Draw(rt, "cpus"), rapid.IntRange(-1, 5).Draw(rt, "max")))
-	case "kill", "retry", "redo", "block", "unblock", "interrupt", "preempt":
+	case "kill", "retry", "redo", "block", "unblock", "interrupt", "preempt", "suspend", "resume":
 		r.say(verb + " " + job())
 	case "crash":
 		r.say("crash")
@@ -54,8 +56,8 @@ func randomStep(rt *rapid.T, r *rig, hosts int) {
 
 func finishOne(rt *rapid.T, r *rig, fail bool) {
 	for _, w := range r.sortedWorkers() {
-		if len(w.running) > 0 && !w.silent {
-			id := w.running[rapid.IntRange(0, len(w.running)-1).Draw(rt, "which")]
+		if moves := w.moves(); len(moves) > 0 && !w.silent {
+			id := moves[rapid.IntRange(0, len(moves)-1).Draw(rt, "which")]
 			exit := 0
 			if fail {
 				exit = 1
@@ -69,12 +71,13 @@ func finishOne(rt *rapid.T, r *rig, fail bool) {
 // calmDown ends all trouble and lets the farm finish.
 func calmDown(rt *rapid.T, r *rig, hosts int) {
 	for n := range hosts {
-		for _, verb := range []string{"dies", "heard", "unlock"} {
+		for _, verb := range []string{"dies", "heard", "unlock", "stands"} {
 			r.say(fmt.Sprintf("%s h%d", verb, n))
 		}
 	}
 	for id := range len(r.rows.jobs) {
 		r.say(fmt.Sprintf("unblock %d", id+1))
+		r.say(fmt.Sprintf("resume %d", id+1))
 	}
 	r.say("advance 120s") // whatever a wiped worker held is lost by now
 	for round := 0; ; round++ {
@@ -83,8 +86,8 @@ func calmDown(rt *rapid.T, r *rig, hosts int) {
 		}
 		moved := false
 		for _, w := range r.sortedWorkers() {
-			for len(w.running) > 0 {
-				w.end(w.running[0], "exit", 0, "", 5)
+			for _, id := range w.moves() {
+				w.end(id, "exit", 0, "", 5)
 				moved = true
 			}
 		}

@@ -123,6 +123,8 @@ func checkReasons(rt *rapid.T, r *rig, v *message.View, widths map[facts.JobID]i
 		case len(strings.Fields(j.Reason)) > 25:
 		case j.State == facts.FailedJob:
 			ok = j.Code == facts.ReasonItemsFailed && says(fmt.Sprintf("%d of %d item", j.Items.Failed, j.Items.Total))
+		case j.State == facts.Suspended:
+			ok = j.Code == facts.ReasonSuspended && says("suspended by")
 		case j.State == facts.Blocked:
 			ok = says("blocked by") || says("waits for")
 		case j.State.Final() || j.Items.Pending+j.Items.Blocked == 0:
@@ -181,7 +183,7 @@ func rightHolders(v *message.View, j facts.JobView, widths map[facts.JobID]int, 
 			switch {
 			case i.Job == j.ID:
 				how = "its own"
-			case i.State != "active":
+			case i.State != "active" && i.State != "suspended":
 				how = "leaving"
 			case i.Kind == facts.Primary:
 				how = "primaries " + []string{"better", "equal", "worse"}[1+cmp.Compare(priority[i.Job], priority[j.ID])]

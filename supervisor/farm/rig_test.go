@@ -172,6 +172,10 @@ func (r *rig) worker(verb string, args []string) {
 		w.states++
 		w.restart()
 		w.running, w.finished = nil, nil
+	case "moves": // what is suspended there does not stand still yet
+		w.moving = true
+	case "stands":
+		w.moving, w.owes = false, true
 	case "slow": // its processes take their time to die
 		w.slow = true
 	case "stuck": // they outlive KILL
@@ -320,7 +324,17 @@ func (r *rig) tell(w facts.Write) {
 		if w.At.IsZero() {
 			verb = "resume"
 		}
-		fmt.Fprintf(&r.out, "%s %s after %v s\n", verb, r.item(w.ID), w.Seconds)
+		fmt.Fprintf(&r.out, "%s %s after %v s", verb, r.item(w.ID), w.Seconds)
+		if w.Released > 0 {
+			fmt.Fprintf(&r.out, ", for %v s without its slots", w.Released)
+		}
+		fmt.Fprintln(&r.out)
+	case facts.ReleaseAttempt:
+		how := "stands still without its slots"
+		if !w.Resuming.IsZero() {
+			how = "waits for slots to go on"
+		}
+		fmt.Fprintf(&r.out, "%s %s\n", r.item(w.ID), how)
 	case facts.RelabelAttempt:
 		fmt.Fprintf(&r.out, "relabel %s %s\n", r.item(w.ID), w.Kind)
 	case facts.EndAttempt:
@@ -495,7 +509,7 @@ func (r *rig) finish(args []string) {
 			}
 			switch {
 			case fmt.Sprint(id.Job) != job || one && a.Item(int(id.Item)).Name != name:
-			case w.standing[id]:
+			case w.standing[id] != 0:
 				fmt.Fprintf(&r.out, "%s stands still\n", r.item(id))
 				found = true
 			default:
@@ -530,6 +544,9 @@ func (r *rig) setPolicy(args []string) {
 	}
 	p.CommitRows = number(option(args, "commit", fmt.Sprint(p.CommitRows)))
 	p.PrimaryPreempt = option(args, "primary", p.PrimaryPreempt)
+	if slots := option(args, "suspend", ""); slots != "" {
+		p.ReleaseSlots = slots == "release"
+	}
 	p.HostOrder = option(args, "hostorder", p.HostOrder)
 	p.Share.Order = strings.Split(option(args, "order", strings.Join(p.Share.Order, ",")), ",")
 	setFairshare(p, args)

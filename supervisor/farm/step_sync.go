@@ -52,6 +52,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	f.endOldBoot(now, h)
 	f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.GivenUnder(h.HostFacts) })
 	f.reconcile(now, h, e)
+	f.maybeGoOn(h)
 	f.takeUsage(now, h, e)
 	f.planIfMemoryFits(now, h)
 	h.HeldSync = &model.HeldSync{Ticket: e.Ticket, Sequence: e.Sequence, Deadline: now.Add(h.Hold(&f.policy, e.Hold))}
@@ -151,6 +152,7 @@ func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 		if _, there := h.Reported[i.Attempt.AttemptID]; there {
 			i.Resides(said[i.Attempt.AttemptID].Memory)
 			i.Progress = said[i.Attempt.AttemptID].Progress
+			f.maybeRelease(now, i, said[i.Attempt.AttemptID])
 			f.watchStuck(now, i, h.Reported[i.Attempt.AttemptID])
 			if h.Reported[i.Attempt.AttemptID] == "running" {
 				f.folderWorks(now, i)

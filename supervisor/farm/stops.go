@@ -151,7 +151,7 @@ func queuedOn(h *model.Host) *queued {
 	q := &queued{slots: h.Free(), memory: h.Ledger(nil), stock: map[string]int64{}}
 	for _, i := range h.Instances {
 		if i.Ending() {
-			q.slots += i.Slots
+			q.slots += i.Taken()
 			if h.Limited() {
 				q.memory += i.Takes()
 			}

@@ -5,6 +5,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/message"
 	"qb/supervisor/model"
 )
 
@@ -39,22 +40,93 @@ func (f *Farm) beginStandstill(j *model.Job, o *model.Order, from facts.JobState
 	return true
 }
 
-// suspend has an instance's processes stand still, or go on. It keeps its slots and its memory.
+// suspend has an instance's processes stand still, or go on. Whether it keeps its slots meanwhile is the policy's.
 func (f *Farm) suspend(now time.Time, i *model.Instance, stand bool, by string) {
-	if i.Stopping() || i.Suspended() == stand {
-		return
-	}
-	a, e := &i.Attempt, facts.EventFacts{Type: "resumed", By: by}
-	if stand {
+	a := &i.Attempt
+	switch was := a.Standstill(); {
+	case i.Stopping():
+	case stand && was == facts.Moves:
 		a.SuspendedAt = now
 		i.Draining = false // it ends nothing by itself; the next plan leaves it out
-		e.Type = "suspended"
-	} else {
-		a.Suspended, a.SuspendedAt = a.SuspendedUntil(now).Seconds(), time.Time{}
+		f.noteStandstill(now, i, "suspended", by)
+	case stand && was == facts.Resuming:
+		f.releaseSlots(now, i, was, by)
+	case !stand && was == facts.Stands:
+		f.letMove(now, i, by)
+	case !stand && was == facts.StandsReleased:
+		a.ResumingAt = now
+		f.noteRelease(now, i, was, "resuming", by)
 	}
+}
+
+// letMove has the processes of an instance go on, with all its slots.
+func (f *Farm) letMove(now time.Time, i *model.Instance, by string) {
+	a := &i.Attempt
+	a.Suspended, a.Released = a.SuspendedUntil(now).Seconds(), a.ReleasedUntil(now).Seconds()
+	a.SuspendedAt, a.ReleasedAt, a.ResumingAt = time.Time{}, time.Time{}, time.Time{}
+	f.noteStandstill(now, i, "resumed", by)
+}
+
+func (f *Farm) noteStandstill(now time.Time, i *model.Instance, event, by string) {
+	a := &i.Attempt
 	i.Touch()
-	f.out.Write(facts.SuspendAttempt{ID: a.AttemptID, At: a.SuspendedAt, Seconds: a.Suspended})
-	f.recordOf(now, i, e)
+	f.out.Write(facts.SuspendAttempt{ID: a.AttemptID, At: a.SuspendedAt, Seconds: a.Suspended, Released: a.Released})
+	f.recordOf(now, i, facts.EventFacts{Type: event, By: by})
 	f.answerSoon(i.Host)
 	f.planStale = true
+}
+
+// releaseSlots gives the slots of an instance to others, or leaves them to others once more.
+func (f *Farm) releaseSlots(now time.Time, i *model.Instance, was facts.Standstill, by string) {
+	a := &i.Attempt
+	if was == facts.Stands {
+		a.ReleasedAt = now
+	}
+	a.ResumingAt = time.Time{}
+	f.noteRelease(now, i, was, "released", by)
+}
+
+func (f *Farm) noteRelease(now time.Time, i *model.Instance, was facts.Standstill, event, by string) {
+	a := &i.Attempt
+	i.Touch()
+	f.out.Write(facts.ReleaseAttempt{ID: a.AttemptID, From: was, At: a.ReleasedAt, Resuming: a.ResumingAt})
+	f.recordOf(now, i, facts.EventFacts{Type: event, By: by})
+	f.maybeGoOn(i.Host)
+	f.planStale = true
+}
+
+// maybeRelease takes the slots of an instance for others once its worker has reported that its whole tree stands still: like an
+// end, that is proven and not only ordered.
+func (f *Farm) maybeRelease(now time.Time, i *model.Instance, said message.ReportedInstance) {
+	if n := i.Standstill(); f.policy.ReleaseSlots && n != 0 && n == said.Standstill && !i.Released() {
+		f.releaseSlots(now, i, facts.Stands, "")
+	}
+}
+
+// maybeGoOn notes a host on which there may be room for what waits to go on.
+func (f *Farm) maybeGoOn(h *model.Host) {
+	if h.Wanted > 0 && !h.Going {
+		h.Going = true
+		f.going = append(f.going, h)
+	}
+}
+
+// goOn has what was resumed go on where there is room for it now, on each host the longest waiting first. Only hosts on which
+// something has changed are looked at.
+func (f *Farm) goOn(now time.Time) {
+	defer f.out.OwnWork()()
+	for len(f.going) > 0 {
+		h := f.going[0]
+		for _, i := range h.Resuming() {
+			if !h.RoomToGoOn(i) {
+				break
+			}
+			if f.out.Spent() {
+				return
+			}
+			f.letMove(now, i, "")
+		}
+		h.Going = false
+		f.going = f.going[1:]
+	}
 }

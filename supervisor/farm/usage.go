@@ -37,20 +37,24 @@ type usage struct {
 // chargeEnd enters an ended attempt into the books. It is called once for each end, in the step that
 // writes it, so that end and charge are durable together.
 func (u *usage) chargeEnd(now time.Time, i *model.Instance, end *facts.EndAttempt) {
-	wall := end.Wall + end.Suspended // it held its slots then, too
+	wall := end.Wall + end.Suspended // it held its memory then, too, and its slots unless others might have them
+	end.Released = min(accounting.Bounded(i.Attempt.ReleasedUntil(now).Seconds()), end.Suspended)
 	if end.Wall == 0 && (end.State == facts.Lost || end.State == facts.Killed || end.State == facts.Preempted) {
-		wall = i.HeldFor(now, u.policy)
+		wall, end.Released = i.HeldFor(now, u.policy), i.ReleasedFor(now, u.policy)
 	}
-	end.Charge = accounting.ChargeOf(u.rate(i, end.Peak), accounting.Bounded(wall))
+	end.Charge = accounting.ChargeOf(u.rate(i, i.Slots, end.Peak), accounting.Bounded(wall-end.Released))
+	if end.Released > 0 {
+		end.Charge = end.Charge.Plus(accounting.ChargeOf(u.rate(i, 0, end.Peak), end.Released))
+	}
 	end.Charged = end.State != facts.Preempted || u.policy.Fairshare.ChargePreempted
 	if end.Charged && end.Charge != (facts.Charge{}) {
 		u.accounts.Charge(facts.Payer{Account: i.Job.Account, Owner: i.Attempt.Owner}, end.Charge, end.EndedAt)
 	}
 }
 
-// rate is what the instance uses each second. Memory is what it reserved, or the most that it was seen to have.
-func (u *usage) rate(i *model.Instance, peak int64) fairshare.Resources {
-	used := fairshare.Resources{CPUs: float64(i.Slots), Memory: float64(max(i.Attempt.Memory, i.Memory, peak, 0))}
+// rate is what the instance uses each second, with so many slots. Memory is what it reserved, or the most that it was seen to have.
+func (u *usage) rate(i *model.Instance, slots int, peak int64) fairshare.Resources {
+	used := fairshare.Resources{CPUs: float64(slots), Memory: float64(max(i.Attempt.Memory, i.Memory, peak, 0))}
 	if len(i.Attempt.Holds) > 0 {
 		used.GPUs, used.Scratch = float64(i.Attempt.Holds["host.gpus"]), float64(i.Attempt.Holds["host.scratch"])
 	}
@@ -73,7 +77,11 @@ func (u *usage) running(now time.Time) accounting.Running {
 		running.Know(p)
 		mean := j.MeanItem()
 		for _, i := range j.Instances {
-			running.Add(p, u.rate(i, 0), i.HeldFor(now, u.policy), mean)
+			released := i.ReleasedFor(now, u.policy)
+			running.Add(p, u.rate(i, i.Slots, 0), i.HeldFor(now, u.policy)-released, mean)
+			if released > 0 {
+				running.Add(p, u.rate(i, 0, 0), released, 0)
+			}
 		}
 	}
 	return running

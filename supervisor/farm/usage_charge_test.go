@@ -205,3 +205,33 @@ func TestAccountIsChangedBeforeUse(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// What is suspended is charged for the memory that it keeps, and for its slots unless others might have them: by its worker's word, and
+// by the farm's own clock where nobody tells how long it ran. What is charged for what runs follows the same.
+func TestReleasedSlotsAreNotCharged(t *testing.T) {
+	for slots, want := range map[string]float64{"keep": 2 * 70, "release": 2 * 10} {
+		r := fairRig(t, func(p *accounting.Policy) { p.HalfLife = 0 })
+		r.say("policy lease=1000h suspend=" + slots)
+		r.say("host a slots=8 mem=64")
+		r.say("submit one user=ada items=1-2 max=0 reservations=host.processors=2,host.memory=16GB")
+		r.say("suspend 1")
+		r.say("advance 60s")
+		near(t, slots+": cpu of what runs", r.share("ada").Running.CPU, map[string]float64{"keep": 2 * 60, "release": 0}[slots])
+		r.say("resume 1")
+		w := r.workers["a"]
+		id := w.running[0]
+		w.end(id, "exit", 0, "", 10)
+		w.finished[0].Suspended = 60
+		r.settle()
+		near(t, slots+": cpu", r.share("ada").Usage.CPU, want)
+		near(t, slots+": ram", r.share("ada").Usage.RAM, 70*8*16.0/64)
+		if a := r.rows.attempts[id]; a.Released != map[string]float64{"keep": 0, "release": 60}[slots] || a.Suspended != 60 {
+			t.Errorf("%s: suspended for %v s, released for %v s", slots, a.Suspended, a.Released)
+		}
+		r.say("suspend 1")
+		r.say("advance 60s")
+		r.say("kill 1") // of the other item no worker tells how long it ran
+		near(t, slots+": cpu with what was killed", r.share("ada").Usage.CPU, want+map[string]float64{"keep": 2 * 60, "release": 0}[slots])
+		near(t, slots+": ram with what was killed", r.share("ada").Usage.RAM, (70+60)*8*16.0/64)
+	}
+}

@@ -126,7 +126,7 @@ func (f *Farm) explained(now time.Time) *explain.Farm {
 	for _, h := range f.hosts.Sorted() {
 		first := len(all)
 		for _, i := range h.Instances {
-			all = append(all, explain.Instance{Job: i.Job.ID, Hold: i.Hold(), Slots: i.Slots, Holds: i.Attempt.Holds})
+			all = append(all, explain.Instance{Job: i.Job.ID, Hold: i.Hold(), Slots: i.Taken(), Holds: i.Attempt.Holds})
 		}
 		e.Hosts = append(e.Hosts, h.Explained(now, f.policy, all[first:]))
 		e.Hosts[len(e.Hosts)-1].MeantFor = meant[h]
@@ -156,6 +156,12 @@ func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
 		Held: j.Held(), Width: j.Width(&f.policy.Share), Due: f.due[j.ID], MemoryUse: j.MemoryUse(), FromProfile: j.GoesBy(),
 	}
 	e.Primary, e.Secondary, e.Draining = j.Counts()
+	if list := j.Resuming(); len(list) > 0 {
+		e.Resuming = len(list)
+		if first := list[0]; len(list) == len(j.Instances) {
+			e.WaitsToGoOn = first.WhyResuming()
+		}
+	}
 	if j.Delayed {
 		e.StartsIn = max(1, j.StartsAt().Sub(now))
 	}

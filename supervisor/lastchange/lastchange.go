@@ -52,6 +52,8 @@ func jobOf(w facts.Write) facts.JobID {
 		return w.ID.Job
 	case facts.SendAwayAttempt:
 		return w.ID.Job
+	case facts.ReleaseAttempt:
+		return w.ID.Job
 	case facts.SuspendAttempt:
 		return w.ID.Job
 	case facts.RelabelAttempt:

@@ -19,7 +19,7 @@ func id(job facts.JobID) facts.AttemptID { return facts.AttemptID{Job: job, Numb
 func TestWhatIsAChange(t *testing.T) {
 	writes := []facts.Write{
 		facts.PutJob{Job: facts.JobFacts{ID: 1}}, facts.ChangeMarks{Job: 2}, facts.PutOrder{Order: facts.OrderFacts{Job: 3}}, facts.DropOrder{Job: 4},
-		facts.StartAttempt{Attempt: facts.AttemptFacts{AttemptID: id(5)}}, facts.StopAttempt{ID: id(6)}, facts.SendAwayAttempt{ID: id(7)}, facts.SuspendAttempt{ID: id(7)},
+		facts.StartAttempt{Attempt: facts.AttemptFacts{AttemptID: id(5)}}, facts.StopAttempt{ID: id(6)}, facts.SendAwayAttempt{ID: id(7)}, facts.SuspendAttempt{ID: id(7)}, facts.ReleaseAttempt{ID: id(7)},
 		facts.RelabelAttempt{ID: id(8)}, facts.EndAttempt{ID: id(9)}, facts.ReopenAttempts{Job: 10},
 		facts.PutHost{}, facts.PutAnswer{}, facts.AddAudit{}, facts.AddEvent{Event: facts.EventFacts{Job: 11}}, facts.RenameHost{},
 		facts.ForgetHost{}, facts.ChargeUsage{}, facts.PutShare{}, facts.AddCredit{},

@@ -176,6 +176,8 @@ type ReportedInstance struct {
 	State    string // starting, running, frozen, stopping, unkillable, idle, unknown
 	Memory   int64
 	Progress int // per cent; 0: not known
+	// Standstill is the suspension under which its whole tree stands still; 0: something of it may run.
+	Standstill int64
 }
 
 // ReportedEnd is the end of one attempt.

@@ -33,6 +33,7 @@ type Policy struct {
 	WallSlack       time.Duration // by which an end may claim to have run longer than since it was given; 0: any time
 	MinRun          time.Duration
 	Settle          time.Duration
+	ReleaseSlots    bool          // what is suspended gives back its slots: supervisor_suspend_slots
 	MaxLost         time.Duration // an item that would lose more is drained, not stopped; 0: no bound
 	PlanDelay       time.Duration // least time between two plans
 	CommitRows      int           // most rows of a commit, but for those of its last event; 0: commitRows

@@ -77,5 +77,7 @@ type DesiredInstance struct {
 	HardLimit bool    // beyond them it is killed
 	TimeLimit float64 // seconds; 0: none
 	Suspended bool    // its processes stand still
-	NoLicence []licences.Sign
+	// Standstill is the number of the suspension, which the worker reports back once they all do.
+	Standstill int64
+	NoLicence  []licences.Sign
 }

@@ -28,9 +28,12 @@ func (j *Job) Check() error {
 	if got := j.Tally.Count(agenda.Running); got != len(j.Instances) {
 		return fmt.Errorf("%d items run on %d instances", got, len(j.Instances))
 	}
-	seen := map[facts.ItemNo]bool{}
+	seen, wanted := map[facts.ItemNo]bool{}, 0
 	for _, i := range j.sortedInstances() {
 		a := i.Attempt
+		if i.Resuming() {
+			wanted += i.Slots
+		}
 		switch {
 		case !a.State.Live():
 			return fmt.Errorf("instance %d holds attempt %d of item %d, which is %s", i.Number, a.Number, a.Item, a.State)
@@ -42,10 +45,15 @@ func (j *Job) Check() error {
 			return fmt.Errorf("item %d runs attempt %d, its latest is %d", a.Item, a.Number, j.LastAttempt(a.Item))
 		case i.Host.Instances[instanceKey{j.ID, i.Number}] != i:
 			return fmt.Errorf("instance %d is not on host %s", i.Number, i.Host.ID)
+		case !a.ReleasedAt.IsZero() && a.SuspendedAt.IsZero() || !a.ResumingAt.IsZero() && a.ReleasedAt.IsZero():
+			return fmt.Errorf("instance %d is suspended at %v, released at %v, resuming at %v", i.Number, a.SuspendedAt, a.ReleasedAt, a.ResumingAt)
 		case a.Kind != i.Kind || a.Instance != i.Number || a.Host != i.Host.ID:
 			return fmt.Errorf("instance %d and its attempt tell different stories", i.Number)
 		}
 		seen[a.Item] = true
+	}
+	if wanted != j.resuming {
+		return fmt.Errorf("%d slots are counted as wanted to go on, its instances want %d", j.resuming, wanted)
 	}
 	for n := range j.taken {
 		if j.Instances[n] == nil {

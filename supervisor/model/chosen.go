@@ -57,7 +57,7 @@ func (j *Job) choosesInstance(item facts.ItemNo, on map[facts.ItemNo]*Instance, 
 func (j *Job) itemState(item facts.ItemNo, on map[facts.ItemNo]*Instance) string {
 	state := j.Tally.State(int(item))
 	switch {
-	case state == agenda.Running && on[item] != nil && on[item].Suspended():
+	case state == agenda.Running && on[item] != nil && on[item].Suspended() && !on[item].Resuming():
 		return facts.ItemSuspended
 	case j.State == facts.Blocked && (state == agenda.Pending || state == agenda.Paused):
 		return facts.ItemBlocked

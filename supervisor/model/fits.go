@@ -25,7 +25,7 @@ type Load struct {
 // Used counts slots.
 func (l Load) Used() int {
 	if l.except != nil {
-		return l.H.Used - l.except.Slots
+		return l.H.Used - l.except.Taken()
 	}
 	return l.H.Used
 }
@@ -165,7 +165,7 @@ func (h *Host) FreeAt(now time.Time, n fit.Needs, end func(i *Instance, now time
 	ending := h.SortedInstances()
 	slices.SortStableFunc(ending, func(a, b *Instance) int { return end(a, now).Compare(end(b, now)) })
 	for _, i := range ending {
-		free += i.Slots
+		free += i.Taken()
 		for name := range left {
 			left[name] += i.Attempt.Holds[name]
 		}

@@ -48,6 +48,8 @@ type Host struct {
 
 	Instances map[instanceKey]*Instance
 	Used      int       // slots
+	Wanted    int       // slots of what waits to go on
+	Going     bool      // the farm is to look at what waits to go on
 	Sums      *hostSums // nil: to be made anew
 	Place     int       // in the last plan
 	HeldSync  *HeldSync
@@ -92,15 +94,49 @@ func (h *Host) Usable(now time.Time, p message.Policy) bool {
 // Withheld are the slots that are not offered: others take them, or a person has locked them, which may be the same slots.
 func (h *Host) Withheld() int { return min(h.Slots, max(h.Away, h.Locked)) }
 
-// Offered are the slots that are left to the farm; of a host on trial with an instance, no more than that has.
+// Offered are the slots that are left to the farm; of a host on trial with an instance that has slots, no more than that has.
 func (h *Host) Offered() int {
-	if h.OnTrial && len(h.Instances) > 0 {
+	if h.OnTrial && h.Used > 0 {
 		return min(h.Slots-h.Withheld(), h.Used)
 	}
 	return h.Slots - h.Withheld()
 }
 
-func (h *Host) Free() int { return h.Offered() - h.Used }
+// Free are the slots for new starts. What waits to go on comes before them.
+func (h *Host) Free() int { return h.Offered() - h.Used - h.Wanted }
+
+// Resuming are the instances that wait to go on, the longest waiting first.
+func (h *Host) Resuming() (list []*Instance) {
+	if h.Wanted == 0 {
+		return nil
+	}
+	for _, i := range h.Instances {
+		if i.Resuming() {
+			list = append(list, i)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Instance) int {
+		return cmp.Or(a.Attempt.ResumingAt.Compare(b.Attempt.ResumingAt), CompareInstances(a, b))
+	})
+	return list
+}
+
+// RoomToGoOn says whether there is room for the first of those that wait to go on. One that takes more slots than its host now
+// has goes on alone there.
+func (h *Host) RoomToGoOn(i *Instance) bool {
+	return i.Slots <= h.Offered()-h.Used || h.Used == 0 && i.Slots > h.Slots && h.Withheld() == 0
+}
+
+// ForPlan are the slots that a plan sees, and how many of them are on their way to be free: neither those that are kept for what
+// waits to go on, nor, of what is taken, those beyond the least that a job asks for. What has given back its slots is in the plan as
+// well, and so are slots for it.
+func (h *Host) ForPlan() (slots, ending int) {
+	sums := h.Summed()
+	slots = min(h.Slots, max(h.Offered(), h.Used)) - sums.Extra
+	stay := min(slots, h.Used-sums.Extra-sums.EndingSlots)
+	slots = max(slots-h.Wanted, stay)
+	return slots + sums.Released, min(sums.EndingSlots, slots-stay)
+}
 
 func (h *Host) SortedInstances() []*Instance {
 	return slices.SortedFunc(maps.Values(h.Instances), CompareInstances)

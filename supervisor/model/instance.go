@@ -20,6 +20,7 @@ type Instance struct {
 	Number                      int
 	Kind                        facts.Kind
 	part                        part // as it was counted last
+	taken, wanted               int  // slots of its host, likewise
 	Slots                       int
 	Devices                     []int           // GPUs of the host that are its own
 	Draining                    bool            // SmartShare wants the slot at the item's end; taken back if the target rises
@@ -49,6 +50,27 @@ func (i *Instance) Stopping() bool { return i.Attempt.State == facts.Stopping }
 // Suspended says that the instance's processes stand still until a person resumes them.
 func (i *Instance) Suspended() bool { return !i.Attempt.SuspendedAt.IsZero() && !i.Stopping() }
 
+// Released says that the instance has given back its slots, as it stands still.
+func (i *Instance) Released() bool { return !i.Attempt.ReleasedAt.IsZero() }
+
+// Resuming says that the instance was resumed, and waits for the slots that it has given back.
+func (i *Instance) Resuming() bool { return !i.Attempt.ResumingAt.IsZero() && !i.Stopping() }
+
+// Taken is how many slots of its host the instance takes.
+func (i *Instance) Taken() int { return i.Attempt.Taken() }
+
+// WhyResuming says for what the instance waits.
+func (i *Instance) WhyResuming() facts.Why { return facts.WhyResuming(&i.Attempt) }
+
+// Standstill is the number of the instance's suspension, 0 if it is not suspended. A worker repeats it once the whole tree
+// stands still, so that no report of an earlier suspension counts for this one.
+func (i *Instance) Standstill() int64 {
+	if !i.Suspended() {
+		return 0
+	}
+	return i.Attempt.SuspendedAt.UnixMicro()
+}
+
 // Ending says that the instance takes no further item, whatever a plan says, and that its slots come free without anybody's doing.
 func (i *Instance) Ending() bool { return i.Stopping() || (i.SentAway || i.ForGood) && !i.Suspended() }
 
@@ -68,7 +90,6 @@ func (i *Instance) Name() string {
 func (i *Instance) Attach() {
 	i.Job.Instances[i.Number] = i
 	i.Host.Instances[instanceKey{i.Job.ID, i.Number}] = i
-	i.Host.Used += i.Slots
 	i.Touch()
 }
 
@@ -77,7 +98,6 @@ func (i *Instance) Detach() {
 	delete(i.Job.Instances, i.Number)
 	i.Job.taken = min(i.Job.taken, i.Number)
 	delete(i.Host.Instances, instanceKey{i.Job.ID, i.Number})
-	i.Host.Used -= i.Slots
 	i.Touch()
 }
 

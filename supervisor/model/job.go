@@ -40,6 +40,7 @@ type Job struct {
 	taken      int               // all numbers below it are
 	Changes    uint64            // counts the changes of its row and of its instances
 	Row        int               // its place among those of the last plan
+	resuming   int               // slots that its instances wait for to go on
 	LastShrink time.Time
 	FailedBy   facts.Failure // of the items, if the job has failed
 	FolderSeen bool          // an item has run in its working folder
@@ -71,6 +72,14 @@ func (j *Job) FreeNumber() int {
 // sortedInstances are the job's instances by number.
 func (j *Job) sortedInstances() []*Instance {
 	return slices.SortedFunc(maps.Values(j.Instances), func(a, b *Instance) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+// Resuming are the job's instances that wait to go on, by number.
+func (j *Job) Resuming() []*Instance {
+	if j.resuming == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(j.sortedInstances(), func(i *Instance) bool { return !i.Resuming() })
 }
 
 // Counts are the instances that count as held, by kind, and those that are on their way out.

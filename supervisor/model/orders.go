@@ -75,7 +75,7 @@ func (i *Instance) leftAlone(a facts.Action) bool {
 	kind := a.Marks()
 	switch {
 	case a == facts.Suspend || a == facts.Resume:
-		return i.Stopping() || i.Suspended() == (a == facts.Suspend)
+		return i.Stopping() || (i.Suspended() && !i.Resuming()) == (a == facts.Suspend)
 	case a == facts.Retire:
 		return i.Stopping() || i.SentAway && i.Attempt.Reason == facts.ReasonRetired
 	case a == facts.Block:

@@ -47,6 +47,7 @@ func Seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 type hostSums struct {
 	Extra        int   // slots beyond the least of their jobs, which a plan does not see: 1+ and 2-4 take what is free
 	EndingSlots  int   // slots of those on their way out, which the plan looks at as gone
+	Released     int   // slots that those have given back which a plan sees: it counts them as the rest
 	taken        int64 // bytes promised or resident, of each whichever is more
 	endingMemory int64 // that part of it which those on their way out have
 	planned      int64 // bytes of the others, as the plan sees them
@@ -92,6 +93,23 @@ func (i *Instance) Recount() {
 	i.Job.Parts[is]++
 	i.recountBounds(i.part, is)
 	i.part = is
+	i.recountSlots(is != partNone)
+}
+
+// recountSlots corrects what is taken of its host, and what is wanted there to go on.
+func (i *Instance) recountSlots(there bool) {
+	taken, wanted := 0, 0
+	switch {
+	case !there:
+	case i.Resuming():
+		wanted = i.Slots
+	default:
+		taken = i.Taken()
+	}
+	i.Host.Used += taken - i.taken
+	i.Host.Wanted += wanted - i.wanted
+	i.Job.resuming += wanted - i.wanted
+	i.taken, i.wanted = taken, wanted
 }
 
 // TouchAll notes that of all instances of the job.
@@ -113,12 +131,20 @@ func (h *Host) Summed() hostSums {
 func (h *Host) SumAnew() (sums hostSums) {
 	for _, i := range h.Instances {
 		sums.taken += i.Takes()
-		sums.Extra += i.Slots - i.Job.Needs.Slots
-		if i.Ending() {
-			sums.EndingSlots += i.Job.Needs.Slots
-			sums.endingMemory += i.Takes()
-		} else {
+		if !i.Released() {
+			sums.Extra += i.Slots - i.Job.Needs.Slots
+		}
+		switch {
+		case !i.Ending():
 			sums.planned += i.memoryForPlan()
+			if i.Released() {
+				sums.Released += i.Job.Needs.Slots
+			}
+		default:
+			sums.endingMemory += i.Takes()
+			if !i.Released() {
+				sums.EndingSlots += i.Job.Needs.Slots
+			}
 		}
 	}
 	return sums

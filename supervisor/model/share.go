@@ -55,7 +55,7 @@ func (j *Job) Advance(now time.Time, quantile float64) float64 {
 func (j *Job) SlotTime(now time.Time) (sum time.Duration) { // whole numbers add up alike in any order
 	for _, i := range j.Instances {
 		if i.Attempt.State.Live() {
-			sum += time.Duration(i.Slots) * max(0, now.Sub(i.Attempt.StartedAt))
+			sum += time.Duration(i.Slots) * max(0, now.Sub(i.Attempt.StartedAt)-i.Attempt.ReleasedUntil(now))
 		}
 	}
 	return sum
@@ -86,6 +86,14 @@ func (i *Instance) HeldFor(now time.Time, p *message.Policy) float64 {
 		now = end
 	}
 	return accounting.Bounded(now.Sub(i.Attempt.StartedAt).Seconds())
+}
+
+// ReleasedFor is for how long of that the instance had given back its slots.
+func (i *Instance) ReleasedFor(now time.Time, p *message.Policy) float64 {
+	if end := i.LeaseEnds.Add(p.ExecutionLease - p.LeaseInFull()); now.After(end) {
+		now = end
+	}
+	return min(accounting.Bounded(i.Attempt.ReleasedUntil(now).Seconds()), i.HeldFor(now, p))
 }
 
 // Speed is the host's speed; 1 is the reference.

@@ -120,7 +120,7 @@ func (i *Instance) desired(p *message.Policy) message.DesiredInstance {
 	return message.DesiredInstance{
 		Job: i.Job.ID, Version: i.Job.Version, Instance: i.Number, Kind: i.Kind, Attempt: i.Attempt.AttemptID,
 		Slots: i.Slots, Name: item.Name, Start: item.Start, End: item.End, Step: item.Step, Env: i.env(),
-		Memory: i.Attempt.Memory, HardLimit: i.Job.HardLimit() && i.Attempt.Memory > 0, TimeLimit: limit, Suspended: i.Suspended(), NoLicence: i.signs(p.Licences.Signs),
+		Memory: i.Attempt.Memory, HardLimit: i.Job.HardLimit() && i.Attempt.Memory > 0, TimeLimit: limit, Suspended: i.Suspended(), Standstill: i.Standstill(), NoLicence: i.signs(p.Licences.Signs),
 	}
 }
 

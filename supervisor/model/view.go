@@ -71,6 +71,8 @@ func (h *Host) View(now time.Time, p message.Policy) message.HostView {
 		switch {
 		case i.Stopping():
 			state = "stopping"
+		case i.Resuming():
+			state = "resuming"
 		case i.Suspended():
 			state = "suspended"
 		case i.Draining || i.SentAway:
@@ -80,14 +82,14 @@ func (h *Host) View(now time.Time, p message.Policy) message.HostView {
 		v.Instances = append(v.Instances, message.InstanceView{
 			Job: i.Job.ID, Number: i.Number, Kind: i.Kind, State: state, Attempt: i.Attempt.AttemptID,
 			ItemName: i.Job.Entries.Item(int(i.Attempt.Item)).Name, Started: i.Began, ItemStarted: i.Attempt.StartedAt, Progress: i.Progress,
-			Slots: i.Slots, Memory: i.Attempt.Memory, Holds: i.Attempt.Holds, Devices: i.Devices,
+			Slots: i.Taken(), Memory: i.Attempt.Memory, Holds: i.Attempt.Holds, Devices: i.Devices,
 		})
 	}
 	return v
 }
 
 func (h *Host) Explained(now time.Time, p message.Policy, instances []explain.Instance) explain.Host {
-	e := explain.Host{Host: &h.Host, Load: Load{h, nil}, State: h.State(now, p), Refusing: h.Refusing, Free: h.Free(), Used: h.Used, Away: h.Withheld(), Instances: instances}
+	e := explain.Host{Host: &h.Host, Load: Load{h, nil}, State: h.State(now, p), Refusing: h.Refusing, Free: h.Free(), Used: h.Used, Away: h.Withheld(), Kept: max(0, min(h.Wanted, h.Offered()-h.Used)), Instances: instances}
 	if h.Limited() {
 		e.Limited, e.Full, e.Ledger, e.PerIdle = true, now.Before(h.FullUntil), h.Ledger(nil), h.Announce()
 	}

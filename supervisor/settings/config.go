@@ -57,6 +57,7 @@ type Config struct {
 	PointsSize       float64           `toml:"supervisor_multifactor_size" doc:"Points for a job whose cpus need all slots of the farm; smaller jobs get proportionally fewer. Negative: small jobs go first."`
 	PointsMaxAge     Duration          `toml:"supervisor_multifactor_max_age" doc:"Age, counted from submission, at which a job has all points of supervisor_multifactor_age."`
 	Preempt          string            `toml:"supervisor_preempt_policy" values:"passive, aggressive, disabled" doc:"Whether waiting primary instances of better priority take slots of primaries of worse priority. passive: after the item. aggressive: at once. disabled: never."`
+	SuspendSlots     string            `toml:"supervisor_suspend_slots" values:"keep, release" doc:"What becomes of the slots of suspended instances (qbsuspend). keep: they keep them. release: others may have them as soon as the worker reports that the whole process tree stands still. A resumed instance then waits on its host until its slots are free. Memory, licences and GPUs stay with the instance in any case."`
 	DefaultPriority  int               `toml:"supervisor_default_priority" doc:"Default priority of jobs. 1 is the best."`
 	HighestUser      int               `toml:"supervisor_highest_user_priority" doc:"Best priority that a user may request. Operators and admins may request any."`
 	PAgendaPriority  int               `toml:"supervisor_default_p_agenda_priority" doc:"Priority of the jobs of preview items (qbsub -p_agenda) that name none."`
@@ -162,7 +163,7 @@ func DefaultConfig() Config {
 		PointsFairshare: 10_000,
 		PointsPriority:  10_000,
 		PointsMaxAge:    Duration(7 * 24 * time.Hour),
-		Preempt:         "passive",
+		Preempt:         "passive", SuspendSlots: "keep",
 		DefaultPriority: 9999, PAgendaPriority: 1, PAgendaMost: -1,
 		HighestUser:      1,
 		MaxPriority:      9999,
@@ -322,6 +323,7 @@ func (c Config) Policy() message.Policy {
 		Fairshare:       c.fairsharePolicy(),
 		Multifactor:     c.multifactorPolicy(),
 		PrimaryPreempt:  c.Preempt,
+		ReleaseSlots:    c.SuspendSlots == "release",
 		DefaultPriority: c.DefaultPriority,
 		MaxPriority:     c.MaxPriority,
 		JobFlags:        facts.SettingFlags(c.JobFlags),

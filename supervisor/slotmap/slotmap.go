@@ -28,8 +28,9 @@ func Of(hosts iter.Seq[*message.HostView], at time.Time) api.SlotMapReply {
 	for h := range hosts {
 		here = here[:0]
 		for n := range h.Instances {
-			i := &h.Instances[n]
-			here = append(here, run{int64(i.Job), kind(i), i.Slots})
+			if i := &h.Instances[n]; i.Slots > 0 { // others may have the slots of what is suspended
+				here = append(here, run{int64(i.Job), kind(i), i.Slots})
+			}
 		}
 		slices.SortFunc(here, func(a, b run) int {
 			return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.kind, b.kind), cmp.Compare(a.slots, b.slots))

@@ -33,9 +33,13 @@ func FillItem(now time.Time, item *api.Item, j *facts.JobFacts, a *facts.Attempt
 		item.ExitCode, item.Signal, item.CPUSeconds, item.PeakMemory = a.ExitCode, a.Signal, a.CPU, a.Peak
 		item.StartedAt, item.FinishedAt = timeOrNil(a.StartedAt), timeOrNil(a.EndedAt)
 		if a.State == facts.Running && !a.SuspendedAt.IsZero() {
-			why := facts.Because(facts.ReasonSuspended, facts.Params{}, "")
-			item.SuspendedAt = timeOrNil(a.SuspendedAt)
-			item.Code, item.Params, item.Reason = string(why.Reason), nil, why.Cause
+			why, params := facts.Because(facts.ReasonSuspended, facts.Params{}, ""), (*api.CodeParams)(nil)
+			if a.Standstill() == facts.Resuming {
+				why = facts.WhyResuming(a)
+				params = Params(why.Params)
+			}
+			item.SuspendedAt, item.ReleasedAt, item.ResumingAt = timeOrNil(a.SuspendedAt), timeOrNil(a.ReleasedAt), timeOrNil(a.ResumingAt)
+			item.Code, item.Params, item.Reason = string(why.Reason), params, why.Cause
 		}
 		return
 	}

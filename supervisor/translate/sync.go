@@ -46,7 +46,7 @@ func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) message.WorkerSynced {
 }
 
 func reportedInstance(i api.SyncInstance) message.ReportedInstance {
-	return message.ReportedInstance{Job: facts.JobID(i.Job), Instance: i.Instance, Attempt: AttemptID(i.Attempt), State: knownState(i.State), Memory: i.Memory, Progress: min(max(i.Progress, 0), 100)}
+	return message.ReportedInstance{Job: facts.JobID(i.Job), Instance: i.Instance, Attempt: AttemptID(i.Attempt), State: knownState(i.State), Memory: i.Memory, Progress: min(max(i.Progress, 0), 100), Standstill: i.Standstill}
 }
 
 func reportedEnd(f api.Finished) message.ReportedEnd {
@@ -103,7 +103,7 @@ func desired(i message.DesiredInstance) api.Desired {
 	return api.Desired{
 		Instance: i.Instance, Kind: i.Kind.String(), Attempt: wireAttempt(i.Attempt), Version: i.Version, Slots: i.Slots,
 		Name: i.Name, Start: i.Start, End: i.End, Step: i.Step, Env: i.Env,
-		Memory: i.Memory, HardLimit: i.HardLimit, TimeLimit: i.TimeLimit, Suspended: i.Suspended, NoLicence: noLicence(i.NoLicence),
+		Memory: i.Memory, HardLimit: i.HardLimit, TimeLimit: i.TimeLimit, Suspended: i.Suspended, Standstill: i.Standstill, NoLicence: noLicence(i.NoLicence),
 	}
 }
 

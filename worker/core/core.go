@@ -88,6 +88,8 @@ type ShimMeasured struct {
 	Frozen   bool
 	// Suspended: it stands still by order, and not only because its lease has ended.
 	Suspended bool
+	// Standstill is the suspension under which nothing of it runs; 0: something may.
+	Standstill int64
 	// Unkillable: what is left of the tree has outlived KILL for a while.
 	Unkillable bool
 	Held       bool // the kernel keeps it to its limit of memory
@@ -190,9 +192,10 @@ type WriteLease struct {
 
 // SuspendItem has the attempt's whole tree stand still, or go on.
 type SuspendItem struct {
-	Key       Key
-	Attempt   api.AttemptID
-	Suspended bool
+	Key        Key
+	Attempt    api.AttemptID
+	Suspended  bool
+	Standstill int64 // number of the suspension
 }
 
 // Forget drops a record that has been acknowledged.
@@ -248,24 +251,18 @@ type instance struct {
 	wall      float64
 	progress  int    // per cent
 	measured  Moment // when memory and wall were reported
+	stands    int64  // suspension under which nothing of it runs; 0: something may
 }
 
-// told is what a shim was last told: whether its item is to stand still.
-type told uint8
-
-const (
-	toldUnknown told = iota // its connection is new
-	toldToRun
-	toldToStand
-)
+// told is what a shim was last told: whether its item is to stand still, and under which suspension. None of it while the
+// connection is new.
+type told struct {
+	known, stand bool
+	standstill   int64
+}
 
 // toTell is what a shim should have been told of an item.
-func toTell(want api.Desired) told {
-	if want.Suspended {
-		return toldToStand
-	}
-	return toldToRun
-}
+func toTell(want api.Desired) told { return told{true, want.Suspended, want.Standstill} }
 
 // record is an end that no answer has let go yet.
 type record struct {
@@ -461,6 +458,7 @@ func (c *Core) onShimMeasured(ev ShimMeasured) {
 	c.noteLess(i, ev.Memory)
 	c.stress.itemCPU += max(0, ev.CPU-i.cpu)
 	i.memory, i.cpu, i.wall, i.progress, i.stuck, i.held, i.measured = ev.Memory, ev.CPU, ev.Wall, ev.Progress, ev.Unkillable, ev.Held, c.now
+	i.stands = ev.Standstill
 	still := i.state == StateFrozen || i.state == StateSuspended
 	switch {
 	case !still && i.state != StateRunning:

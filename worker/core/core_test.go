@@ -29,6 +29,8 @@ func said(orders []Order) string {
 			lines = append(lines, fmt.Sprintf("close %s", o.Key))
 		case WriteLease:
 			lines = append(lines, fmt.Sprintf("lease of %s until %v", o.Key, o.End))
+		case SuspendItem:
+			lines = append(lines, fmt.Sprintf("suspend %s: %v, %d", attemptName(o.Attempt), o.Suspended, o.Standstill))
 		case Forget:
 			lines = append(lines, fmt.Sprintf("forget %s", attemptName(o.Attempt)))
 		case SaveTerm:
@@ -38,7 +40,11 @@ func said(orders []Order) string {
 		case SendSync:
 			var list []string
 			for _, i := range o.Sync.Instances {
-				list = append(list, fmt.Sprintf("%d.%d %s %s", i.Job, i.Instance, attemptName(i.Attempt), i.State))
+				state := i.State
+				if i.Standstill != 0 {
+					state += fmt.Sprint(" under ", i.Standstill)
+				}
+				list = append(list, fmt.Sprintf("%d.%d %s %s", i.Job, i.Instance, attemptName(i.Attempt), state))
 			}
 			for _, e := range o.Sync.Finished {
 				list = append(list, fmt.Sprintf("%s ended: %s", attemptName(e.Attempt), e.Outcome))
@@ -59,6 +65,13 @@ func answer(sequence uint64, epoch int64, items ...int) Answered {
 		}
 	}
 	return Answered{sequence, reply}
+}
+
+// standing is an answer that wants the only attempt to stand still, under that number.
+func standing(sequence uint64, number int64, item int) Answered {
+	a := answer(sequence, 1, item)
+	a.Reply.Instances[0].Suspended, a.Reply.Instances[0].Standstill = true, number
+	return a
 }
 
 func ended(instance, item int, outcome string) ItemEnded {
@@ -152,6 +165,18 @@ var coreDialogues = map[string][]coreStep{
 		{ms, Unanswered{Sequence: 2}, ""},
 		{time.Hour, Ticked{}, "sync 3 [1.0 1-0-1 frozen]"},
 		{ms, answer(3, 1, 0), "lease of 1.0 until 1h10m0.029s"},
+	},
+	"a standstill is reported with the number of its suspension, soon, and a later suspension is told anew": {
+		{ms, standing(2, 7, 0), "suspend 1-0-1: true, 7"},
+		{ms, ShimMeasured{Key: Key{1, 0}, Frozen: true, Suspended: true}, ""}, // a part of it runs
+		{50 * ms, Ticked{}, "sync 3 [1.0 1-0-1 suspended]"},
+		{ms, ShimMeasured{Key: Key{1, 0}, Frozen: true, Suspended: true, Standstill: 7}, ""},
+		{time.Second, Ticked{}, "give up sync 3; sync 4 [1.0 1-0-1 suspended under 7]"},
+		{ms, standing(4, 9, 0), "suspend 1-0-1: true, 9; lease of 1.0 until 10m1.08s"},
+		{ms, ShimUnreachable{Key{1, 0}}, ""},
+		{ms, ShimReached{Adopted{Key{1, 0}, attempt(1, 0), StateSuspended}, false}, "suspend 1-0-1: true, 9; lease of 1.0 until 10m1.08s"},
+		{50 * ms, Ticked{}, "sync 5 [1.0 1-0-1 suspended]"},
+		{ms, answer(5, 1, 0), "suspend 1-0-1: false, 0"},
 	},
 	"the worker's own end stops all and tells it": {
 		{ms, Closing{"bye"}, "stop 1-0-1 on 1.0"},

@@ -91,7 +91,7 @@ func (c *Core) maybeSuspend(i *instance, want api.Desired) {
 		return
 	}
 	i.told = toTell(want)
-	c.order(SuspendItem{i.key, i.attempt, want.Suspended})
+	c.order(SuspendItem{i.key, i.attempt, want.Suspended, want.Standstill})
 }
 
 // runnable finds the item's specification and refuses what has ended here or may no longer start.

@@ -66,19 +66,24 @@ type announced struct {
 	refuses   bool
 	away      int
 	keptFor   string
+	stands    int64 // all suspensions under which something stands still, added up
 }
 
 func (c *Core) announcing() announced {
-	return announced{c.memory.Available, c.refusing != "", c.away(), c.keptFor()}
+	a := announced{c.memory.Available, c.refusing != "", c.away(), c.keptFor(), 0}
+	for _, i := range c.instances {
+		a.stands += i.stands
+	}
+	return a
 }
 
-// hostMoved says whether the sync in flight is given up, once Report has passed, to report free memory, fewer or more slots, or
-// whether the host takes items. The sync after it is held for a Report at most and is never given up for these, so that a
+// hostMoved says whether the sync in flight is given up, once Report has passed, to report free memory, fewer or more slots,
+// what stands still, or whether the host takes items. The sync after it is held for a Report at most and is never given up for these, so that a
 // slow supervisor is not asked ever anew.
 func (c *Core) hostMoved() bool {
 	now, told := c.announcing(), c.reported
 	moved := max(now.available-told.available, told.available-now.available) > min(c.memory.Total/50, memoryStep)
-	return c.limits.Report > 0 && !c.flight.carries && !c.hurried && (moved || now.refuses != told.refuses || now.away != told.away || now.keptFor != told.keptFor)
+	return c.limits.Report > 0 && !c.flight.carries && !c.hurried && (moved || now.refuses != told.refuses || now.away != told.away || now.keptFor != told.keptFor || now.stands != told.stands)
 }
 
 // memoryStep is the change of free memory that is worth a sync; on small hosts a fiftieth of their memory is.
@@ -174,7 +179,7 @@ func (c *Core) send() {
 		if i.state != StateClosing {
 			s.Instances = append(s.Instances, api.SyncInstance{
 				Job: i.key.Job, Instance: i.key.Instance, Attempt: i.attempt, State: i.shown(),
-				Memory: i.memory, CPU: i.cpu, Wall: i.wall, Progress: i.progress,
+				Memory: i.memory, CPU: i.cpu, Wall: i.wall, Progress: i.progress, Standstill: i.stands,
 			})
 		}
 	}

@@ -60,11 +60,12 @@ func (s *shim) run(o *RunOrder) {
 	}
 	s.begin(o)
 	it := &shimItem{order: o, pidfd: -1}
-	s.item, s.frozen, s.suspended = it, false, o.Suspended
+	s.item, s.frozen, s.suspended, s.standstill = it, false, o.Suspended, o.Standstill
 	s.writeNow(it)
 	_ = MakeSpare(s.dir) // where the last record took it; without it, this one waits for space
 	s.setLease(o.Lease)
 	s.maybeLaunch(it)
+	s.sayUnstarted(it)
 }
 
 // maybeLaunch starts the process if the lease lasts; else the next lease starts it.
@@ -349,7 +350,7 @@ func (s *shim) sayMeasured(it *shimItem) {
 		return
 	}
 	memory, cpu := it.meter.now()
-	s.say(Report{Sample: &sample{Memory: memory, CPU: cpu, Wall: it.ran(BootNow()).Seconds(), Frozen: s.frozen, Suspended: s.frozen && s.suspended,
+	s.say(Report{Sample: &sample{Memory: memory, CPU: cpu, Wall: it.ran(BootNow()).Seconds(), Frozen: s.frozen, Suspended: s.frozen && s.suspended, Standstill: s.stands(it),
 		Progress: it.pump.progress(), Held: it.kills.in.Kind != "", Unkillable: it.killing && !it.treeGone && BootNow()-it.killed > core.Moment(stuckAfter)}})
 }
 

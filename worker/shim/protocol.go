@@ -51,6 +51,7 @@ type RunOrder struct {
 	patterns.Rules                 // for lines of its output
 	NoLicence      []api.NoLicence `json:"no_licence,omitempty"`
 	Suspended      bool            `json:"suspended,omitempty"` // it waits with its start until it is told to go on
+	Standstill     int64           `json:"standstill,omitempty"`
 }
 
 // Login is whom the process runs as; nil is the agent's own user.
@@ -62,8 +63,9 @@ type Login struct {
 
 // SuspendOrder has the item's tree stand still, or go on.
 type SuspendOrder struct {
-	Attempt   api.AttemptID `json:"attempt"`
-	Suspended bool          `json:"suspended"`
+	Attempt    api.AttemptID `json:"attempt"`
+	Suspended  bool          `json:"suspended"`
+	Standstill int64         `json:"standstill,omitempty"` // number of the suspension
 }
 
 type StopOrder struct {
@@ -97,8 +99,9 @@ type sample struct {
 	Frozen    bool    `json:"frozen,omitempty"`
 	Suspended bool    `json:"suspended,omitempty"` // it stands still by order
 
-	Unkillable bool `json:"unkillable,omitempty"`
-	Held       bool `json:"held,omitempty"` // the kernel keeps it to its limit of memory
+	Standstill int64 `json:"standstill,omitempty"` // suspension under which nothing of it runs; 0: something may
+	Unkillable bool  `json:"unkillable,omitempty"`
+	Held       bool  `json:"held,omitempty"` // the kernel keeps it to its limit of memory
 }
 
 // maxMessage bounds one line: a command and an environment of the largest that a submission may hold.

@@ -64,7 +64,8 @@ type shim struct {
 	leaseTimer *bootTimer
 	frozenAt   time.Time // zero: not frozen
 	frozen     bool
-	suspended  bool // the item is to stand still by order
+	suspended  bool  // the item is to stand still by order
+	standstill int64 // number of that order
 
 	item    *shimItem
 	found   string   // the program of the last item

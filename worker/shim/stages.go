@@ -146,6 +146,7 @@ func (s *shim) ended(it *shimItem) {
 	it.at, it.first, it.late, it.pid, it.frozen = it.at+1, true, false, 0, 0
 	it.exited, it.treeGone, it.pumped, it.drained, it.signalled, it.killing = false, false, false, false, false, false
 	s.maybeLaunch(it)
+	s.sayUnstarted(it)
 }
 
 // failure is the end of an attempt whose stage failed. To an older supervisor its command could not be started.

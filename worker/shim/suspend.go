@@ -5,10 +5,20 @@ import "qb/worker/core"
 // suspend has the item's tree stand still by order, or go on. The order may be repeated. It goes on only if its lease lasts, too.
 func (s *shim) suspend(o SuspendOrder) {
 	it := s.item
-	if it == nil || it.order.Attempt != o.Attempt || it.over || it.stopped || s.suspended == o.Suspended {
+	if it == nil || it.order.Attempt != o.Attempt || it.over || it.stopped {
 		return
 	}
-	s.suspended = o.Suspended
+	s.standstill = o.Standstill
+	if s.suspended != o.Suspended {
+		s.suspended = o.Suspended
+		s.timeSuspension(it)
+		s.checkLease()
+	}
+	s.sayUnstarted(it)
+}
+
+// timeSuspension begins or ends the time for which the item is suspended.
+func (s *shim) timeSuspension(it *shimItem) {
 	switch {
 	case it.started == 0:
 	case s.suspended:
@@ -16,7 +26,30 @@ func (s *shim) suspend(o SuspendOrder) {
 	default:
 		it.stood, it.suspended = it.suspendedUntil(BootNow()), 0
 	}
-	s.checkLease()
+}
+
+// stands is the number of the suspension under which nothing of the item runs, 0 if something may. It is no more than what the
+// last look found: a tree that is to stand still may not do so yet.
+func (s *shim) stands(it *shimItem) int64 {
+	still := s.frozen && s.frozenAt.IsZero()
+	if it.pid == 0 {
+		still = !it.launching
+	}
+	if !s.suspended || !still || it.over || it.stopped || it.killing {
+		return 0
+	}
+	return s.standstill
+}
+
+// sayUnstarted tells the agent of an item, nothing of which runs yet or between two stages, that it stands still.
+func (s *shim) sayUnstarted(it *shimItem) {
+	switch n := s.stands(it); {
+	case n == 0 || it.pid != 0:
+	case it.meter != nil:
+		s.sayMeasured(it)
+	default:
+		s.say(Report{Sample: &sample{Standstill: n}})
+	}
 }
 
 // release ends a suspension before the item is stopped, so that it hears its TERM.

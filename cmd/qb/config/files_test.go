@@ -16,7 +16,7 @@ import (
 func TestReach(t *testing.T) {
 	harmless := []string{
 		"supervisor_global_resources", "supervisor_no_licence", "supervisor_no_licence_exits", "supervisor_resources_per_user", "supervisor_default_cluster", "supervisor_default_hostorder", "supervisor_accounts", "supervisor_fairshare", "supervisor_fairshare_pe", "supervisor_fairshare_rule",
-		"supervisor_smart_share_mode", "supervisor_smart_share_preempt_policy", "supervisor_smart_share_unit", "supervisor_preempt_policy",
+		"supervisor_smart_share_mode", "supervisor_smart_share_preempt_policy", "supervisor_smart_share_unit", "supervisor_preempt_policy", "supervisor_suspend_slots",
 		"supervisor_queue_algorithm", "supervisor_placement", "supervisor_cpu_share", "supervisor_cpu_share_by", "worker_calendar", "worker_cluster", "worker_foreign_cpu", "worker_kept_action", "worker_groups", "worker_name", "worker_properties",
 		"supervisor_smart_share_weights", "worker_resources",
 		"supervisor_job_flags", "client_cluster", "client_account", "client_restrictions", "client_job_flags",

@@ -96,7 +96,7 @@ func differences(hosts []api.Host, live []facts.AttemptFacts) map[string]postgre
 	}
 	byRow := map[facts.AttemptID]taken{}
 	for _, a := range live {
-		byRow[a.AttemptID] = taken{string(a.Host), a.Instance, a.Slots, a.Memory, a.Holds, a.Devices}
+		byRow[a.AttemptID] = taken{string(a.Host), a.Instance, a.Taken(), a.Memory, a.Holds, a.Devices}
 	}
 	for _, h := range hosts {
 		slots, memory := 0, int64(0)

@@ -58,12 +58,23 @@ func whyStatement(sql, what string, list []facts.StopAttempt) statement {
 }
 
 func suspendStatement(list []facts.SuspendAttempt) statement {
-	keys, at, seconds := newKeys(len(list)), make([]*time.Time, len(list)), make([]float64, len(list))
+	keys, at := newKeys(len(list)), make([]*time.Time, len(list))
+	seconds, released := make([]float64, len(list)), make([]float64, len(list))
 	for i, w := range list {
 		keys.add(w.ID)
-		at[i], seconds[i] = unless(w.At, time.Time{}), w.Seconds
+		at[i], seconds[i], released[i] = unless(w.At, time.Time{}), w.Seconds, w.Released
 	}
-	return keys.statement(sqlSuspend, "suspending and resuming attempts", at, seconds)
+	return keys.statement(sqlSuspend, "suspending and resuming attempts", at, seconds, released)
+}
+
+func releaseStatement(list []facts.ReleaseAttempt) statement {
+	keys, was := newKeys(len(list)), make([]string, len(list))
+	at, resuming := make([]*time.Time, len(list)), make([]*time.Time, len(list))
+	for i, w := range list {
+		keys.add(w.ID)
+		was[i], at[i], resuming[i] = string(w.From), unless(w.At, time.Time{}), unless(w.Resuming, time.Time{})
+	}
+	return keys.statement(sqlRelease, "releasing the slots of attempts", was, at, resuming)
 }
 
 func relabelStatement(list []facts.RelabelAttempt) statement {
@@ -81,18 +92,18 @@ func endStatement(list []facts.EndAttempt) statement {
 	was, state, whys := make([]string, n), make([]string, n), newReasons(n)
 	again := make([]int16, n)
 	exit, signal, peak := make([]*int, n), make([]*int, n), make([]int64, n)
-	wall, cpu, suspended := make([]float64, n), make([]float64, n), make([]float64, n)
+	wall, cpu, suspended, released := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	ended := make([]*time.Time, n)
 	for i, w := range list {
 		keys.add(w.ID)
 		was[i], state[i], again[i] = string(w.From), string(w.State), int16(w.Again)
 		whys.set(i, w.Why)
 		exit[i], signal[i], wall[i], cpu[i], peak[i] = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
-		suspended[i] = w.Suspended
+		suspended[i], released[i] = w.Suspended, w.Released
 		ended[i] = unless(w.EndedAt, time.Time{})
 	}
 	columns := append([]any{was, state, again, whys.cause, exit, signal, wall, cpu, peak, ended}, chargeColumns(list)...)
-	columns = append(columns, whys.reason, whys.params, suspended)
+	columns = append(columns, whys.reason, whys.params, suspended, released)
 	return keys.statement(sqlEnd, "ending attempts", columns...)
 }
 

@@ -37,6 +37,7 @@ type wave struct {
 	renames  []facts.RenameHost
 	sentAway []facts.StopAttempt
 	suspends []facts.SuspendAttempt
+	releases []facts.ReleaseAttempt
 	stops    []facts.StopAttempt
 	relabels []facts.RelabelAttempt
 	ends     []facts.EndAttempt
@@ -48,6 +49,7 @@ type wave struct {
 const (
 	rankSendAway = iota + 1
 	rankSuspend
+	rankRelease
 	rankStop
 	rankRelabel
 	rankEnd
@@ -115,10 +117,8 @@ func (s *sorter) add(w facts.Write) error {
 		v := s.wave(w.ID, rankSendAway)
 		w.Why = rules.NormalWhy(w.Why)
 		v.sentAway = append(v.sentAway, facts.StopAttempt(w))
-	case facts.SuspendAttempt:
-		v := s.wave(w.ID, rankSuspend)
-		w.At = rules.Exact(w.At)
-		v.suspends = append(v.suspends, w)
+	case facts.SuspendAttempt, facts.ReleaseAttempt:
+		s.addStandstill(w)
 	case facts.StopAttempt:
 		v := s.wave(w.ID, rankStop)
 		w.Why = rules.NormalWhy(w.Why)
@@ -170,6 +170,19 @@ func (s *sorter) add(w facts.Write) error {
 		return fmt.Errorf("a write of the unknown type %T", w)
 	}
 	return nil
+}
+
+func (s *sorter) addStandstill(w facts.Write) {
+	switch w := w.(type) {
+	case facts.SuspendAttempt:
+		v := s.wave(w.ID, rankSuspend)
+		w.At = rules.Exact(w.At)
+		v.suspends = append(v.suspends, w)
+	case facts.ReleaseAttempt:
+		v := s.wave(w.ID, rankRelease)
+		w.At, w.Resuming = rules.Exact(w.At), rules.Exact(w.Resuming)
+		v.releases = append(v.releases, w)
+	}
 }
 
 // wave is the first one that keeps the order on the attempt's item.

@@ -145,6 +145,6 @@ func (w wave) statements() []statement {
 		list = append(list, statement{sql: sqlRenameHost, args: []any{rules.Clean(string(r.From)), rules.Clean(string(r.To.ID))}, writes: 1, lenient: true,
 			what: "renaming a host"})
 	}
-	return append(list, whyStatement(sqlSendAway, "noting that attempts are the last of their instances", w.sentAway), suspendStatement(w.suspends), whyStatement(sqlStop, "stopping attempts", w.stops),
+	return append(list, whyStatement(sqlSendAway, "noting that attempts are the last of their instances", w.sentAway), suspendStatement(w.suspends), releaseStatement(w.releases), whyStatement(sqlStop, "stopping attempts", w.stops),
 		relabelStatement(w.relabels), endStatement(w.ends), foundStatement(w.ends), reopenStatement(w.reopens), startStatement(w.starts))
 }

@@ -272,9 +272,20 @@ func (g *generator) next(a facts.AttemptFacts) (facts.Write, facts.AttemptFacts)
 		if a.SuspendedAt.IsZero() {
 			w.At = at(g.when())
 		} else {
-			w.Seconds = a.Suspended + 1.5
+			w.Seconds, w.Released = a.Suspended+1.5, a.Released+0.5
 		}
-		a.SuspendedAt, a.Suspended = w.At, w.Seconds
+		a.SuspendedAt, a.Suspended, a.Released = w.At, w.Seconds, w.Released
+		a.ReleasedAt, a.ResumingAt = time.Time{}, time.Time{}
+		return w, a
+	case a.State == facts.Running && choice == 4 && (a.Standstill() != facts.Moves || g.odd()):
+		w := facts.ReleaseAttempt{ID: a.AttemptID, From: a.Standstill(), At: at(g.when())}
+		if w.From == facts.StandsReleased {
+			w.Resuming = w.At
+		}
+		if g.odd() {
+			w.From = rapid.SampledFrom([]facts.Standstill{facts.Moves, facts.Stands, facts.StandsReleased, facts.Resuming}).Draw(g.r, "from")
+		}
+		a.ReleasedAt, a.ResumingAt = w.At, w.Resuming
 		return w, a
 	case a.State.Live() && choice == 1:
 		a.State = facts.Stopping
@@ -282,6 +293,7 @@ func (g *generator) next(a facts.AttemptFacts) (facts.Write, facts.AttemptFacts)
 	case a.State.Live():
 		w := facts.EndAttempt{ID: a.AttemptID, From: a.State, Wall: float64(rapid.IntRange(0, 9).Draw(g.r, "wall")), EndedAt: at(g.when())}
 		w.Suspended = float64(rapid.IntRange(0, 2).Draw(g.r, "suspended"))
+		w.Released = w.Suspended / 2
 		w.Peak = int64(rapid.IntRange(0, 3).Draw(g.r, "peak")) << 20
 		w.State = rapid.SampledFrom([]facts.AttemptState{facts.Done, facts.Failed, facts.Killed, facts.Preempted, facts.Lost}).Draw(g.r, "end")
 		if w.State != facts.Done {

@@ -5,7 +5,8 @@ package postgres
 
 const attemptColumns = `job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
 	state, again, reason, params, cause, exit_code, signal, wall, cpu, peak, started_at, ended_at, holds,
-	charge_cpu, charge_ram, charge_gpu, charge_scratch, charged, suspended_at, suspended`
+	charge_cpu, charge_ram, charge_gpu, charge_scratch, charged, suspended_at, suspended,
+	released_at, released, resuming_at`
 
 const markColumnNames = `job, first, last, step, kind, by, at`
 
@@ -52,11 +53,20 @@ const (
 		AS u(job, item, number, reason, params, cause)
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND (a.state = 'running') = (u.job > 0)`
 
-	sqlSuspend = `UPDATE attempt a SET suspended_at = u.at, suspended = u.seconds
-		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::timestamptz[], $5::double precision[])
-		AS u(job, item, number, at, seconds)
+	sqlSuspend = `UPDATE attempt a SET suspended_at = u.at, suspended = u.seconds, released_at = NULL, released = u.released, resuming_at = NULL
+		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::timestamptz[], $5::double precision[], $6::double precision[])
+		AS u(job, item, number, at, seconds, released)
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND (a.state = 'running') = (u.job > 0)
 		AND (a.suspended_at IS NULL) = (u.at IS NOT NULL)`
+
+	sqlRelease = `UPDATE attempt a SET released_at = u.at, resuming_at = u.resuming
+		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::timestamptz[], $6::timestamptz[])
+		AS u(job, item, number, was, at, resuming)
+		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND (a.state = 'running') = (u.job > 0)
+		AND (a.suspended_at IS NOT NULL) = (u.was IN ('suspended', 'released', 'resuming'))
+		AND (a.released_at IS NOT NULL) = (u.was IN ('released', 'resuming'))
+		AND (a.resuming_at IS NOT NULL) = (u.was = 'resuming')
+		AND (u.was <> '' AND u.at IS NOT NULL) = (u.job > 0)`
 
 	sqlStop = `UPDATE attempt a SET state = 'stopping', reason = u.reason, params = u.params::jsonb, cause = u.cause
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::text[])
@@ -69,16 +79,16 @@ const (
 
 	// A clock that was set back must not make an end precede its start; an end without a time fails the checks.
 	sqlEnd = `UPDATE attempt a SET state = u.state, again = u.again, reason = u.reason, params = u.params::jsonb, cause = u.cause, exit_code = u.exit_code,
-		signal = u.signal, wall = u.wall, suspended = u.suspended, cpu = u.cpu, peak = u.peak,
+		signal = u.signal, wall = u.wall, suspended = u.suspended, released = u.released, cpu = u.cpu, peak = u.peak,
 		ended_at = CASE WHEN u.ended_at < a.started_at THEN a.started_at ELSE u.ended_at END,
 		charge_cpu = u.charge_cpu, charge_ram = u.charge_ram, charge_gpu = u.charge_gpu,
 		charge_scratch = u.charge_scratch, charged = u.charged
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::smallint[], $7::text[],
 		$8::bigint[], $9::bigint[], $10::double precision[], $11::double precision[], $12::bigint[], $13::timestamptz[],
 		$14::double precision[], $15::double precision[], $16::double precision[], $17::double precision[], $18::boolean[],
-		$19::text[], $20::text[], $21::double precision[])
+		$19::text[], $20::text[], $21::double precision[], $22::double precision[])
 		AS u(job, item, number, was, state, again, cause, exit_code, signal, wall, cpu, peak, ended_at, charge_cpu,
-		charge_ram, charge_gpu, charge_scratch, charged, reason, params, suspended)
+		charge_ram, charge_gpu, charge_scratch, charged, reason, params, suspended, released)
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND a.state = u.was
 		AND u.was IN ('running', 'stopping')`
 

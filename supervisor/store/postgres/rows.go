@@ -78,6 +78,7 @@ type attemptScanner struct {
 	exitCode, signal          pgtype.Int8
 	startedAt, endedAt        pgtype.Timestamptz
 	suspendedAt               pgtype.Timestamptz
+	releasedAt, resumingAt    pgtype.Timestamptz
 	holds                     *held
 	charge                    [4]pgtype.Float8
 	targets                   []any
@@ -91,7 +92,8 @@ func newAttemptScanner() *attemptScanner {
 	}
 	s.targets = []any{&s.a.Job, &s.item, &s.number, &s.host, &s.boot, &s.stateID, &s.a.Instance, &s.kind, &s.owner,
 		&s.a.Slots, &s.a.Memory, &s.state, (*uint8)(&s.a.Again), &s.reason, &s.params, &s.cause, &s.exitCode, &s.signal, &s.a.Wall, &s.a.CPU, &s.a.Peak,
-		&s.startedAt, &s.endedAt, &s.holds, &s.charge[0], &s.charge[1], &s.charge[2], &s.charge[3], &s.a.Charged, &s.suspendedAt, &s.a.Suspended}
+		&s.startedAt, &s.endedAt, &s.holds, &s.charge[0], &s.charge[1], &s.charge[2], &s.charge[3], &s.a.Charged, &s.suspendedAt, &s.a.Suspended,
+		&s.releasedAt, &s.a.Released, &s.resumingAt}
 	return s
 }
 
@@ -109,6 +111,12 @@ func (s *attemptScanner) scan(rows pgx.CollectableRow) (facts.AttemptFacts, erro
 	a.StartedAt, a.Charge = rules.Exact(s.startedAt.Time), chargeOf(s.charge)
 	if s.suspendedAt.Valid {
 		a.SuspendedAt = rules.Exact(s.suspendedAt.Time)
+	}
+	if s.releasedAt.Valid {
+		a.ReleasedAt = rules.Exact(s.releasedAt.Time)
+	}
+	if s.resumingAt.Valid {
+		a.ResumingAt = rules.Exact(s.resumingAt.Time)
 	}
 	if s.endedAt.Valid {
 		a.EndedAt = rules.Exact(s.endedAt.Time)

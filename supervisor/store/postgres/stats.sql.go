@@ -23,7 +23,7 @@ const (
 			FROM usage_day WHERE day >= $1::date AND day < $2::date
 			UNION ALL
 			SELECT ` + attemptDay + `, a.owner, j.account, j.cluster, a.host, ` + attemptKind + `, a.charged, j.tags, 1,
-				a.slots * ` + attemptWall + `, a.cpu, greatest(a.memory, a.peak) * ` + attemptWall + `, ` + attemptUsed + `
+				a.slots * ` + attemptHeld + `, a.cpu, greatest(a.memory, a.peak) * ` + attemptWall + `, ` + attemptUsed + `
 			FROM job j JOIN attempt a ON a.job = j.id
 			WHERE (j.finished_at IS NULL OR j.finished_at >= ($1::date - 1)::timestamp AT TIME ZONE 'UTC')
 			AND j.submitted_at < ($2::date + 1)::timestamp AT TIME ZONE 'UTC'

@@ -173,14 +173,17 @@ func newSurvivors(n int64) *survivors {
 			a.AttemptID = attemptID(7, item, 1)
 			a.State, a.Again, a.Why, a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = facts.Running, facts.Never, facts.Why{}, nil, nil, 0, 0, 0
 			a.Charge, a.Charged, a.EndedAt, a.SuspendedAt, a.Suspended = facts.Charge{}, false, time.Time{}, time.Time{}, 0
+			a.ReleasedAt, a.Released, a.ResumingAt = time.Time{}, 0, time.Time{}
 		})
 	}
 	sent, stops, dead := attempt(1), attempt(2), attempt(4)
 	full := filled[facts.AttemptFacts](f, nil)
 	sent.Why = full.Why
 	stops.SuspendedAt, stops.Suspended, stops.State, stops.Why = full.SuspendedAt, full.Suspended, facts.Stopping, full.Why
+	stops.ReleasedAt, stops.Released, stops.ResumingAt = full.ReleasedAt, full.Released, full.ResumingAt
 	dead.State, dead.Again, dead.Why, dead.ExitCode, dead.Signal, dead.Wall, dead.CPU = facts.Failed, facts.ByItself, full.Why, full.ExitCode, full.Signal, full.Wall, full.CPU
 	dead.Peak, dead.Charge, dead.Charged, dead.EndedAt, dead.Suspended = full.Peak, full.Charge, true, full.EndedAt, 7.25
+	dead.Released = 3.25
 	s.attempts = []facts.AttemptFacts{sent, stops, dead}
 	return s
 }
@@ -190,13 +193,15 @@ func (s *survivors) writes() []facts.Write {
 	start := func(a facts.AttemptFacts) facts.Write {
 		a.State, a.Again, a.Why, a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = facts.Running, facts.Never, facts.Why{}, nil, nil, 0, 0, 0
 		a.Charge, a.Charged, a.EndedAt, a.SuspendedAt, a.Suspended = facts.Charge{}, false, time.Time{}, time.Time{}, 0
+		a.ReleasedAt, a.Released, a.ResumingAt = time.Time{}, 0, time.Time{}
 		return facts.StartAttempt{Attempt: a}
 	}
 	return append(s.puts(), facts.ChangeMarks{Job: 7, Add: s.marks}, facts.PutOrder{Order: s.orders[0], Fresh: true},
 		start(sent), start(stops), start(dead), facts.SendAwayAttempt{ID: sent.AttemptID, Why: sent.Why},
-		facts.SuspendAttempt{ID: stops.AttemptID, At: stops.SuspendedAt, Seconds: stops.Suspended}, facts.StopAttempt{ID: stops.AttemptID, Why: stops.Why},
+		facts.SuspendAttempt{ID: stops.AttemptID, At: stops.SuspendedAt, Seconds: stops.Suspended, Released: stops.Released},
+		facts.ReleaseAttempt{ID: stops.AttemptID, From: facts.Stands, At: stops.ReleasedAt, Resuming: stops.ResumingAt}, facts.StopAttempt{ID: stops.AttemptID, Why: stops.Why},
 		facts.EndAttempt{ID: dead.AttemptID, From: facts.Running, State: dead.State, Again: dead.Again, Why: dead.Why, ExitCode: dead.ExitCode, Signal: dead.Signal,
-			Wall: dead.Wall, CPU: dead.CPU, Peak: dead.Peak, Charge: dead.Charge, Charged: dead.Charged, EndedAt: dead.EndedAt, Suspended: dead.Suspended},
+			Wall: dead.Wall, CPU: dead.CPU, Peak: dead.Peak, Charge: dead.Charge, Charged: dead.Charged, EndedAt: dead.EndedAt, Suspended: dead.Suspended, Released: dead.Released},
 		facts.AddCredit{Credit: s.credit}, facts.PutAnswer{Answer: s.answer}, facts.AddAudit{Audit: s.audit}, facts.AddEvent{Event: s.event})
 }
 

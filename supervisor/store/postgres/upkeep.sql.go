@@ -10,6 +10,7 @@ const (
 	// charged; the ledger says what was measured.
 	attemptWall = `CASE WHEN a.wall > 0 OR a.state NOT IN ('lost', 'killed', 'preempted') THEN a.wall + a.suspended
 		ELSE extract(epoch FROM a.ended_at - a.started_at)::double precision END`
+	attemptHeld = `greatest(` + attemptWall + ` - a.released, 0)` // for which it held its slots
 	attemptKind = `CASE WHEN a.state IN ('done', 'superseded') THEN a.kind WHEN a.state = 'preempted' THEN 'preempted' ELSE 'failed' END`
 	attemptUsed = `(coalesce(a.charge_cpu, 0) + coalesce(a.charge_ram, 0) + coalesce(a.charge_gpu, 0) + coalesce(a.charge_scratch, 0))`
 	attemptDay  = `(a.ended_at AT TIME ZONE 'UTC')::date`
@@ -48,11 +49,11 @@ const (
 	sqlSumChunk = `INSERT INTO usage_day AS d (day, owner, account, cluster, host, kind, charged, tags, attempts, wall,
 		slot_seconds, cpu_seconds, memory_seconds, used_cpu, used_ram, used_gpu, used_scratch, left_cpu, left_ram,
 		left_gpu, left_scratch)
-		SELECT day, owner, account, cluster, host, kind, charged, tags, count(*), sum(wall), sum(slots * wall), sum(cpu),
+		SELECT day, owner, account, cluster, host, kind, charged, tags, count(*), sum(wall), sum(slots * held), sum(cpu),
 		sum(bytes * wall), sum(used_cpu), sum(used_ram), sum(used_gpu), sum(used_scratch), sum(used_cpu * rest),
 		sum(used_ram * rest), sum(used_gpu * rest), sum(used_scratch * rest)
 		FROM (SELECT ` + attemptDay + ` AS day, a.owner, j.account, j.cluster, a.host, ` + attemptKind + ` AS kind, a.charged, j.tags,
-			` + attemptWall + ` AS wall, a.slots, a.cpu, greatest(a.memory, a.peak) AS bytes,
+			` + attemptWall + ` AS wall, ` + attemptHeld + ` AS held, a.slots, a.cpu, greatest(a.memory, a.peak) AS bytes,
 			coalesce(a.charge_cpu, 0) AS used_cpu, coalesce(a.charge_ram, 0) AS used_ram,
 			coalesce(a.charge_gpu, 0) AS used_gpu, coalesce(a.charge_scratch, 0) AS used_scratch, ` + leftAtDaysEnd + ` AS rest
 			FROM attempt a JOIN job j ON j.id = a.job WHERE` + inChunk + `) AS a

@@ -140,6 +140,7 @@ func NormalHost(h facts.HostFacts) facts.HostFacts {
 func NormalAttempt(a facts.AttemptFacts) facts.AttemptFacts {
 	a.Host, a.Boot, a.StateID, a.Owner, a.Why = Clean(a.Host), Clean(a.Boot), Clean(a.StateID), Clean(a.Owner), NormalWhy(a.Why)
 	a.StartedAt, a.EndedAt, a.SuspendedAt = Exact(a.StartedAt), Exact(a.EndedAt), Exact(a.SuspendedAt)
+	a.ReleasedAt, a.ResumingAt = Exact(a.ReleasedAt), Exact(a.ResumingAt)
 	a.Holds = cleanNames(a.Holds)
 	if len(a.Devices) == 0 {
 		a.Devices = nil

@@ -27,15 +27,11 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 	case facts.ReopenAttempts:
 		return m.reopenAll(w.Attempts, undo)
 	case facts.SendAwayAttempt:
-		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
-			if a.State != facts.Running {
-				return fmt.Errorf("%v is %s, not running", w.ID, a.State)
-			}
-			a.Why = rules.NormalWhy(w.Why)
-			return nil
-		})
+		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error { return sendAway(a, w) })
 	case facts.SuspendAttempt:
 		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error { return suspend(a, w) })
+	case facts.ReleaseAttempt:
+		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error { return release(a, w) })
 	case facts.StopAttempt:
 		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
 			a.State, a.Why = facts.Stopping, rules.NormalWhy(w.Why)
@@ -218,6 +214,7 @@ func (m *Memory) start(a facts.AttemptFacts, undo *undoLog) error {
 	a.Again, a.Why, a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = facts.Never, facts.Why{}, nil, nil, 0, 0, 0
 	a.EndedAt, a.Charge, a.Charged = time.Time{}, facts.Charge{}, false
 	a.SuspendedAt, a.Suspended = time.Time{}, 0
+	a.ReleasedAt, a.ResumingAt, a.Released = time.Time{}, time.Time{}, 0
 	a.Kind = facts.ParseKind(a.Kind.String())
 	put(undo, j.attempts, a.Item, append(slices.Clone(list), a))
 	return nil
@@ -248,11 +245,28 @@ func (m *Memory) change(id facts.AttemptID, undo *undoLog, f func(*facts.Attempt
 	return nil
 }
 
+func sendAway(a *facts.AttemptFacts, w facts.SendAwayAttempt) error {
+	if a.State != facts.Running {
+		return fmt.Errorf("%v is %s, not running", w.ID, a.State)
+	}
+	a.Why = rules.NormalWhy(w.Why)
+	return nil
+}
+
 func suspend(a *facts.AttemptFacts, w facts.SuspendAttempt) error {
 	if a.State != facts.Running || a.SuspendedAt.IsZero() == w.At.IsZero() {
 		return fmt.Errorf("%v is %s, suspended at %v, and is written as suspended at %v", w.ID, a.State, a.SuspendedAt, w.At)
 	}
 	a.SuspendedAt, a.Suspended = rules.Exact(w.At), w.Seconds
+	a.ReleasedAt, a.ResumingAt, a.Released = time.Time{}, time.Time{}, w.Released
+	return nil
+}
+
+func release(a *facts.AttemptFacts, w facts.ReleaseAttempt) error {
+	if a.State != facts.Running || w.From == facts.Moves || a.Standstill() != w.From || w.At.IsZero() {
+		return fmt.Errorf("%v is %s and %q, not %q, and is written as released at %v", w.ID, a.State, a.Standstill(), w.From, w.At)
+	}
+	a.ReleasedAt, a.ResumingAt = rules.Exact(w.At), rules.Exact(w.Resuming)
 	return nil
 }
 
@@ -274,7 +288,7 @@ func end(a *facts.AttemptFacts, w facts.EndAttempt) error {
 	}
 	a.State, a.Again, a.Why = w.State, w.Again, rules.NormalWhy(w.Why)
 	a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
-	a.Suspended = w.Suspended
+	a.Suspended, a.Released = w.Suspended, w.Released
 	a.EndedAt = rules.NotBefore(rules.Exact(w.EndedAt), a.StartedAt)
 	a.Charge, a.Charged = w.Charge, w.Charged
 	return nil

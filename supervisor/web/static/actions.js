@@ -28,7 +28,7 @@ export const orders = {
   retry: { label: "Retry failed", command: "qbretry", text: list => `${count(list.reduce((n, j) => n + j.failed, 0))} failed items run again.` },
   block: { label: "Block", command: "qbblock", text: () => "Items that run go on; no other starts until the job is unblocked." },
   unblock: { label: "Unblock", command: "qbunblock", text: () => "Its items may start." },
-  suspend: { label: "Suspend", command: "qbsuspend", text: () => "Processes that run stand still with their slots and memory; nothing else starts until the job is resumed." },
+  suspend: { label: "Suspend", command: "qbsuspend", text: () => "Processes that run stand still with their memory, and with their slots unless the site lets others have those (supervisor_suspend_slots); nothing else starts until the job is resumed." },
   resume: { label: "Resume", command: "qbresume", text: () => "Its processes go on from where they are." },
   preempt: { label: "Preempt", bad: true, command: "qbpreempt", text: list => cost(list, "stops and puts back") },
 };

@@ -7,10 +7,10 @@ import { count, plain } from "./text.js";
 
 /** States of jobs, items and hosts: a glyph and a word beside the colour, which never stands alone. */
 export const marks = {
-  pending: "·", running: "▶", secondary: "▷", stopping: "◔", complete: "✓", failed: "✕", killed: "⊘", blocked: "‖", suspended: "‖",
+  pending: "·", running: "▶", secondary: "▷", stopping: "◔", complete: "✓", failed: "✕", killed: "⊘", blocked: "‖", suspended: "‖", resuming: "‖",
   up: "●", locked: "‖", unreachable: "◔", lost: "✕", preempted: "↶", superseded: "↶", done: "✓",
 };
-const classes = { suspended: "blocked", up: "running", locked: "blocked", unreachable: "stopping", lost: "failed", preempted: "stopping", superseded: "pending", done: "complete" };
+const classes = { suspended: "blocked", resuming: "blocked", up: "running", locked: "blocked", unreachable: "stopping", lost: "failed", preempted: "stopping", superseded: "pending", done: "complete" };
 
 export const State = ({ of }) => html`<span class="state s-${classes[of] ?? of}"><span class="glyph" aria-hidden="true">${marks[of] ?? "·"}</span>${of}</span>`;
 
