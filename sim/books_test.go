@@ -48,8 +48,9 @@ func (r *simRows) checkCharge(a *facts.AttemptFacts, e facts.EndAttempt) {
 	least, most := 0.0, (w.now - given.at).Seconds()
 	switch {
 	case e.Wall > 0:
-		least, most = e.Wall+e.Suspended, e.Wall+e.Suspended
-		if run == nil || !run.ended || math.Abs((run.over-run.began).Seconds()-most) > simCent {
+		stood := e.Wall + e.Suspended
+		least, most = stood-e.Released, stood-e.Released
+		if run == nil || !run.ended || math.Abs((run.over-run.began).Seconds()-stood) > simCent {
 			w.fail("books: %v is said to have run for %.3f s, and in truth: %+v", e.ID, e.Wall, run)
 		}
 	case e.State == facts.Done || e.State == facts.Failed:

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"qb/agenda"
@@ -234,6 +235,9 @@ func (c *simClients) orderItems(id facts.JobID, action facts.Action) {
 	}
 	c.vary(&e)
 	c.order(e, total)
+	if e.Action == facts.Suspend && w.policy.ReleaseSlots {
+		c.wakeLater(e, total)
+	}
 	if w.policy.OrderRows == 1 && len(c.calls)%2 == 0 { // people who change their mind at once
 		c.order(message.JobOrdered{Job: id, Action: simPick(w, []facts.Action{facts.Kill, facts.Retry, facts.Interrupt, facts.ToComplete, facts.ToFailed}), By: "op"}, total)
 	}
@@ -244,6 +248,8 @@ func (c *simClients) orderItems(id facts.JobID, action facts.Action) {
 func (c *simClients) vary(e *message.JobOrdered) {
 	n := int(c.world.seed%97) + len(c.calls)
 	switch {
+	case n%2 == 0 && c.world.policy.ReleaseSlots && slices.Contains([]facts.Action{facts.Top, facts.Bottom, facts.Shove, facts.Block, facts.Unblock, facts.Retry}, e.Action):
+		e.Action = facts.Suspend
 	case n%3 == 0 && e.Action == facts.Preempt:
 		e.Action = facts.Retire
 	case n%3 == 0 && e.Action == facts.Interrupt:

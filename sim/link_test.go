@@ -145,7 +145,7 @@ func (l *simLink) prepare(item core.Item) {
 func (l *simLink) run(item core.Item, lease core.Moment) {
 	d := item.Desired
 	l.ordered = true
-	l.send(func(s *simShim) { s.order(d.Attempt, d.Instance, d.Suspended, lease) })
+	l.send(func(s *simShim) { s.order(d, lease) })
 }
 
 // start declares the instance, forks its shim, connects, and gives the first order; the agent may die

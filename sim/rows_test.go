@@ -27,6 +27,7 @@ type simRows struct {
 	outlived map[facts.AttemptID]bool          // KILL, as a worker told
 	standing map[facts.AttemptID]time.Duration // of those that are suspended, since when
 	resumed  map[facts.AttemptID]int           // how often
+	released map[facts.AttemptID]simReleased   // for how long they had given back their slots
 
 	blackHole  bool            // the farm locks a host in this very transaction, or closes it to an owner, and gives its items back
 	orderEpoch map[int64]int64 // in which an order was given
@@ -50,7 +51,7 @@ func newSimRows() *simRows {
 		orderEpoch: map[int64]int64{},
 		jobs:       map[facts.JobID]*simJobRow{}, held: map[facts.HostID]int{}, locks: map[facts.HostID]bool{}, slots: map[facts.HostID]int{},
 		began: map[facts.AttemptID]time.Duration{}, books: newSimBooks(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, stopped: map[facts.AttemptID]time.Duration{}, outlived: map[facts.AttemptID]bool{},
-		standing: map[facts.AttemptID]time.Duration{}, resumed: map[facts.AttemptID]int{},
+		standing: map[facts.AttemptID]time.Duration{}, resumed: map[facts.AttemptID]int{}, released: map[facts.AttemptID]simReleased{},
 	}
 }
 
@@ -101,12 +102,7 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 		case facts.StartAttempt:
 			r.start(w.Attempt)
 		case facts.StopAttempt:
-			r.world.note("row: %v stops: %s", w.ID, w.Cause)
-			if a := r.checkLive(w.ID, "stopped"); a != nil {
-				a.State, a.Why = facts.Stopping, w.Why
-				r.stopped[w.ID] = r.world.now
-				r.checkStop(a)
-			}
+			r.stop(w)
 		case facts.SendAwayAttempt:
 			if a := r.checkLive(w.ID, "sent away at its end"); a != nil {
 				if a.State != facts.Running {
@@ -116,6 +112,8 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 			}
 		case facts.SuspendAttempt:
 			r.suspend(w)
+		case facts.ReleaseAttempt:
+			r.release(w)
 		case facts.RelabelAttempt:
 			if a := r.checkLive(w.ID, "relabelled"); a != nil {
 				a.Kind = w.Kind
@@ -259,7 +257,17 @@ func (r *simRows) start(a facts.AttemptFacts) {
 	r.books.given[a.AttemptID] = simGiven{a.StartedAt.Sub(simStart) - r.books.skew, r.books.skew}
 	r.promise(a)
 	r.checkRoom(a)
+	r.checkTurn(a)
 	r.checkWithin(a)
+}
+
+func (r *simRows) stop(e facts.StopAttempt) {
+	r.world.note("row: %v stops: %s", e.ID, e.Cause)
+	if a := r.checkLive(e.ID, "stopped"); a != nil {
+		a.State, a.Why = facts.Stopping, e.Why
+		r.stopped[e.ID] = r.world.now
+		r.checkStop(a)
+	}
 }
 
 func (r *simRows) end(e facts.EndAttempt) {
@@ -271,7 +279,11 @@ func (r *simRows) end(e facts.EndAttempt) {
 	}
 	r.checkEnd(a, e)
 	j := r.jobs[e.ID.Job]
-	r.held[a.Host] -= a.Slots
+	r.checkReleased(a, e)
+	if a.Standstill() == facts.Resuming {
+		w.some("what waited to go on ended")
+	}
+	r.held[a.Host] -= a.Taken()
 	r.live--
 	r.notePoints(a, e)
 	r.unpromise(a, e)

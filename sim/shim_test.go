@@ -45,6 +45,8 @@ type simProcess struct {
 	since     time.Duration
 	stood     time.Duration // suspended before
 	wentOn    int           // how often it was told to go on
+	number    int64         // of the suspension that it was told of last
+	ending    bool          // it is stopped, and may wake for its TERM
 	stopped   bool
 	signalled bool // TERM was sent while it ran
 	killing   bool
@@ -87,8 +89,13 @@ func (s *simShim) do(d time.Duration, f func()) {
 // tick ends a shim that nobody can or will ever ask again.
 func (s *simShim) tick() {
 	s.do(2*time.Second, func() {
-		if s.folderGone && s.item != nil {
-			s.kill(s.item)
+		switch it := s.item; {
+		case !s.folderGone || it == nil:
+		case it.run == nil: // nothing of it runs yet, as when it was suspended before its start
+			s.stop(core.StopItem{Attempt: it.attempt})
+			return
+		default:
+			s.kill(it)
 		}
 		if s.item == nil && (s.folderGone || (s.conn == nil && s.host.moment() >= s.lease)) {
 			s.exit()
@@ -146,12 +153,13 @@ func (s *simShim) state() string {
 }
 
 // order takes an attempt once: the same order again changes nothing.
-func (s *simShim) order(id api.AttemptID, instance int, suspended bool, lease core.Moment) {
+func (s *simShim) order(d api.Desired, lease core.Moment) {
+	id := d.Attempt
 	if s.item != nil || id == s.last || s.closing {
 		return
 	}
 	w := s.host.world
-	it := &simProcess{attempt: id, instance: instance, suspended: suspended}
+	it := &simProcess{attempt: id, instance: d.Instance, suspended: d.Suspended, number: d.Standstill}
 	it.remaining, it.exit, it.stubborn = w.clients.fate(id)
 	if s.host.broken {
 		it.remaining, it.exit = 50*time.Millisecond, 1
@@ -159,6 +167,7 @@ func (s *simShim) order(id api.AttemptID, instance int, suspended bool, lease co
 	s.item = it
 	s.intent.now, s.intent.ended = id, false
 	s.setLease(lease)
+	s.sayUnstarted(it)
 	s.do(w.mostly(4*time.Millisecond, 2*time.Second, 10), func() { s.maybeLaunch(it) })
 }
 
@@ -253,6 +262,7 @@ func (s *simShim) stop(o core.StopItem) {
 		s.finish(it, api.Finished{Outcome: "stopped", Code: o.Code, Reason: reason})
 		return
 	}
+	it.ending = true
 	s.release(it)
 	if !it.exited {
 		it.stopped, it.reason, it.code, it.outcome, it.limit = true, reason, o.Code, o.Outcome, o.Limit
@@ -360,6 +370,7 @@ func (s *simShim) checkLease() {
 		s.sample(it)
 	case !over && !it.suspended && it.frozen:
 		w.note("%s thaws %v", s.host.name, it.attempt)
+		w.rows.checkThaw(it)
 		w.some("thaw ran")
 		it.frozen = false
 		s.settle()
@@ -382,7 +393,7 @@ func (s *simShim) measure(it *simProcess) {
 }
 
 func (s *simShim) sample(it *simProcess) {
-	m := core.ShimMeasured{Key: s.intent.key, CPU: 1, Wall: it.ran(s.host.world.now).Seconds(), Frozen: it.frozen, Suspended: it.frozen && it.suspended}
+	m := core.ShimMeasured{Key: s.intent.key, CPU: 1, Wall: it.ran(s.host.world.now).Seconds(), Frozen: it.frozen, Suspended: it.frozen && it.suspended, Standstill: it.stands()}
 	if it.run != nil {
 		m.Memory, _ = s.host.machine.resident(it.run)
 	}

@@ -11,7 +11,11 @@ import (
 // suspend has the item stand still, or go on, as its shim was told.
 func (s *simShim) suspend(o core.SuspendItem) {
 	w, it := s.host.world, s.item
-	if it == nil || it.attempt != o.Attempt || it.over || it.stopped || it.suspended == o.Suspended {
+	if it == nil || it.attempt != o.Attempt || it.over || it.stopped {
+		return
+	}
+	if it.number = o.Standstill; it.suspended == o.Suspended {
+		s.sayUnstarted(it)
 		return
 	}
 	it.hold(w.now, o.Suspended)
@@ -24,6 +28,22 @@ func (s *simShim) suspend(o core.SuspendItem) {
 		w.some("a suspended item went on")
 	}
 	s.checkLease()
+	s.sayUnstarted(it)
+}
+
+// stands is the number of the suspension under which nothing of the item runs, 0 if something may.
+func (it *simProcess) stands() int64 {
+	if !it.suspended || it.run != nil && !it.frozen || it.over || it.exited || it.ending || it.killing {
+		return 0
+	}
+	return it.number
+}
+
+// sayUnstarted tells the agent of an item, nothing of which runs yet, that it stands still.
+func (s *simShim) sayUnstarted(it *simProcess) {
+	if n := it.stands(); n != 0 && it.run == nil {
+		s.say(func(l *simLink) { l.a.post(core.ShimMeasured{Key: s.intent.key, Standstill: n}) })
+	}
 }
 
 // release ends a suspension before the item is stopped, so that it hears its TERM.
@@ -64,7 +84,11 @@ func (r *simRows) suspend(e facts.SuspendAttempt) {
 		w.fail("S16: %v is %s, suspended at %v after %v s, and is written as suspended at %v after %v s", e.ID, a.State, a.SuspendedAt, a.Suspended, e.At, e.Seconds)
 	}
 	w.note("row: %v suspended at %v", e.ID, e.At)
+	if !a.ReleasedAt.IsZero() {
+		r.goesOn(a, e)
+	}
 	a.SuspendedAt, a.Suspended = e.At, e.Seconds
+	a.ReleasedAt, a.Released, a.ResumingAt = time.Time{}, e.Released, time.Time{}
 	if e.At.IsZero() {
 		r.resumed[e.ID]++
 		delete(r.standing, e.ID)
@@ -99,7 +123,7 @@ func (w *simWorld) checkStanding(calm time.Duration) {
 // resume ends what people have suspended, once all of it has stood still for a while.
 func (c *simClients) resume(j *simJobRow) {
 	for a := range c.world.rows.everyLive() {
-		if since, stands := c.world.rows.standing[a.AttemptID]; stands && a.Job == j.facts.ID && c.world.now-since < 3*simKilled {
+		if since, stands := c.world.rows.standing[a.AttemptID]; stands && a.ResumingAt.IsZero() && a.Job == j.facts.ID && c.world.now-since < 3*simKilled {
 			return
 		}
 	}
@@ -109,7 +133,7 @@ func (c *simClients) resume(j *simJobRow) {
 // suspended says whether the job is, or an attempt of it.
 func (r *simRows) suspended(j *simJobRow) bool {
 	for a := range r.everyLive() {
-		if a.Job == j.facts.ID && a.State == facts.Running && !a.SuspendedAt.IsZero() {
+		if a.Job == j.facts.ID && a.State == facts.Running && !a.SuspendedAt.IsZero() && a.ResumingAt.IsZero() {
 			return true
 		}
 	}
