@@ -25,7 +25,7 @@ func newAdminSupervisor() *cobra.Command {
 			case mail && !reread && !resource:
 				return testMail(cmd, address)
 			case resource || mail || !reread:
-				return api.Errorf(api.KindUsage, "give one of -reread, -resource and -emailtest")
+				return api.Errorf(api.KindUsage, "give -reread, -resource or -emailtest ADDRESS, one of them")
 			}
 			reply, err := ask[api.RereadReply](cmd, api.Reread, nil, nil)
 			if err != nil {
