@@ -148,6 +148,7 @@ type survivors struct {
 	answer   facts.AnswerFacts
 	audit    facts.AuditFacts
 	event    facts.EventFacts
+	mail     facts.MailFacts // not yet tried
 }
 
 func newSurvivors(n int64) *survivors {
@@ -157,6 +158,7 @@ func newSurvivors(n int64) *survivors {
 		budget: filled(f, func(b *facts.BudgetFacts) { b.Beyond = "idle" }), profile: filled[facts.ProfileFacts](f, nil), event: filled(f, func(e *facts.EventFacts) { e.Job = 7 }),
 		answer: filled(f, func(a *facts.AnswerFacts) { a.Hash, a.Body = slices.Repeat([]byte{3}, 32), `{"done":true}` }),
 		audit:  filled(f, func(a *facts.AuditFacts) { a.Outcome, a.Detail = "refused", `{"order": "kill"}` })}
+	s.mail = filled(f, func(m *facts.MailFacts) { m.State, m.Tries = facts.FailedJob, 0 })
 	ended := filled(f, func(j *facts.JobFacts) {
 		j.ID, j.Version, j.State, j.FinishedAt, j.WaitFor = 3, 1, facts.FailedJob, j.SubmittedAt.Add(time.Hour), nil
 	})
@@ -202,7 +204,8 @@ func (s *survivors) writes() []facts.Write {
 		facts.ReleaseAttempt{ID: stops.AttemptID, From: facts.Stands, At: stops.ReleasedAt, Resuming: stops.ResumingAt}, facts.StopAttempt{ID: stops.AttemptID, Why: stops.Why},
 		facts.EndAttempt{ID: dead.AttemptID, From: facts.Running, State: dead.State, Again: dead.Again, Why: dead.Why, ExitCode: dead.ExitCode, Signal: dead.Signal,
 			Wall: dead.Wall, CPU: dead.CPU, Peak: dead.Peak, Charge: dead.Charge, Charged: dead.Charged, EndedAt: dead.EndedAt, Suspended: dead.Suspended, Released: dead.Released},
-		facts.AddCredit{Credit: s.credit}, facts.PutAnswer{Answer: s.answer}, facts.AddAudit{Audit: s.audit}, facts.AddEvent{Event: s.event})
+		facts.AddCredit{Credit: s.credit}, facts.PutAnswer{Answer: s.answer}, facts.AddAudit{Audit: s.audit}, facts.AddEvent{Event: s.event},
+		facts.AddMail{Mail: s.mail})
 }
 
 // puts are the writes that make rows, or change them.
@@ -269,6 +272,11 @@ func TestFactsSurvive(t *testing.T) {
 		if answer, _, err := b.Answer(ctx, s.answer.User, s.answer.Key); err != nil || diff(s.answer, answer) != "" {
 			t.Errorf("answer (-want +got), %v:\n%s", err, diff(s.answer, answer))
 		}
+		if mails, err := b.DueMails(ctx, s.mail.Due, 2); err != nil || len(mails) != 1 {
+			t.Errorf("mails, %v: %+v", err, mails)
+		} else if mails[0].ID = s.mail.ID; diff(s.mail, mails[0]) != "" { // the store's own
+			t.Errorf("mail (-want +got):\n%s", diff(s.mail, mails[0]))
+		}
 		p, is := b.Store.(*Store)
 		if !is {
 			return // nothing reads the others back from the double
@@ -282,7 +290,7 @@ func TestFactsSurvive(t *testing.T) {
 		}
 	})
 	known := []string{"AccountFacts", "AnswerFacts", "AttemptFacts", "AuditFacts", "BudgetFacts", "CreditFacts", "DoneFacts", // which are made of attempts
-		"EventFacts", "HostFacts", "JobFacts", "OrderFacts", "ProfileFacts", "PublicationFacts", "ResourceFacts", "ShareFacts", "UsageFacts"}
+		"EventFacts", "HostFacts", "JobFacts", "MailFacts", "OrderFacts", "ProfileFacts", "PublicationFacts", "ResourceFacts", "ShareFacts", "UsageFacts"}
 	if d := diff(known, rowTypes(t)); d != "" {
 		t.Errorf("rows of facts that this test does not know (-known +there):\n%s", d)
 	}
