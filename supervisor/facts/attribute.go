@@ -22,6 +22,7 @@ type Attribute struct {
 	Option  string // help of -NAME; empty: qbsub has no such option, or one of its own
 	Change  string // help of -mNAME; empty: the attribute cannot be changed after the submission
 	Hidden  bool   // it is not shown in a listing
+	Private bool   // a history, which everybody reads, says that it changed and not to what
 	OfHosts bool   // it restricts the hosts that the job may run on
 
 	Default     int  // of a number, as the help shows it
@@ -211,7 +212,11 @@ func (c *JobChange) String() string {
 		if text != "" {
 			text += ", "
 		}
-		text += fmt.Sprintf("%s = %v", name, AttributeNamed(name).Get(&c.Values))
+		if a := AttributeNamed(name); a.Private {
+			text += name + " changed"
+		} else {
+			text += fmt.Sprintf("%s = %v", name, a.Get(&c.Values))
+		}
 	}
 	return text
 }

@@ -68,7 +68,7 @@ var Attributes = slices.Concat([]Attribute{
 	},
 	{
 		Name: "mailaddress", Spelled: "address", Changed: "mailaddress", Value: func(j *JobFacts) any { return &j.MailAddress },
-		Entries: Entries{",", MaxRecipients, "name a list of the mail server"}, Check: checkAddresses,
+		Entries: Entries{",", MaxRecipients, "name a list of the mail server"}, Check: checkAddresses, Private: true,
 		Option: "mail to `ADDRESSES`, separated by commas, when the job has ended (default with -mail: yours, USER@mail_domain)",
 		Change: "mail to `ADDRESSES` when the job has ended; empty: to yours if it was submitted with -mail, else to nobody",
 	},

@@ -22,6 +22,16 @@ func TestCheckAddress(t *testing.T) {
 	}
 }
 
+// A history is everybody's: it does not have the addresses.
+func TestAddressesAreNoHistory(t *testing.T) {
+	var c JobChange
+	c.Set("mailaddress", []string{"ada@studio.example"})
+	c.Set("cpus", 4)
+	if got := c.String(); got != "cpus = 4, mailaddress changed" {
+		t.Error(got)
+	}
+}
+
 // Whatever is taken for an address is one by the rules of mail too, as it stands, and cannot leave its place in a command or header.
 func TestAddressesAreSafe(t *testing.T) {
 	parts := rapid.SampledFrom([]string{"a", "ada", ".", "@", "studio", "example", "-", "\r\n", "<", ">", ",", " ", "\"", "ä", "+", "\x00", "(", ")", ";", ":"})

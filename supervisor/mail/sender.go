@@ -103,6 +103,7 @@ func New(s *Sender) *Sender {
 // Run sends mails until ctx ends. What fails is tried again with a later look.
 func (s *Sender) Run(ctx context.Context, t Term) {
 	began := t.Now()
+	defer s.Metrics.Waiting.Set(0) // whoever leads next counts them
 	for ctx.Err() == nil {
 		if err := s.look(ctx, t, t.Now().Sub(began) >= s.Settle); err != nil && ctx.Err() == nil {
 			s.warn.Do(func() { s.Log.Warn("cannot work on the mails that wait; will retry", "error", err) })

@@ -293,8 +293,8 @@ func TestRunEnds(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("it goes on")
 	}
-	if r.left() != 1 {
-		t.Errorf("%d left", r.left())
+	if r.left() != 1 || r.waiting.get() != 0 {
+		t.Errorf("%d left; one who does not lead counts %v", r.left(), r.waiting.get())
 	}
 }
 
