@@ -43,6 +43,10 @@ func (w *simWorld) calmDown() {
 			w.checkStanding(began)
 			w.checkAlone()
 			w.rows.checkChildren()
+			if t := w.leader(); t != nil {
+				t.checkReasons()
+				t.checkDelays()
+			}
 		}
 		switch {
 		case w.now < began+simHealed:
@@ -88,7 +92,7 @@ func (w *simWorld) patience() time.Duration {
 			gpus += min(h.gpus, h.slots)
 		}
 	}
-	inTurn := w.inTurn(simLicence, int(w.policy.Resources[simLicence])) + w.inTurn(simGPU, gpus)
+	inTurn := w.boundItems() + w.inTurn(simSeat, int(w.policy.Resources[simSeat])) + w.inTurn(simLicence, int(w.policy.Resources[simLicence])) + w.inTurn(simGPU, gpus)
 	return max(simConverg*time.Duration(all)/time.Duration(left), inTurn)
 }
 
@@ -163,7 +167,10 @@ func (c *simClients) letGo(healed bool) {
 			c.resume(j)
 		}
 		held := slices.ContainsFunc(j.marks, func(m facts.Mark) bool { return m.Kind == facts.MarkBlocked })
-		if j.facts.State == facts.Blocked || (held && !j.facts.State.Final()) {
+		if c.chains.on && !held && j.facts.BlockedBy == "" && (j.facts.State.Final() || !healed || !w.rows.hopeless(j)) {
+			continue
+		}
+		if j.facts.State == facts.Blocked || (held || len(j.facts.WaitFor) > 0) && !j.facts.State.Final() {
 			c.order(message.JobOrdered{Job: id, Action: facts.Unblock, By: "op"}, j.items)
 		}
 	}
@@ -235,6 +242,8 @@ func (w *simWorld) hasRest(h *simHost, given facts.JobFacts) bool {
 	case given.Reservations == simLicence+"=1":
 		_, licences := w.rows.resources(facts.HostID(h.worker))
 		return licences < w.allowedLicences()
+	case given.Reservations == simSeat+"=1":
+		return w.rows.hasSeat(facts.HostID(h.worker), given.User)
 	}
 	return true
 }
@@ -255,6 +264,9 @@ func (w *simWorld) waste() string {
 		at := slices.IndexFunc(free, func(h *simHost) bool {
 			return h.serves(j.User) && h.room() >= max(1, j.Memory.Need) && w.hasRest(h, j.JobFacts)
 		})
+		if row := w.rows.jobs[j.ID]; row != nil && w.rows.full(row) {
+			continue
+		}
 		if at >= 0 && j.State == facts.Active && j.Items.Pending > 0 && j.Code != facts.ReasonRetryDelay && j.Code != facts.ReasonStartsLater && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
 			e, _ := w.leader().farm.Explain(w.leader().now(), j.ID)
 			if slices.ContainsFunc(e.Facts, func(f explain.Fact) bool { return f.Code == facts.ReasonFailedThere }) {
@@ -418,6 +430,7 @@ func (r *simRows) agree(f *farm.Farm, now time.Time, what string) {
 				complete++
 			}
 		}
+		r.agreeOnWaiting(j, row)
 		if complete != j.Items.Complete || row.items != j.Items.Total {
 			r.world.fail("S5: %s counts %d of %d items of job %d as complete, the rows %d of %d", what, j.Items.Complete, j.Items.Total, j.ID, complete, row.items)
 		}

@@ -30,6 +30,8 @@ type simClients struct {
 	accounts  simAccounts
 	profiles  simProfiles
 	licences  simLicences
+	chains    simChains
+	limits    simBounds
 	locks     int // and unlocks, ordered so far
 }
 
@@ -45,7 +47,7 @@ type simCall struct {
 const simCannotLaunch = -1
 
 func newSimClients(w *simWorld) *simClients {
-	return &simClients{world: w, killed: map[simItemID]bool{}, completed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}, accounts: newSimAccounts(w), profiles: newSimProfiles(w), licences: newSimLicences(w)}
+	return &simClients{world: w, killed: map[simItemID]bool{}, completed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}, accounts: newSimAccounts(w), profiles: newSimProfiles(w), licences: newSimLicences(w), chains: newSimChains(w), limits: newSimBounds(w)}
 }
 
 // fate is how an attempt goes: how long, its exit code, and whether it ignores TERM.
@@ -119,6 +121,8 @@ func (c *simClients) submit(n int) {
 	}
 	c.accounts.choose(&given)
 	c.profiles.choose(&given)
+	c.chains.choose(w, &given, n, c.jobs)
+	c.limits.choose(&given)
 	c.asked[given.Submission] = 0
 	c.items += items
 	blocked := w.chance(100)
@@ -132,6 +136,11 @@ func (c *simClients) submit(n int) {
 		name: "submit " + given.Submission,
 		run:  again,
 		done: func(r outbox.Reply) {
+			if c.chains.refused(w, &given, r) {
+				delete(c.asked, given.Submission)
+				c.items -= items
+				return
+			}
 			if no := c.accounts.named[given.Submission] == simNoAccount; no && r.Err != nil {
 				w.some("an account refused")
 				delete(c.asked, given.Submission)
@@ -305,7 +314,7 @@ func (c *simClients) order(e message.JobOrdered, total int) *simCall {
 	}
 	key := c.key()
 	call := &simCall{name: fmt.Sprintf("%s %d %v", e.Action, e.Job, e.Items),
-		run: func(s *simSupervisor, answer func(outbox.Reply, error)) { s.order(key, e, answer) }, done: func(r outbox.Reply) { c.checkChosen(e, r) }}
+		run: func(s *simSupervisor, answer func(outbox.Reply, error)) { s.order(key, e, answer) }, done: func(r outbox.Reply) { c.checkChosen(e, r); c.undo(e, r) }}
 	c.call(call)
 	return call
 }
@@ -315,9 +324,10 @@ func (c *simClients) lock(h *simHost, lock bool) {
 	if c.locks++; lock { // no draw, so that it changes no other
 		e.Slots, e.Purge = c.locks%(h.slots+1), c.locks%3 == 0
 	}
+	asked, locks := c.world.now, c.locks
 	c.call(&simCall{name: fmt.Sprintf("lock %s %v", h.name, lock), run: func(s *simSupervisor, answer func(outbox.Reply, error)) {
 		s.host(func(t outbox.Ticket) message.Event { e.Ticket = t; return e }, answer)
-	}})
+	}, done: func(r outbox.Reply) { c.checkPurged(e, asked, locks, r) }})
 }
 
 // confirmDead is a human's word on a machine that has no power.

@@ -9,6 +9,7 @@ import (
 
 // simOnceWrong are seeds that failed once, and why.
 var simOnceWrong = map[uint64]string{
+	500: "the model of a shim whose folder was wiped kept an item that was suspended before it began",
 	133: "a job over a budget of the kind idle began an item beyond another, for which it waits",
 	346: "the next agent started an attempt again whose loss its former one had told without a record, on a full disk", 11865: "likewise", 13376: "likewise",
 	5298: "a host whose clock is slow computes for longer than its lost item is charged for", 17224: "likewise", 18136: "likewise",

@@ -2,8 +2,11 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/message"
+	"qb/supervisor/outbox"
 )
 
 // simOrderRows makes orders large in most worlds: a commit changes so few attempts for them. It draws nothing, so that
@@ -69,4 +72,37 @@ func (w *simWorld) sameOrders(was, is facts.JobView) {
 	if !same {
 		w.fail("S15: a new term would go on with the orders %+v of job %d, not %+v", is.Orders, was.ID, was.Orders)
 	}
+}
+
+// simUndo are the orders that take others back.
+var simUndo = map[facts.Action]facts.Action{facts.Kill: facts.Retry, facts.Block: facts.Unblock, facts.Suspend: facts.Resume}
+
+// undo takes some orders back: on just the items that they applied to, if nobody has changed the job since. It affects no others (S24).
+func (c *simClients) undo(e message.JobOrdered, r outbox.Reply) {
+	w := c.world
+	action, known := simUndo[e.Action]
+	reply, is := r.Body.(message.ActionReply)
+	if !known || !is || r.Err != nil || w.calm || e.IfVersion != 0 || len(reply.Items) == 0 || (int(w.seed)+len(c.calls))%2 == 0 {
+		return
+	}
+	total := 0
+	for _, s := range reply.Items {
+		total += (s.Last-s.First)/max(1, s.Step) + 1
+	}
+	back := message.JobOrdered{Job: e.Job, Action: action, By: "op", Items: reply.Items, IfVersion: reply.Version}
+	w.after(time.Duration(len(c.calls)%7)*300*time.Millisecond, func() {
+		call := c.order(back, w.rows.jobs[e.Job].items)
+		call.done = func(r outbox.Reply) {
+			if r.Err != nil {
+				if r.Err.Kind != "stale" && r.Err.Kind != "not-found" && r.Err.Kind != "unavailable" {
+					w.fail("S24: %s of %v of job %d, which takes back %s, is refused: %v", action, back.Items, e.Job, e.Action, r.Err)
+				}
+				return
+			}
+			if n := r.Body.(message.ActionReply).Affected; n > total {
+				w.fail("S24: %s of the %d items that %s had taken affects %d", action, total, e.Action, n)
+			}
+			w.some("an order taken back")
+		}
+	})
 }

@@ -139,7 +139,8 @@ func (s *simSupervisor) submit(given facts.JobFacts, blocked bool, answer func(o
 			e := message.JobSubmitted{Facts: given, Blocked: blocked, By: given.User}
 			memory := s.world.database.memory
 			e.Known, _ = memory.Submission(context.Background(), given.Submission)
-			e.Links = s.linked(given.Dependency)
+			l := s.linked(given.Dependency, given.PGrp, given.Label)
+			e.Links, e.Labels, e.LabelHas, e.Parents = l.states, l.labels, l.labels[given.Label], l.parents
 			s.do(s.world.between(0, 5*time.Millisecond), func() {
 				t.ask(simAskFor, func(ticket outbox.Ticket) message.Event {
 					t.keyed(ticket, given.Submission)
@@ -149,20 +150,6 @@ func (s *simSupervisor) submit(given facts.JobFacts, blocked bool, answer func(o
 			})
 		})
 	}, answer)
-}
-
-// linked reads the states of the jobs that a dependency names.
-func (s *simSupervisor) linked(dependency string) map[facts.JobID]facts.JobState {
-	links, err := facts.ParseDependency(dependency)
-	if err != nil || dependency == "" {
-		return nil
-	}
-	ids := []facts.JobID{}
-	for _, l := range links {
-		ids = append(ids, l.Job)
-	}
-	states, _ := s.world.database.memory.JobStates(context.Background(), ids)
-	return states
 }
 
 // read is a look into the rows, which takes time and fails while the database is down.
@@ -195,9 +182,7 @@ func (s *simSupervisor) order(key string, e message.JobOrdered, answer func(outb
 			answer(outbox.Reply{}, errSimNoTerm)
 			return
 		}
-		if row := s.world.rows.jobs[e.Job]; row != nil {
-			e.Links = s.linked(row.facts.Dependency)
-		}
+		s.again(&e)
 		event := func(ticket outbox.Ticket) message.Event { t.keyed(ticket, key); e.Ticket = ticket; return e }
 		t.ask(simAskFor, event, func(r outbox.Reply, err error) {
 			var refused *outbox.Refusal

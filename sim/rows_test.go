@@ -19,6 +19,7 @@ type simRows struct {
 	epoch int64
 	locks map[facts.HostID]bool
 	slots map[facts.HostID]int
+	hosts map[facts.HostID]facts.HostFacts
 
 	began    map[facts.AttemptID]time.Duration // when its row was made
 	books    simBooks
@@ -32,6 +33,7 @@ type simRows struct {
 	blackHole  bool            // the farm locks a host in this very transaction, or closes it to an owner, and gives its items back
 	orderEpoch map[int64]int64 // in which an order was given
 
+	named   []simNamed
 	unfreed map[[2]facts.JobID]time.Duration // since when a job waits, by itself and the other, for what has come true
 }
 
@@ -49,7 +51,7 @@ type simJobRow struct {
 func newSimRows() *simRows {
 	return &simRows{
 		orderEpoch: map[int64]int64{},
-		jobs:       map[facts.JobID]*simJobRow{}, held: map[facts.HostID]int{}, locks: map[facts.HostID]bool{}, slots: map[facts.HostID]int{},
+		jobs:       map[facts.JobID]*simJobRow{}, held: map[facts.HostID]int{}, locks: map[facts.HostID]bool{}, slots: map[facts.HostID]int{}, hosts: map[facts.HostID]facts.HostFacts{},
 		began: map[facts.AttemptID]time.Duration{}, books: newSimBooks(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, stopped: map[facts.AttemptID]time.Duration{}, outlived: map[facts.AttemptID]bool{},
 		standing: map[facts.AttemptID]time.Duration{}, resumed: map[facts.AttemptID]int{}, released: map[facts.AttemptID]simReleased{},
 	}
@@ -143,6 +145,12 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 			r.applyHost(w)
 		}
 	}
+	r.checkWhole(writes)
+}
+
+// checkWhole looks at what only a whole transaction tells.
+func (r *simRows) checkWhole(writes []facts.Write) {
+	r.checkNamed()
 	r.checkBooks()
 	r.checkBudgets()
 	r.checkProfiles(writes)
@@ -156,7 +164,7 @@ func (r *simRows) checkChildren() {
 	met := map[[2]facts.JobID]time.Duration{}
 	for id := facts.JobID(1); r.jobs[id] != nil; id++ {
 		for _, l := range r.jobs[id].facts.WaitFor {
-			if r.jobs[id].facts.State.Final() || !r.holds(l) {
+			if r.jobs[id].facts.State.Final() || !r.holds(r.jobs[id], l) {
 				continue
 			}
 			key, now := [2]facts.JobID{id, l.Job}, r.world.now
@@ -173,10 +181,15 @@ func (r *simRows) checkChildren() {
 }
 
 // holds says whether a condition is true now.
-func (r *simRows) holds(l facts.Link) bool {
+func (r *simRows) holds(j *simJobRow, l facts.Link) bool {
+	return l.Job != 0 && (r.jobHolds(l) || l.Of == facts.OfItems && r.itemsHold(j, l))
+}
+
+// jobHolds says whether the job of a link has ended as it wants.
+func (r *simRows) jobHolds(l facts.Link) bool {
 	state := r.jobs[l.Job].facts.State
 	ends := map[string]facts.JobState{"complete": facts.Complete, "failed": facts.FailedJob, "killed": facts.KilledJob}
-	return state.Final() && (l.End == "done" || ends[l.End] == state)
+	return state.Final() && (l.End == "done" || ends[l.End] == state && (l.Of == facts.OfJob || state == facts.Complete))
 }
 
 func (r *simRows) changeMarks(w facts.ChangeMarks) {
@@ -212,6 +225,7 @@ func (r *simRows) putJob(given facts.JobFacts) {
 	}
 	r.checkLinks(j, given)
 	j.facts = given
+	r.checkCircle(given.ID)
 	j.retries = max(j.retries, given.RetryWork)
 }
 
@@ -225,8 +239,13 @@ func (r *simRows) checkLinks(j *simJobRow, given facts.JobFacts) {
 		for _, o := range given.WaitFor {
 			still = still || o == l
 		}
-		if !still && !r.holds(l) {
-			r.world.fail("S11: job %d no longer waits for job %d to be %s, which is %s", given.ID, l.Job, l.End, r.jobs[l.Job].facts.State)
+		switch {
+		case still || l.Job != 0 && r.holds(j, l):
+		case j.facts.State.Final() && l.Job != 0 && r.reaches(l.Job, given.ID):
+		case l.Job != 0:
+			r.world.fail("S11: job %d no longer waits for job %d to be %s, which is %s (%+v)", given.ID, l.Job, l.End, r.jobs[l.Job].facts.State, l)
+		default:
+			r.named = append(r.named, simNamed{given.ID, l})
 		}
 	}
 }
@@ -242,9 +261,11 @@ func (r *simRows) start(a facts.AttemptFacts) {
 			w.fail("S1: %v starts after an attempt that is %s, again %d", a.AttemptID, last.State, last.Again)
 		}
 	}
-	if j.facts.State != facts.Active || len(j.facts.WaitFor) > 0 {
-		w.fail("S11: %v starts while its job is %s and waits for %v", a.AttemptID, j.facts.State, j.facts.WaitFor)
+	if j.facts.State != facts.Active {
+		w.fail("S11: %v starts while its job is %s", a.AttemptID, j.facts.State)
 	}
+	r.checkConditions(j, a)
+	r.checkStart(j, a)
 	for _, m := range j.marks {
 		if m.Span().Has(int(a.Item)) {
 			w.fail("S15: %v starts though its item is %s by %s", a.AttemptID, m.Kind, m.By)
@@ -258,6 +279,9 @@ func (r *simRows) start(a facts.AttemptFacts) {
 	r.promise(a)
 	r.checkRoom(a)
 	r.checkTurn(a)
+	r.checkBounds(j, a)
+	r.checkSeats(a)
+	r.checkLocked(a)
 	r.checkWithin(a)
 }
 

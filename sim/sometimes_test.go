@@ -19,6 +19,14 @@ var simSometimes = []string{
 	"a GPU given",
 	"the last licence given",
 	"a licence used outside",
+	"a circle of jobs refused",
+	"the last instance of a limit",
+	"the last licence of a host given",
+	"a job started after the time that was asked for",
+	"a lock with purge",
+	"an order taken back",
+	"a label appeared for which a job waited",
+	"an item started while others of its job waited for items",
 	"an item that found no licence",
 	"an event that waited for room in a commit",
 	"a primary made way for a better priority",
@@ -103,7 +111,7 @@ var simSometimes = []string{
 }
 
 // simRare are reached once in a thousand seeds or less.
-var simRare = []string{"an item held as poison", "a hopeless job blocked"}
+var simRare = []string{"an item held as poison", "a hopeless job blocked", "lost by lease of a host that hears nothing"}
 
 // The faults themselves are such points too.
 func init() {

@@ -185,6 +185,7 @@ func (r *simRows) applyHost(w facts.Write) {
 		r.forgetHost(w.Host)
 	case facts.PutHost:
 		r.world.tookOver(w.Host)
+		r.hosts[w.Host.ID] = w.Host
 		r.locks[w.Host.ID], r.slots[w.Host.ID] = w.Host.LockedBy != "" || w.Host.Locked > 0, w.Host.Slots
 		if r.held[w.Host.ID] > w.Host.Slots {
 			r.world.some("a host left with fewer slots than are taken")
@@ -210,6 +211,7 @@ func (r *simRows) renameHost(w facts.RenameHost) {
 	}
 	r.world.machineOf[w.To.ID] = r.world.machineOf[w.From]
 	r.forgetHost(w.From)
+	r.hosts[w.To.ID] = w.To
 	r.locks[w.To.ID], r.slots[w.To.ID] = w.To.LockedBy != "" || w.To.Locked > 0, w.To.Slots
 }
 
@@ -219,6 +221,7 @@ func (r *simRows) forgetHost(id facts.HostID) {
 	}
 	delete(r.locks, id)
 	delete(r.slots, id)
+	delete(r.hosts, id)
 	delete(r.world.machineOf, id)
 }
 

@@ -277,6 +277,8 @@ func (j *Job) blockedReason(state func(facts.JobID) facts.JobState) answer {
 		case l.Job == 0:
 			never = append(never, fmt.Sprintf("a job labelled %s in process group %d (not submitted yet)", l.Label, j.PGrp))
 			code, p.Label = facts.ReasonWaitsForLabel, l.Label
+		case l.Items != "" && (is == "" || is.Final()):
+			never = append(never, fmt.Sprintf("items %s of job %d, which ended otherwise than %s: retry them or unblock this job", l.Items, l.Job, l.End))
 		case l.Of != facts.OfJob:
 			waits = append(waits, waitedItems(l))
 		case is == "" || (is.Final() && !l.Satisfied(is)):

@@ -114,16 +114,15 @@ func (js *Jobs) Appeared(j *Job) (waited []*Job) {
 			}
 		}
 		child.WaitFor = js.Whole(child, links)
-		js.Watch(child)
-		child.WaitFor = js.StillWaits(child, nil) // its items may have ended before it came to the group
-		js.Unwatch(child)
 		js.WaitOn(child)
+		js.Watch(child)
 	}
 	return waited
 }
 
 // Resolve puts jobs that have appeared into those conditions of an ended job that name a label; elsewhere are the jobs of
-// its group that may no longer be in memory.
+// its group that may no longer be in memory. A condition by which the job would wait for itself now is left out: other jobs came to
+// wait for it after it had ended.
 func (js *Jobs) Resolve(j *Job, elsewhere map[string]facts.JobID) {
 	links := slices.Clone(j.WaitFor)
 	for n := range links {
@@ -138,7 +137,28 @@ func (js *Jobs) Resolve(j *Job, elsewhere map[string]facts.JobID) {
 			*l = settled(*l, j.HasAgenda(), parent.HasAgenda())
 		}
 	}
+	links = slices.DeleteFunc(links, func(l facts.Link) bool { return js.waitsFor(l.Job, j.ID) })
 	j.WaitFor = js.Whole(j, links)
+}
+
+// waitsFor says whether a job waits for another, be it by way of others.
+func (js *Jobs) waitsFor(job, goal facts.JobID) bool {
+	next, seen := []facts.JobID{job}, map[facts.JobID]bool{0: true}
+	for len(next) > 0 {
+		j := js.ByID[next[0]]
+		if next = next[1:]; j == nil || j.State.Final() {
+			continue
+		}
+		for _, l := range j.WaitFor {
+			if l.Job == goal {
+				return true
+			}
+			if !seen[l.Job] {
+				seen[l.Job], next = true, append(next, l.Job)
+			}
+		}
+	}
+	return false
 }
 
 // Circle says why a job may not have this label in the group: jobs that wait for the label would have the job wait for

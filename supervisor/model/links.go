@@ -71,13 +71,11 @@ func (js *Jobs) condition(e message.JobSubmitted, l facts.Link) (_ facts.Link, m
 	}
 	l = settled(l, e.Facts.Agenda.Range != "", parent.HasAgenda())
 	if l.Items != "" {
-		picked, err := parent.Entries.Select(l.Items)
-		if err != nil {
+		if _, err := parent.Entries.Select(l.Items); err != nil {
 			return l, false, fmt.Sprintf("dependency on items of job %d: %v", l.Job, err)
 		}
-		met = !slices.ContainsFunc(picked, func(n int) bool { return !l.MetBy(parent.Tally.State(n)) })
 	}
-	return l, met, ""
+	return l, false, ""
 }
 
 // settled is a link to a known job. A job without a range runs its command once for each instance, so that its instances are
@@ -93,12 +91,15 @@ func settled(l facts.Link, child, parent bool) facts.Link {
 	return l
 }
 
-// Whole makes of conditions item by item on jobs that have no item in common with this one conditions on the whole jobs.
+// Whole makes of conditions item by item on jobs that have no item in common with this one conditions on the whole jobs. Conditions
+// that have come true are left out: nothing would tell of that any more.
 func (js *Jobs) Whole(j *Job, links []facts.Link) (open []facts.Link) {
 	for _, l := range links {
-		if parent := js.ByID[l.Job]; parent != nil && l.Each() && !j.Entries.Meets(parent.Entries) {
-			l.Of = facts.OfJob
-			if l.Satisfied(parent.State) {
+		if parent := js.ByID[l.Job]; parent != nil {
+			if l.Each() && !j.Entries.Meets(parent.Entries) {
+				l.Of = facts.OfJob
+			}
+			if l.Satisfied(parent.State) || l.Of == facts.OfItems && parent.haveEnded(l, j) {
 				continue
 			}
 		}
@@ -107,6 +108,26 @@ func (js *Jobs) Whole(j *Job, links []facts.Link) (open []facts.Link) {
 		}
 	}
 	return open
+}
+
+// haveEnded says whether all items that a link of the child is on have ended as it wants; item by item it holds only when the job
+// has ended, too.
+func (j *Job) haveEnded(l facts.Link, child *Job) bool {
+	if l.Items == "" && !j.State.Final() {
+		return false
+	}
+	if l.Items != "" {
+		picked, err := j.Entries.Select(l.Items)
+		return err == nil && !slices.ContainsFunc(picked, func(n int) bool { return !l.MetBy(j.Tally.State(n)) })
+	}
+	for n := range j.Entries.Len() {
+		if shared := false; !l.MetBy(j.Tally.State(n)) {
+			if j.Entries.Shared(n, child.Entries, func(int) { shared = true }); shared {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Met says whether a condition of the job has come true. The state is that of the job that it is on.

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -114,11 +115,15 @@ func zeros(rows ...any) (unset []string) {
 
 // rowTypes are the types of rows that package facts has, by their names.
 func rowTypes(t *testing.T) (names []string) {
-	parsed, err := parser.ParseDir(token.NewFileSet(), "../../facts", nil, 0)
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob("../../facts/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files of package facts: %v", err)
 	}
-	for _, file := range parsed["facts"].Files {
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if spec, is := n.(*ast.TypeSpec); is && strings.HasSuffix(spec.Name.Name, "Facts") && spec.Name.Name != "Facts" {
 				names = append(names, spec.Name.Name)
