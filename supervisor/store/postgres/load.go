@@ -63,6 +63,9 @@ func loadFacts(ctx context.Context, tx pgx.Tx, rows *facts.Facts) error {
 	if err != nil {
 		return err
 	}
+	if err := jobs.loadCompacted(ctx, tx); err != nil {
+		return err
+	}
 	rows.Jobs = jobs.records
 	if rows.Ended, err = readMap[facts.JobID, facts.JobState](ctx, tx, "the jobs that others wait for", sqlLoadEnded); err != nil {
 		return err
@@ -105,6 +108,24 @@ func loadJobs(ctx context.Context, tx pgx.Tx, sql string, args ...any) (*loadedJ
 		r.Orders = append(r.Orders, o)
 	}
 	return l, nil
+}
+
+// loadCompacted says of which ended jobs attempts are no longer rows.
+func (l *loadedJobs) loadCompacted(ctx context.Context, tx pgx.Tx) error {
+	var ended []facts.JobID
+	for i := range l.records {
+		if l.records[i].Job.State.Final() {
+			ended = append(ended, l.ids[i])
+		}
+	}
+	if len(ended) == 0 {
+		return nil
+	}
+	compacted, err := readRows(ctx, tx, "which jobs are compacted", pgx.RowTo[facts.JobID], sqlWhichCompacted, ended)
+	for _, id := range compacted {
+		l.records[l.place[id]].Compacted = true
+	}
+	return err
 }
 
 func (l *loadedJobs) loadAttempts(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {

@@ -102,5 +102,6 @@ const (
 
 	sqlCompactedNumbers = `SELECT id, first_start, done_wall, done_count, peaks_returned, peak_returned, peak_largest, ran_out, ran_out_at FROM job
 		WHERE id = ANY($1::bigint[]) AND compacted IS NOT NULL`
-	sqlIsCompacted = `SELECT compacted IS NOT NULL FROM job WHERE id = $1`
+	sqlWhichCompacted = `SELECT id FROM job WHERE id = ANY($1::bigint[]) AND compacted IS NOT NULL`
+	sqlIsCompacted    = `SELECT compacted IS NOT NULL FROM job WHERE id = $1`
 )

@@ -266,6 +266,25 @@ func TestCompactedItems(t *testing.T) {
 	})
 }
 
+// An ended job whose attempts have become daily sums, and whose items a job waits for, is loaded as one that never runs again.
+func TestCompactedParentIsLoadedAsSuch(t *testing.T) {
+	onPostgres(t, func(t *testing.T, s *Store) {
+		term := lead(t, s)
+		history(t, term)
+		for must(s.Compact(ctx, compaction(term, []facts.JobID{2}, 100)))(t) > 0 {
+		}
+		child := changed(sampleJob(90), func(j *facts.JobFacts) { j.WaitFor = []facts.Link{{End: "complete", Job: 2, Of: facts.OfItems}} })
+		commit(t, term, facts.PutJob{Job: child})
+		loaded := map[facts.JobID]bool{}
+		for _, r := range load(t, term).Jobs {
+			loaded[r.Job.ID] = r.Compacted
+		}
+		if compacted, is := loaded[2]; !is || !compacted || loaded[90] {
+			t.Errorf("loaded, and whether compacted: %v", loaded)
+		}
+	})
+}
+
 // Removed jobs leave their sums, their count and their numbers.
 func TestRemoval(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
