@@ -50,13 +50,13 @@ func (c *simClients) checkPurged(e message.HostLocked, asked time.Duration, lock
 	if !e.Lock || !e.Purge || r.Err != nil || locks != c.locks {
 		return
 	}
-	h, runs := w.rows.hosts[e.Host], 0
+	h, there, runs := w.rows.hosts[e.Host], 0, 0
 	for a := range w.rows.everyLive() {
 		if a.Host == e.Host && a.State == facts.Running && w.rows.began[a.AttemptID] < asked {
-			runs += a.Slots
+			there, runs = there+1, runs+a.Taken() // what is suspended may have given its slots back
 		}
 	}
-	if h.LockedBy != "" && runs > 0 || h.Locked > 0 && runs > h.Slots-h.Locked {
+	if h.LockedBy != "" && there > 0 || h.Locked > 0 && runs > h.Slots-h.Locked {
 		w.fail("S23: %s is locked with purge (%q, %d slots), and items go on there on %d slots", e.Host, h.LockedBy, h.Locked, runs)
 	}
 	w.some("a lock with purge")
