@@ -119,7 +119,7 @@ func TestComplete(t *testing.T) {
 	t.Setenv("QB_SUPERVISOR", "")
 	t.Setenv("QB_CONF", os.DevNull)
 	for line, want := range map[string]string{
-		"sub -cpus 3 -ma":               "-max_cpus",
+		"sub -cpus 3 -max":              "-max_cpus",
 		"sub --max-c":                   "--max_cpus",
 		"sub -status ":                  "pending blocked",
 		"sub -status=bl":                "-status=blocked",
