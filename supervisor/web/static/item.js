@@ -19,7 +19,7 @@ export function Item({ id, item }) {
     <section class="card flush"><h2 class="padded">Attempts</h2>${list.length ? html`<${AttemptTable} job=${id} list=${list} chosen=${attempt} />` : html`<${Empty} title=${found.value ? "This item has not started yet" : "…"} />`}</section>
     ${list.some(a => a.attempt === attempt && a.state === "done") && html`<section class="card pictures one"><${Picture} key=${attempt} job=${id} item=${item} attempt=${attempt} /></section>`}
     ${list.filter(a => a.attempt === attempt && (a.highlights || a.outputpaths)).map(a => html`<section key=${attempt} class="card">
-      ${a.highlights && html`<h2>Highlights</h2><pre class="found">${a.highlights.map(plain).join("\n")}</pre>`}${a.outputpaths && html`<h2>Output files</h2><pre class="found">${a.outputpaths.map(plain).join("\n")}</pre>`}</section>`)}
+      ${a.highlights && html`<h2>Highlights</h2><pre class="found" tabindex="0">${a.highlights.map(plain).join("\n")}</pre>`}${a.outputpaths && html`<h2>Output files</h2><pre class="found" tabindex="0">${a.outputpaths.map(plain).join("\n")}</pre>`}</section>`)}
     <${Log} id=${id} item=${item} attempt=${attempt} />
   </div>`;
 }
