@@ -131,25 +131,27 @@ const page = 60;
 /** Items is the table of the items that are picked, in the states asked for. */
 function Items({ id, job, state, picked }) {
   const [list, setList] = useState({ rows: null, after: -1, more: false, error: "" });
+  const chosen = `${id} ${state} ${picked.from} ${picked.to}`, reads = useRef({ begun: 0, shown: 0, at: 0, chosen: "" }), r = reads.current;
   const read = async (after, before) => {
+    const turn = ++r.begun, late = () => turn < r.shown || r.chosen !== chosen; // a later one was answered, or other items are asked for
     const wanted = state === "secondary" ? "running" : state;
     const limit = picked.from >= 0 ? Math.min(page, picked.to - after) : page;
     try {
       const rows = limit > 0 ? await call("list-items", { job: id, status: wanted, after, limit }) : [];
+      if (late()) return;
+      r.shown = turn;
       const inside = rows.filter(i => picked.from < 0 || i.number <= picked.to).filter(i => state !== "secondary" || i.kind === "secondary").filter(i => state !== "running" || i.kind !== "secondary");
       const last = rows.at(-1)?.number ?? after;
       setList({ rows: [...before, ...inside], after: last, more: rows.length === limit && (picked.from < 0 ? last < job.total - 1 : last < picked.to), error: "" });
     } catch (error) {
-      setList(l => ({ ...l, error: error.message }));
+      if (!late()) setList(l => ({ ...l, error: error.message }));
     }
   };
-  const key = `${job.complete} ${job.running} ${job.failed} ${job.killed} ${job.blocked} ${job.version}`;
-  const last = useRef(0);
   useEffect(() => {
-    const timer = setTimeout(() => { last.current = Date.now(); read(picked.from - (picked.from >= 0 ? 1 : 0), []); }, Math.max(0, 2000 - (Date.now() - last.current)));
+    if (r.chosen !== chosen) Object.assign(r, { chosen, at: 0 });
+    const timer = setTimeout(() => { r.at = Date.now(); read(picked.from - (picked.from >= 0 ? 1 : 0), []); }, Math.max(0, 2000 - (Date.now() - r.at)));
     return () => clearTimeout(timer);
-  }, [id, key]);
-  useEffect(() => { last.current = Date.now(); read(picked.from - (picked.from >= 0 ? 1 : 0), []); }, [state, picked.from, picked.to]);
+  }, [chosen, `${job.complete} ${job.running} ${job.failed} ${job.killed} ${job.blocked} ${job.version}`]);
   const many = picked.from >= 0 ? picked.to - picked.from + 1 : 0;
   const act = async (action) => {
     if (many > 10_000) return say("pick 10,000 items at most", { bad: true });
