@@ -97,7 +97,7 @@ func (s *shim) maybeLaunch(it *shimItem) {
 	}
 	it.launching = true
 	collect := holdCollector()
-	s.after(launchWait, func() { s.giveUpLaunch(it) })
+	s.afterInStage(it, launchWait, func() { s.giveUpLaunch(it) })
 	s.forks <- func() {
 		own, began, pidfd := ownPeak(), BootNow(), -1 // it runs before this shim does again
 		pid, err := s.fork(it, out[1], errs[1], &pidfd)
@@ -263,7 +263,7 @@ func (s *shim) exited(it *shimItem, status syscall.WaitStatus) {
 	it.exited, it.status, it.ended = true, status, BootNow()
 	switch {
 	case !it.stopped:
-		s.after(drainWait, func() { it.drained = true; s.advance(it) })
+		s.afterInStage(it, drainWait, func() { it.drained = true; s.advance(it) })
 	case !it.signalled: // there is no TERM for what it left behind
 		s.kill(it, killRepeat)
 	}
@@ -278,7 +278,7 @@ func (s *shim) advance(it *shimItem) {
 	case it.treeGone && it.pumped:
 		s.ended(it)
 	case it.treeGone:
-		s.after(drainWait, func() {
+		s.afterInStage(it, drainWait, func() {
 			if !it.pumped {
 				it.pump.cut()
 			}

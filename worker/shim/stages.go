@@ -88,11 +88,22 @@ func (it *shimItem) present() *RunOrder {
 // Done says whether an attempt has ended well.
 func Done(f api.Finished) bool { return f.Outcome == "exit" && f.ExitCode != nil && *f.ExitCode == 0 }
 
+// afterInStage has f run after d if the item is still in the same stage then: what is begun for one, such as killing what its process
+// left behind until nothing is left, must not reach the process of the next.
+func (s *shim) afterInStage(it *shimItem, d time.Duration, f func()) {
+	at := it.at
+	s.after(d, func() {
+		if it.at == at {
+			f()
+		}
+	})
+}
+
 // watchStage ends a stage that takes too long.
 func (s *shim) watchStage(it *shimItem) {
-	if at := it.at; it.stage() != nil {
-		s.after(stageLimit, func() {
-			if it.at == at && !it.over && !it.exited {
+	if it.stage() != nil {
+		s.afterInStage(it, stageLimit, func() {
+			if !it.over && !it.exited {
 				it.late = true
 				s.kill(it, killRepeat)
 			}

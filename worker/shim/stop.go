@@ -37,7 +37,7 @@ func (s *shim) stop(o StopOrder) {
 		s.kill(it, killRepeat)
 		return
 	}
-	s.after(o.Grace, func() { s.kill(it, killRepeat) })
+	s.afterInStage(it, o.Grace, func() { s.kill(it, killRepeat) })
 	if it.pidfd < 0 {
 		s.terminate(it)
 		return
@@ -113,5 +113,5 @@ func (s *shim) kill(it *shimItem, wait time.Duration) {
 		s.intent.Group.Kill()
 	}
 	proc.SignalTree(s.self.PID, unix.SIGKILL)
-	s.after(wait, func() { s.kill(it, min(2*wait, killRepeatMx)) })
+	s.afterInStage(it, wait, func() { s.kill(it, min(2*wait, killRepeatMx)) })
 }
