@@ -66,7 +66,7 @@ func (f *Farm) stop(now time.Time, i *model.Instance, why facts.Why) {
 	f.out.Write(facts.StopAttempt{ID: i.Attempt.AttemptID, Why: why})
 	f.out.Record(now, facts.EventFacts{Type: "stopped", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID, Why: why})
 	f.answerSoon(i.Host)
-	f.maybeGoOn(i.Host)
+	f.noteResuming(i.Host)
 	f.planStale = true
 }
 
@@ -121,7 +121,7 @@ func (f *Farm) close(i *model.Instance) {
 	}
 	i.Detach()
 	f.answerSoon(i.Host)
-	f.maybeGoOn(i.Host)
+	f.noteResuming(i.Host)
 	f.planStale = true
 }
 

@@ -45,7 +45,7 @@ type underway struct {
 	carried   bool                           // the next Take has a piece of an order under way
 	freeing   []ended                        // jobs that became final, whose children are not all told yet
 	unsettled []*model.Job                   // from the rows, not looked at yet
-	going     []*model.Host                  // on which there may be room for what waits to go on
+	resumeDue []*model.Host                  // on which there may be room for what waits to go on
 	endedOnes map[facts.JobID]facts.JobState // final jobs that those wait for
 }
 
@@ -135,7 +135,7 @@ func (f *Farm) Take(now time.Time) outbox.Batch {
 
 // Pending says whether there is anything that a Take would return, or that is left for the next commit.
 func (f *Farm) Pending() bool {
-	return len(f.unsettled) > 0 || len(f.freeing) > 0 || len(f.going) > 0 || !f.out.Empty() || len(f.answer) > 0 || len(f.registrations) > 0
+	return len(f.unsettled) > 0 || len(f.freeing) > 0 || len(f.resumeDue) > 0 || !f.out.Empty() || len(f.answer) > 0 || len(f.registrations) > 0
 }
 
 // Full reports whether no further event is to be stepped before the next Take.

@@ -75,7 +75,7 @@ func (f *Farm) Plan(now time.Time) {
 	defer f.out.OwnWork()()
 	f.carryOn(now)
 	f.carryOrders(now)
-	f.goOn(now)
+	f.resumeWaiting(now)
 	f.follow()
 	switch {
 	case f.out.Spent():

@@ -166,7 +166,7 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 	}
 	j.Tally.Set(int(a.Item), agenda.Running)
 	i.Attach()
-	f.maybeGoOn(h)
+	f.noteResuming(h)
 	return nil
 }
 

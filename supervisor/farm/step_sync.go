@@ -52,7 +52,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	f.endOldBoot(now, h)
 	f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.GivenUnder(h.HostFacts) })
 	f.reconcile(now, h, e)
-	f.maybeGoOn(h)
+	f.noteResuming(h)
 	f.takeUsage(now, h, e)
 	f.planIfMemoryFits(now, h)
 	h.HeldSync = &model.HeldSync{Ticket: e.Ticket, Sequence: e.Sequence, Deadline: now.Add(h.Hold(&f.policy, e.Hold))}

@@ -52,15 +52,15 @@ func (f *Farm) suspend(now time.Time, i *model.Instance, stand bool, by string) 
 	case stand && was == facts.Resuming:
 		f.releaseSlots(now, i, was, by)
 	case !stand && was == facts.Stands:
-		f.letMove(now, i, by)
+		f.resume(now, i, by)
 	case !stand && was == facts.StandsReleased:
 		a.ResumingAt = now
 		f.noteRelease(now, i, was, "resuming", by)
 	}
 }
 
-// letMove has the processes of an instance go on, with all its slots.
-func (f *Farm) letMove(now time.Time, i *model.Instance, by string) {
+// resume has the processes of an instance go on, with all its slots.
+func (f *Farm) resume(now time.Time, i *model.Instance, by string) {
 	a := &i.Attempt
 	a.Suspended, a.Released = a.SuspendedUntil(now).Seconds(), a.ReleasedUntil(now).Seconds()
 	a.SuspendedAt, a.ReleasedAt, a.ResumingAt = time.Time{}, time.Time{}, time.Time{}
@@ -91,7 +91,7 @@ func (f *Farm) noteRelease(now time.Time, i *model.Instance, was facts.Standstil
 	i.Touch()
 	f.out.Write(facts.ReleaseAttempt{ID: a.AttemptID, From: was, At: a.ReleasedAt, Resuming: a.ResumingAt})
 	f.recordOf(now, i, facts.EventFacts{Type: event, By: by})
-	f.maybeGoOn(i.Host)
+	f.noteResuming(i.Host)
 	f.planStale = true
 }
 
@@ -103,30 +103,30 @@ func (f *Farm) maybeRelease(now time.Time, i *model.Instance, said message.Repor
 	}
 }
 
-// maybeGoOn notes a host on which there may be room for what waits to go on.
-func (f *Farm) maybeGoOn(h *model.Host) {
-	if h.Wanted > 0 && !h.Going {
-		h.Going = true
-		f.going = append(f.going, h)
+// noteResuming notes a host on which there may be room for what waits to go on.
+func (f *Farm) noteResuming(h *model.Host) {
+	if h.Wanted > 0 && !h.ResumeDue {
+		h.ResumeDue = true
+		f.resumeDue = append(f.resumeDue, h)
 	}
 }
 
-// goOn has what was resumed go on where there is room for it now, on each host the longest waiting first. Only hosts on which
+// resumeWaiting has what was resumed go on where there is room for it now, on each host the longest waiting first. Only hosts on which
 // something has changed are looked at.
-func (f *Farm) goOn(now time.Time) {
+func (f *Farm) resumeWaiting(now time.Time) {
 	defer f.out.OwnWork()()
-	for len(f.going) > 0 {
-		h := f.going[0]
+	for len(f.resumeDue) > 0 {
+		h := f.resumeDue[0]
 		for _, i := range h.Resuming() {
-			if !h.RoomToGoOn(i) {
+			if !h.RoomToResume(i) {
 				break
 			}
 			if f.out.Spent() {
 				return
 			}
-			f.letMove(now, i, "")
+			f.resume(now, i, "")
 		}
-		h.Going = false
-		f.going = f.going[1:]
+		h.ResumeDue = false
+		f.resumeDue = f.resumeDue[1:]
 	}
 }

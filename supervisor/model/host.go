@@ -49,7 +49,7 @@ type Host struct {
 	Instances map[instanceKey]*Instance
 	Used      int       // slots
 	Wanted    int       // slots of what waits to go on
-	Going     bool      // the farm is to look at what waits to go on
+	ResumeDue bool      // the farm is to look at what waits to go on
 	Sums      *hostSums // nil: to be made anew
 	Place     int       // in the last plan
 	HeldSync  *HeldSync
@@ -121,9 +121,9 @@ func (h *Host) Resuming() (list []*Instance) {
 	return list
 }
 
-// RoomToGoOn says whether there is room for the first of those that wait to go on. One that takes more slots than its host now
+// RoomToResume says whether there is room for the first of those that wait to go on. One that takes more slots than its host now
 // has goes on alone there.
-func (h *Host) RoomToGoOn(i *Instance) bool {
+func (h *Host) RoomToResume(i *Instance) bool {
 	return i.Slots <= h.Offered()-h.Used || h.Used == 0 && i.Slots > h.Slots && h.Withheld() == 0
 }
 
