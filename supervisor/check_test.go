@@ -38,6 +38,7 @@ func TestCheckSubmission(t *testing.T) {
 		"reservations": plain(func(r *api.SubmitRequest) { r.Reservations = "license.none=1" }),
 		"restrictions": plain(func(r *api.SubmitRequest) { r.Restrictions = "show" }),
 		"hostorder":    plain(func(r *api.SubmitRequest) { r.HostOrder = "love" }),
+		"flags":        plain(func(r *api.SubmitRequest) { r.Flags = []string{"513"} }), // elite
 		"account":      plain(func(r *api.SubmitRequest) { r.Account = "nobody's" }),
 		"":             plain(func(r *api.SubmitRequest) { r.Env = map[string]string{"A": strings.Repeat("x", 65<<10)} }),
 	} {

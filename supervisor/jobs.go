@@ -89,7 +89,7 @@ func (s *server) readSubmission(ctx context.Context, r *api.SubmitRequest, owner
 	if r.PAgendaPriority == 0 {
 		preview = nil
 	}
-	return row, problem.FirstError(s.checkPriority(p, r.Priority), s.checkPriority(p, preview), s.checkServed(owner))
+	return row, problem.FirstError(s.checkPriority(p, r.Priority), s.checkPriority(p, preview), translate.CheckElite(p.Rights, &row), s.checkServed(owner))
 }
 
 // submission is what the farm is asked for a row.

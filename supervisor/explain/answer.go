@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"strings"
 
 	"qb/supervisor/facts"
@@ -47,3 +48,21 @@ func (a answer) hint(text string) answer {
 
 // fits says whether the text is short enough for a reason.
 func fits(text string) bool { return len(strings.Fields(text)) <= maxWords }
+
+// listed joins what a job waits for, as far as there is room.
+func listed(lead string, waits []string) string {
+	text := lead + waits[0]
+	for n, wait := range waits[1:] {
+		rest := len(waits) - n - 2
+		longer, more := text+" and for "+wait, ""
+		if rest > 0 {
+			more = fmt.Sprintf(" and for %s", facts.Several(rest, "more job"))
+		}
+		if !fits(longer + more) {
+			text += fmt.Sprintf(" and for %s", facts.Several(rest+1, "more job"))
+			break
+		}
+		text = longer
+	}
+	return text
+}

@@ -256,6 +256,8 @@ func ownAnswer(j *Job, state func(facts.JobID) facts.JobState) (a answer, found 
 		return j.waitingReason(state), true
 	case j.Blocked > 0 && j.Pending == 0:
 		return because(facts.ReasonItemsHeld, facts.Params{}, are(j.Blocked, "item")+" held; unblock the job to let them run"), true
+	case j.StaysOpen:
+		return answer{Why: facts.Because(facts.ReasonStaysOpen, facts.Params{}, "")}, true
 	case j.StartsIn > 0 && j.Pending > 0:
 		return answer{Why: facts.Because(facts.ReasonStartsLater, facts.Params{Until: j.StartAt, Seconds: math.Ceil(j.StartsIn.Minutes()) * 60}, "")}, true
 	case j.OverBudget.Reason != "" && j.Pending > 0:
@@ -294,24 +296,6 @@ func (j *Job) blockedReason(state func(facts.JobID) facts.JobState) answer {
 		return because(code, p, "waits for other jobs")
 	}
 	return because(code, p, listed("waits for ", waits))
-}
-
-// listed joins what a job waits for, as far as there is room.
-func listed(lead string, waits []string) string {
-	text := lead + waits[0]
-	for n, wait := range waits[1:] {
-		rest := len(waits) - n - 2
-		longer, more := text+" and for "+wait, ""
-		if rest > 0 {
-			more = fmt.Sprintf(" and for %s", facts.Several(rest, "more job"))
-		}
-		if !fits(longer + more) {
-			text += fmt.Sprintf(" and for %s", facts.Several(rest+1, "more job"))
-			break
-		}
-		text = longer
-	}
-	return text
 }
 
 // waitedItems are the items of another job that a job or its items wait for.

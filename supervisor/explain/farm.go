@@ -92,6 +92,7 @@ type Job struct {
 	Paused                       int       // items that failed and wait before they are tried again
 	NextTry                      time.Time // of the first of them
 	Failure                      facts.Failure
+	StaysOpen                    bool          // a person ends it
 	StartsIn                     time.Duration // 0: it may start
 	OverBudget                   facts.Why     // of its payer; zero: none is used up
 	Resuming                     int           // instances that wait for slots to go on

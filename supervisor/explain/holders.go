@@ -56,7 +56,7 @@ type holders struct {
 }
 
 func compareHolders(a, b *Job) int {
-	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ID, b.ID))
+	return cmp.Or(cmp.Compare(a.Standing(), b.Standing()), cmp.Compare(a.ID, b.ID))
 }
 
 // holders are the jobs that hold slots of the hosts that serve the job.
@@ -130,13 +130,13 @@ func (a holders) of(j *Job) (sum holdSum, found bool) {
 
 // before is the number of holders of a priority better than the given one.
 func (a holders) before(priority int) int {
-	return sort.Search(len(a.jobs), func(n int) bool { return a.jobs[n].Priority >= priority })
+	return sort.Search(len(a.jobs), func(n int) bool { return a.jobs[n].Standing() >= priority })
 }
 
 // text says for a job that waits who holds the slots: "60 by primaries of job 31 at better priority"; alone is the last of
 // them without the number.
 func (a holders) text(j *Job) (parts []string, alone string) {
-	better, worse := a.before(j.Priority), a.before(j.Priority+1)
+	better, worse := a.before(j.Standing()), a.before(j.Standing()+1)
 	own, mine := slices.BinarySearchFunc(a.jobs, j, compareHolders)
 	if !mine {
 		own = -1
@@ -236,9 +236,11 @@ func priorityBeside(j, other *Job) string {
 	switch {
 	case j == other:
 		return "itself"
-	case other.Priority < j.Priority:
+	case other.Elite() && !j.Elite():
+		return "elite"
+	case other.Standing() < j.Standing():
 		return fmt.Sprintf("better priority, %d", other.Priority)
-	case other.Priority > j.Priority:
+	case other.Standing() > j.Standing():
 		return fmt.Sprintf("worse priority, %d", other.Priority)
 	}
 	return fmt.Sprintf("equal priority, %d", other.Priority)

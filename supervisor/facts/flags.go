@@ -9,7 +9,7 @@ import (
 const (
 	FlagHardLimit       = "memory_hard_limit"      // instances are killed at their need, which is never under the stated one
 	FlagUninterruptible = "uninterruptible"        // primaries go on, whatever the priority of others
-	FlagElite           = "elite"                  // likewise
+	FlagElite           = "elite"                  // likewise; primaries start even on a full farm, before all others
 	FlagExport          = "export_environment"     // qbsub sends the environment along
 	FlagMigrate         = "migrate_on_frame_retry" // the job avoids a host for a while as soon as an item of it that is retried has failed there
 	FlagHostList        = "host_list"              // a job is made for each of the hosts
@@ -17,15 +17,31 @@ const (
 	FlagConvertPath     = "convert_path"           // workers map paths by their worker_path_map
 	FlagNoDefaults      = "no_defaults"            // supervisor_job_flags are not added
 	FlagMail            = "mail"                   // a mail is sent when the job has ended
+	FlagStaysOpen       = "disable_auto_complete"  // the job does not end with its items: a person completes or kills it
+	FlagWrangling       = "auto_wrangling"         // the job avoids hosts where supervisor_avoid_after is off
 	FlagExpand          = "expand"                 // a new job without max_cpus of its own has no limit, whatever the site's default
 )
 
 // Flags are the names of the job flags that qb acts on.
-var Flags = []string{FlagConvertPath, FlagElite, FlagExpand, FlagExport, FlagHardLimit, FlagHostList, FlagMail, FlagMigrate, FlagNoDefaults, FlagPAgenda, FlagUninterruptible}
+var Flags = []string{FlagWrangling, FlagConvertPath, FlagStaysOpen, FlagElite, FlagExpand, FlagExport, FlagHardLimit, FlagHostList, FlagMail, FlagMigrate, FlagNoDefaults, FlagPAgenda, FlagUninterruptible}
 
 // PassedOver are Qube's other job flags: scripts may name them, but they have no effect, of which the user is warned.
-var PassedOver = []string{"auto_mount", "auto_wrangling", "disable_auto_complete", "disable_cpu_limit",
+var PassedOver = []string{"auto_mount", "disable_cpu_limit",
 	"disable_windows_job_object", "enable_windows_job_object", "export_job_type", "grid", "thrifty"}
+
+// Elite is the standing of elite jobs, before all priorities.
+const Elite = 0
+
+// Elite says whether the job starts even on a full farm.
+func (j *JobFacts) Elite() bool { return slices.Contains(j.Flags, FlagElite) }
+
+// Standing is the job's priority as plans see it.
+func (j *JobFacts) Standing() int {
+	if j.Elite() {
+		return Elite
+	}
+	return j.Priority
+}
 
 // SettingFlags are the flags of a setting. Qube's default there, auto_mount, is passed over without a word.
 func SettingFlags(text string) []string {
@@ -34,7 +50,7 @@ func SettingFlags(text string) []string {
 
 // flagBits are Qube's flags in the order of their bits, from 1.
 var flagBits = []string{FlagUninterruptible, FlagHardLimit, "grid", "auto_mount", FlagExport, FlagExpand, "thrifty", "export_job_type", FlagHostList,
-	FlagElite, FlagMail, "disable_windows_job_object", "disable_cpu_limit", "disable_auto_complete", "auto_wrangling", FlagPAgenda, FlagMigrate,
+	FlagElite, FlagMail, "disable_windows_job_object", "disable_cpu_limit", FlagStaysOpen, FlagWrangling, FlagPAgenda, FlagMigrate,
 	FlagConvertPath, "enable_windows_job_object", FlagNoDefaults}
 
 // MostFlags is the number of all of Qube's flags.

@@ -75,6 +75,7 @@ const (
 	ReasonOrderUnderWay  Reason = "order_under_way"
 	ReasonWaitsForJobs   Reason = "waits_for_jobs" // ReasonBlocked: it waits for a person
 	ReasonItemsHeld      Reason = "items_held"
+	ReasonStaysOpen      Reason = "stays_open"      // a person ends the job
 	ReasonWaitsForItems  Reason = "waits_for_items" // of other jobs
 	ReasonWaitsForLabel  Reason = "waits_for_label" // no job of its process group has it yet
 	ReasonNoWorker       Reason = "no_worker"
@@ -336,6 +337,9 @@ var sentences = map[Reason]func(p Params, detail string) string{
 			return fmt.Sprintf("%s; tried again at %s (retrywork_delay %d s)", detail, p.Until, p.Limit)
 		}
 		return fmt.Sprintf("%s failed and waits to be tried again, the first until %s (retrywork_delay %d s)", Several(p.Items, "item"), p.Until, p.Limit)
+	},
+	ReasonStaysOpen: func(Params, string) string {
+		return "all items have ended, and with the flag disable_auto_complete the job stays open; complete or kill it to end it"
 	},
 	ReasonStartsLater: func(p Params, _ string) string {
 		return fmt.Sprintf("starts at %s, in %s", p.Until, startsIn(p.Seconds))

@@ -127,7 +127,9 @@ func (ad *admission) dispatchKey(j *model.Job, h *model.Host) smartshare.Key {
 	if len(by) > 0 && by[0] == smartshare.ByCluster {
 		from = h.Cluster
 	}
-	return smartshare.Key{Priority: j.Priority, Distance: planner.ClusterDistance(by, j.Cluster, from)}
+	key := smartshare.Key{Priority: j.Standing(), Distance: planner.ClusterDistance(by, j.Cluster, from)}
+	planner.Advance(&key)
+	return key
 }
 
 // outranks says whether job a is of better standing on the host than b; its age does not count.

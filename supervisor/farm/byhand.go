@@ -67,7 +67,7 @@ func (f *Farm) move(now time.Time, j *model.Job, e message.JobOrdered) {
 func (f *Farm) orderedAmong(j *model.Job, everybody bool) (among []*model.Job) {
 	for _, o := range f.jobs.ByID {
 		own := o.User == j.User && o.GlobalOrder == j.GlobalOrder
-		if o == j || !o.State.Final() && o.Cluster == j.Cluster && o.Priority == j.Priority && (own || everybody) {
+		if o == j || !o.State.Final() && o.Cluster == j.Cluster && o.Standing() == j.Standing() && (own || everybody) {
 			among = append(among, o)
 		}
 	}

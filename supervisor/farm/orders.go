@@ -124,7 +124,11 @@ func (f *Farm) beginMarking(j *model.Job, o *model.Order, marks []facts.Mark) {
 		t.Under = state
 	}
 	o.TakeStops()
-	if o.Affected = o.Done + o.Left(); o.Affected == 0 {
+	o.Affected = o.Done + o.Left()
+	if o.Affected == 0 && o.Items == nil && o.Action != facts.ToFailed && !j.State.Final() && j.StaysOpen() {
+		o.Affected, o.Done = 1, 1 // the job itself ends
+	}
+	if o.Affected == 0 {
 		return
 	}
 	f.setMarks(j, marks)

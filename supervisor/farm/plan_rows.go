@@ -39,7 +39,7 @@ func (f *Farm) planJob(now time.Time, p, last *snapshot, j *model.Job) {
 		row.first, row.after = first, len(p.Running)
 	} else {
 		p.Jobs = append(p.Jobs, planner.SnapJob{
-			ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Priority, Submit: j.Turn(), Cluster: j.Cluster,
+			ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Standing(), Submit: j.Turn(), Cluster: j.Cluster,
 			CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.HasAgenda(), Slots: j.Needs.Slots,
 			Global: j.GlobalOrder, Moved: j.LocalOrder != 0,
 		})
@@ -86,7 +86,7 @@ func (f *Farm) checkRows() error {
 		if was := f.last.Running[row.first:row.after]; !slices.Equal(held, f.last.instances[row.first:row.after]) || !slices.Equal(rows, was) {
 			return fmt.Errorf("job %d: a plan would see %+v, its instances are %+v", j.ID, was, rows)
 		}
-		if s := f.last.Jobs[n]; s.Priority != j.Priority || s.Slots != j.Needs.Slots || s.User != j.User || s.Cluster != j.Cluster || s.Global != j.GlobalOrder || s.Submit != j.Turn() {
+		if s := f.last.Jobs[n]; s.Priority != j.Standing() || s.Slots != j.Needs.Slots || s.User != j.User || s.Cluster != j.Cluster || s.Global != j.GlobalOrder || s.Submit != j.Turn() {
 			return fmt.Errorf("job %d: a plan would see %+v, it is %+v", j.ID, s, j.JobFacts)
 		}
 	}

@@ -13,10 +13,11 @@ import (
 // preemptPrimaries lets waiting primaries of a strictly better priority take the slots of worse ones,
 // under supervisor_preempt_policy: passive at the end of the item, aggressive at once, disabled never. It
 // acts only for primaries that the balance found no slot for, and never between equal priorities. With
-// SmartShare's own preemption disabled, secondaries of worse jobs yield in the same way.
+// SmartShare's own preemption disabled, secondaries of worse jobs yield in the same way. For elite jobs, which are
+// better than all others, everybody yields at once under any policy.
 func (f *Farm) preemptPrimaries(now time.Time, p *snapshot, b planner.Plan) {
-	unplaced := func(n int) bool { return b.Jobs[n].Unplaced > 0 }
-	if f.policy.PrimaryPreempt == "disabled" || !slices.ContainsFunc(b.Order, unplaced) {
+	unplaced := func(n int) bool { return b.Jobs[n].Unplaced > 0 && f.preemptPolicy(p.jobs[n]) != "disabled" }
+	if !slices.ContainsFunc(b.Order, unplaced) {
 		return
 	}
 	yielding, turns := p.yielding(f.policy.PrimaryPreempt == "passive"), planner.NewTurns(&p.Snapshot, b)
@@ -34,10 +35,10 @@ func (f *Farm) preemptPrimaries(now time.Time, p *snapshot, b planner.Plan) {
 			return
 		}
 		switch one := p.Jobs[n].Slots == 1; {
-		case need <= 0, p.heldUp(n, yielding):
+		case need <= 0, !unplaced(n), p.heldUp(n, yielding):
 			continue
 		case !one || p.particular(n):
-			if wide++; wide == 1 || ((one || f.policy.PrimaryPreempt == "aggressive") && wide <= wideSought) {
+			if wide++; wide == 1 || ((one || f.preemptPolicy(p.jobs[n]) == "aggressive") && wide <= wideSought) {
 				f.preemptWide(now, p, n, yielding, turns)
 			}
 			continue
@@ -59,10 +60,18 @@ func (f *Farm) preemptPrimaries(now time.Time, p *snapshot, b planner.Plan) {
 	}
 }
 
+// preemptPolicy is how others yield to a job's primaries.
+func (f *Farm) preemptPolicy(to *model.Job) string {
+	if to.Elite() {
+		return "aggressive"
+	}
+	return f.policy.PrimaryPreempt
+}
+
 func (f *Farm) giveWay(now time.Time, y *yields, to *model.Job) {
 	y.taken = true
 	why := facts.Because(facts.ReasonBetterPriority, facts.Params{Job: to.ID}, "")
-	if f.policy.PrimaryPreempt == "aggressive" && !y.Protected() {
+	if f.preemptPolicy(to) == "aggressive" && !y.Protected() {
 		f.stop(now, y.Instance, why)
 	} else {
 		f.drain(now, y.Instance, why)

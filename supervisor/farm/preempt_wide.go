@@ -64,7 +64,7 @@ func (f *Farm) preemptWide(now time.Time, p *snapshot, n int, yielding []yields,
 		for _, y := range gone {
 			l.add(now, y)
 		}
-		if best == nil || l.cheaper(*best, f.policy.PrimaryPreempt == "passive") {
+		if best == nil || l.cheaper(*best, f.preemptPolicy(p.jobs[n]) == "passive") {
 			best = &l
 		}
 	}

@@ -71,7 +71,7 @@ func (f *Farm) unpause(now time.Time) {
 // maybeAvoid keeps a job off a host on which several attempts of its failed one after the other, as long as another host
 // serves it.
 func (f *Farm) maybeAvoid(now time.Time, i *model.Instance, end facts.EndAttempt) {
-	j, h, most := i.Job, i.Host, f.policy.AvoidAfter
+	j, h, most := i.Job, i.Host, i.Job.AvoidsAfter(f.policy.AvoidAfter)
 	j.Strikes.Failed(h.ID, end.ID.Item, now)
 	if j.Migrates() && end.Again == facts.ByItself {
 		most = 1

@@ -33,7 +33,11 @@ func (f *Farm) applyStops(now time.Time, a *rollout) bool {
 		i := p.instances[n]
 		jp := b.Jobs[p.Running[n].Job]
 		why := f.stopReason(i, jp, p, b, a.needed[n])
-		if i.Drains(now, p.Policy.Preempt, f.policy.MaxLost, &why) {
+		preempt, most := p.Policy.Preempt, f.policy.MaxLost
+		if to := a.needed[n]; to != nil && to.Elite() {
+			preempt, most = "aggressive", 0
+		}
+		if i.Drains(now, preempt, most, &why) {
 			f.drain(now, i, why)
 			f.drainForGood(a, i)
 			continue

@@ -156,6 +156,7 @@ func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
 		Held: j.Held(), Width: j.Width(&f.policy.Share), Due: f.due[j.ID], MemoryUse: j.MemoryUse(), FromProfile: j.GoesBy(),
 	}
 	e.Primary, e.Secondary, e.Draining = j.Counts()
+	e.StaysOpen = j.State == facts.Active && j.Over() && j.StaysOpen()
 	if list := j.Resuming(); len(list) > 0 {
 		e.Resuming = len(list)
 		if first := list[0]; len(list) == len(j.Instances) {

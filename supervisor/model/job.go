@@ -105,9 +105,34 @@ func (j *Job) Planned() bool {
 	return (j.State == facts.Active || j.State == facts.Suspended) && j.Remaining() > 0
 }
 
-// Finished says that nothing of the job waits or runs, and no order on it is under way.
+// Finished says that nothing of the job waits or runs, no order on it is under way, and nobody is to end it.
 func (j *Job) Finished() bool {
-	return len(j.Orders) == 0 && j.Over()
+	return len(j.Orders) == 0 && j.Over() && (j.State.Final() || !j.StaysOpen())
+}
+
+// StaysOpen says whether a person ends the job, and nobody has yet. Who ends it marks all its items: so the next term
+// knows, and a job of which items run again is open again.
+func (j *Job) StaysOpen() bool {
+	return j.hasFlag(facts.FlagStaysOpen) &&
+		j.marked(facts.MarkKilled)+j.marked(facts.MarkComplete)+j.marked(facts.MarkFailed) < j.Entries.Len()
+}
+
+// marked is how many items have marks of the kind.
+func (j *Job) marked(kind facts.MarkKind) (n int) {
+	for _, m := range j.Marks {
+		if m.Kind == kind {
+			n += m.Span().Len()
+		}
+	}
+	return n
+}
+
+// EndState is what the job becomes as it ends: as its items are, but killed if it stayed open and a person has killed it.
+func (j *Job) EndState() facts.JobState {
+	if j.hasFlag(facts.FlagStaysOpen) && j.marked(facts.MarkKilled) == j.Entries.Len() {
+		return facts.KilledJob
+	}
+	return j.Items.EndState()
 }
 
 // Width is how wide the job may run now: its ceiling without regard to its items.
@@ -143,12 +168,23 @@ func (j *Job) hasFlag(name string) bool { return slices.Contains(j.Flags, name) 
 // Migrates says whether the job leaves a host at the first failure there that is retried.
 func (j *Job) Migrates() bool { return j.hasFlag(facts.FlagMigrate) }
 
+// AvoidsAfter is how many failures on a host one after the other have the job avoid it, by the site's number; 0: never.
+func (j *Job) AvoidsAfter(most int) int {
+	if most == 0 && j.hasFlag(facts.FlagWrangling) {
+		return wrangledAfter
+	}
+	return most
+}
+
+// wrangledAfter is the default of supervisor_avoid_after.
+const wrangledAfter = 2
+
 // HardLimit says whether the job's instances are killed at their need: nobody is on a guess, so a need must
 // have been stated.
 func (j *Job) HardLimit() bool { return j.Needs.Memory > 0 && j.hasFlag(facts.FlagHardLimit) }
 
 // Kept says whether a better priority leaves the job's primaries alone.
-func (j *Job) Kept() bool { return j.hasFlag(facts.FlagUninterruptible) || j.hasFlag(facts.FlagElite) }
+func (j *Job) Kept() bool { return j.hasFlag(facts.FlagUninterruptible) || j.Elite() }
 
 // FlagRemarks tell of flags that do nothing.
 func (j *Job) FlagRemarks() (remarks []string) {

@@ -193,6 +193,7 @@ func (b *balance) rankJobs() {
 		k := &keys[j]
 		k.Priority, k.Distance, k.Fairshare = jobs[j].Priority, d, jobs[j].Fairshare
 		k.VTime, k.Submit, k.Points = jobs[j].VTime, jobs[j].Submit, jobs[j].Points
+		Advance(k)
 	}
 	b.order = b.s.byHand(smartshare.Order(b.scratch, keys, by))
 	b.findTiers(keys, by)

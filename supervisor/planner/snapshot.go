@@ -53,7 +53,7 @@ type SnapJob struct {
 	ID        string // shown; ties are broken by Num, then by ID
 	Num       int64
 	User      string
-	Priority  int
+	Priority  int // facts.Elite: before all others
 	Submit    int64
 	Cluster   string
 	CPUs      int

@@ -1,8 +1,10 @@
 package planner
 
 import (
-	"qb/smartshare"
 	"slices"
+
+	"qb/smartshare"
+	"qb/supervisor/facts"
 )
 
 // Turns knows whom the order gives a slot that comes free. Where the cluster or the points come before the
@@ -25,10 +27,10 @@ func NewTurns(s *Snapshot, p Plan) *Turns {
 	asked := map[string]bool{} // clusters of jobs that may use all hosts
 	for n := range s.Jobs {
 		j := &s.Jobs[n]
-		if p.Jobs[n].Unplaced == 0 || asked[j.Cluster] {
+		if p.Jobs[n].Unplaced == 0 || asked[j.Cluster] && j.Priority != facts.Elite {
 			continue
 		}
-		asked[j.Cluster] = j.Eligible == nil
+		asked[j.Cluster] = asked[j.Cluster] || j.Eligible == nil && j.Priority != facts.Elite
 		s.eachHost(n, func(h int) {
 			if r := t.rank(n, h); t.nearest[h] == 0 || r < t.nearest[h] {
 				t.nearest[h] = r
@@ -67,7 +69,7 @@ func (s *Snapshot) Serves(n, host int) bool {
 }
 
 func (t *Turns) rank(n, h int) int {
-	return smartshare.ClusterRank(t.s.Jobs[n].Cluster, t.s.Hosts[h].Cluster)
+	return t.s.Jobs[n].rankIn(t.s.Hosts[h].Cluster)
 }
 
 // Comes says whether the order gives job n what an instance of another has on a host, if it comes free: neither back to

@@ -91,7 +91,7 @@ type Config struct {
 	CPUShareSeed     int64             `toml:"supervisor_cpu_share_seed" doc:"Seed of the lottery. The same seed on the same farm gives the same draws."`
 	CPUShareQuantile float64           `toml:"supervisor_cpu_share_quantile" doc:"Quantile of the run times of finished items that counts as the expected run time of the next item. 1: the longest."`
 	TimeFactor       float64           `toml:"supervisor_time_factor" doc:"Report an item as slow when it runs this many times longer than the job's longest finished item. 0: never."`
-	AvoidAfter       int               `toml:"supervisor_avoid_after" doc:"A job avoids a host after this many of its attempts failed there one after the other, unless the same item failed on another host or no other host serves the job. 0: never."`
+	AvoidAfter       int               `toml:"supervisor_avoid_after" doc:"A job avoids a host after this many of its attempts failed there one after the other, unless the same item failed on another host or no other host serves the job. 0: never, but for jobs with the flag auto_wrangling, after 2."`
 	AvoidFor         Duration          `toml:"supervisor_migrate_timeout" doc:"Time for which a job avoids a host, because of supervisor_avoid_after or the flag migrate_on_frame_retry."`
 	ExecutionLease   Duration          `toml:"supervisor_execution_lease" doc:"Time without contact after which a host is lost. Its items run elsewhere; its own copies are frozen."`
 	Liveness         Duration          `toml:"supervisor_liveness" doc:"Time without contact after which a host is shown as unreachable and gets no new items."`
@@ -308,7 +308,7 @@ func (c Config) LogFolder() string {
 }
 
 // siteFlags are what supervisor_job_flags can name: flags that act on any job.
-var siteFlags = []string{facts.FlagConvertPath, facts.FlagHardLimit, facts.FlagMail, facts.FlagMigrate, facts.FlagUninterruptible}
+var siteFlags = []string{facts.FlagWrangling, facts.FlagConvertPath, facts.FlagHardLimit, facts.FlagMail, facts.FlagMigrate, facts.FlagUninterruptible}
 
 // Policy is the farm's part.
 func (c Config) Policy() message.Policy {

@@ -173,6 +173,16 @@ func checkFlags(flags []string) error {
 	return nil
 }
 
+// CheckElite refuses a job that starts even on a full farm to whoever is no administrator.
+func CheckElite(by api.Rights, row *facts.JobFacts) error {
+	if !row.Elite() || by.Has(api.MayAdmin) {
+		return nil
+	}
+	e := api.Errorf(api.KindForbidden, "flags: elite is for administrators; submit the job without it, or ask an administrator to submit it")
+	e.Member = "flags"
+	return e
+}
+
 func checkOrder(order string) error {
 	if !slices.Contains([]string{"", "ascend", "reverse", "binary"}, order) {
 		return problem.Invalid("order", "%q; use ascend, reverse or binary", problem.Clip(order))
