@@ -27,7 +27,21 @@ type HostSettings struct {
 	Ignored  []Setting `json:"ignored" doc:"What the supervisor's file sets and the worker's own configuration too, which counts."`
 	Pending  bool      `json:"pending,omitempty" doc:"The worker has not taken the supervisor's file in its present form yet."`
 	Error    string    `json:"error,omitempty" doc:"Why the worker takes nothing of the supervisor's file."`
+
+	Incarnation  string `json:"incarnation" doc:"Id of the worker's process. Another one means that it has started again."`
+	Restarting   bool   `json:"restarting,omitempty" doc:"It is to start again, and has neither done so nor said why not."`
+	RestartError string `json:"restart_error,omitempty" doc:"Why it did not start again when it was last to."`
 }
+
+// RestartReply says that a worker is to start again.
+type RestartReply struct {
+	Host        string  `json:"host"`
+	Incarnation string  `json:"incarnation" doc:"Of the process that is to end; the host's configuration tells when it has another, or why not."`
+	WaitSeconds float64 `json:"wait_seconds" doc:"The worker is asked for so long; what it has not heard by then is forgotten."`
+}
+
+// RestartHost has a worker start again: it reads its qb.conf, and is the program that lies on its disk by then.
+var RestartHost = Endpoint{"restart-host", "POST", "/v1/hosts/{host}/restart", Admin, "Start a worker again; its items run on"}
 
 // HostConfiguration shows how a worker is configured.
 var HostConfiguration = Endpoint{"host-configuration", "GET", "/v1/hosts/{host}/configuration", ReadOnly, "A worker's settings and where each comes from"}

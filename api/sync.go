@@ -62,6 +62,8 @@ type Sync struct {
 
 	Central      string    `json:"central,omitempty" doc:"Version of the supervisor's settings that the worker has taken; empty: none."`
 	CentralError string    `json:"central_error,omitempty" doc:"Why it could not take that version, and goes by what it had before."`
+	RestartOrder string    `json:"restart_order,omitempty" doc:"The last restart of an answer that this worker could not carry out."`
+	RestartError string    `json:"restart_error,omitempty" doc:"Why."`
 	OwnGroups    []string  `json:"own_groups,omitempty" doc:"Groups by the worker's own configuration."`
 	Settings     []Setting `json:"settings,omitempty" maxItems:"100" doc:"Those that the supervisor may set; origin is own, built in or central."`
 
@@ -178,6 +180,7 @@ type SyncReply struct {
 	ResendAll    bool      `json:"resend_all,omitempty"`
 	Now          time.Time `json:"now,omitzero" doc:"The farm's time as this answer is written."`
 	Central      *Central  `json:"central,omitempty" doc:"What the supervisor's file sets for this worker, if the sync had another version."`
+	Restart      string    `json:"restart,omitempty" doc:"Id of an order to start again, as soon as the worker has seen that its configuration is valid; its items run on."`
 	AskEnds      string    `json:"ask_ends,omitempty" doc:"Id of an audit that requests this worker's end records, once."`
 }
 

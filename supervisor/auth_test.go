@@ -20,7 +20,7 @@ var rights = map[string]struct{ roles, others string }{
 	"submit": {"aolgu", ""}, "check-submission": {"aolgu", ""}, "try-submission": {"aolgu", ""}, "list-jobs": {"aolgur", ""}, "get-job": {"aolgur", ""}, "archive-job": {"aolgu", "ao"}, "job-order": {"aolgur", ""}, "host-order": {"aolgur", ""}, "modify-job": {"aolgu", "aol"},
 	"order-job": {"aolgu", "aol"}, "order-jobs": {"aolgu", ""}, "remove-job": {"aolgu", "ao"}, "list-items": {"aolgur", ""}, "list-attempts": {"aolgur", ""}, "job-history": {"aolgur", ""},
 	"explain-job": {"aolgur", ""}, "item-log": {"aolgu", "*"}, "item-picture": {"aolgu", "*"}, "list-hosts": {"aolgur", ""}, "list-resources": {"aolgur", ""}, "report-resource": {"ao", ""}, "lock-host": {"ao", ""},
-	"unlock-host": {"ao", ""}, "confirm-dead": {"ao", ""}, "remove-host": {"a", ""}, "approve-host": {"a", ""}, "release-brake": {"ao", ""}, "reread": {"a", ""}, "test-mail": {"a", ""}, "snapshot": {"aolgur", ""}, "events": {"aolgur", ""},
+	"unlock-host": {"ao", ""}, "confirm-dead": {"ao", ""}, "remove-host": {"a", ""}, "approve-host": {"a", ""}, "restart-host": {"a", ""}, "release-brake": {"ao", ""}, "reread": {"a", ""}, "test-mail": {"a", ""}, "snapshot": {"aolgur", ""}, "events": {"aolgur", ""},
 	"ping": {"aolgur", ""}, "create-token": {"a", ""}, "list-tokens": {"a", ""}, "rotate-token": {"a", ""}, "audit-log": {"a", ""}, "revoke-token": {"a", ""},
 	"sync": {"w", ""}, "enrol": {"w", ""}, "append-log": {"w", ""}, "append-picture": {"w", ""}, "ship-ends": {"w", ""}, "read-ends": {"ao", ""}, "openapi": {"aolgurw-", ""}, "openapi-json": {"aolgurw-", ""}, "docs": {"aolgurw-", ""},
 	"list-shares": {"aolgur", ""}, "explain-share": {"aolgur", ""}, "share-settings": {"aolgur", ""},

@@ -153,9 +153,7 @@ type orderIn struct {
 
 const maxNamed = 64 << 10 // bytes of the items in an answer, which is kept with its key
 
-type orderOut struct{ Body api.ActionReply }
-
-func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
+func (s *server) order(ctx context.Context, in *orderIn) (*jsonOf[api.ActionReply], error) {
 	p, id := gate.PrincipalOf(ctx), facts.JobID(in.Job)
 	v, err := s.facts(ctx, id)
 	if err != nil {
@@ -185,9 +183,9 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 		}
 	}
 	audit.Of(ctx).On("", audit.Change{Order: in.Action, Items: problem.ClipTo(translate.ChoiceText(in.Body), audit.MaxObject), Owner: v.User, Before: stateOf(v)})
-	shape := func(body any) *orderOut {
+	shape := func(body any) *jsonOf[api.ActionReply] {
 		reply := body.(message.ActionReply)
-		out := &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Done: reply.Done, Order: reply.Order, Version: reply.Version, Remarks: translate.OrEmpty(reply.Remarks)}}
+		out := &jsonOf[api.ActionReply]{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Done: reply.Done, Order: reply.Order, Version: reply.Version, Remarks: translate.OrEmpty(reply.Remarks)}}
 		if a, err := s.agendas.Get(ctx, v); err == nil && len(reply.Items) > 0 {
 			if text := a.Text(reply.Items); len(text) <= maxNamed {
 				out.Body.Items = text

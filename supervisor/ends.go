@@ -17,10 +17,8 @@ const (
 
 type shipEndsIn struct{ Body api.EndsPage }
 
-type shipEndsOut struct{ Body api.EndsReply }
-
 // shipEnds takes a page of a worker's end records.
-func (s *server) shipEnds(ctx context.Context, in *shipEndsIn) (*shipEndsOut, error) {
+func (s *server) shipEnds(ctx context.Context, in *shipEndsIn) (*jsonOf[api.EndsReply], error) {
 	if _, err := s.leading(); err != nil {
 		return nil, err
 	}
@@ -31,7 +29,7 @@ func (s *server) shipEnds(ctx context.Context, in *shipEndsIn) (*shipEndsOut, er
 	if err := s.isHost(ctx, page.Host); err != nil {
 		return nil, err
 	}
-	return &shipEndsOut{api.EndsReply{Wanted: s.ends.Put(ctx, page)}}, nil
+	return &jsonOf[api.EndsReply]{api.EndsReply{Wanted: s.ends.Put(ctx, page)}}, nil
 }
 
 // readEnds asks every worker, with the answer to its next sync, and passes on what they ship until the caller leaves.

@@ -31,11 +31,9 @@ var enrolPace = rate.NewLimiter(20, 2000)
 
 type enrolIn struct{ Body api.Enrolment }
 
-type enrolOut struct{ Body api.EnrolReply }
-
 // enrol gives a worker that holds a private key a token that is good for the host with that key alone. Who has the name
 // is decided at its first sync, as for all workers.
-func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
+func (s *server) enrol(ctx context.Context, in *enrolIn) (*jsonOf[api.EnrolReply], error) {
 	e, p := &in.Body, gate.PrincipalOf(ctx)
 	hostKey := hex.EncodeToString(e.PublicKey)
 	if err := s.checkProtocol(e.Host, e.Protocol, e.Version); err != nil {
@@ -85,7 +83,7 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 	}
 	s.gate.Tokens.Stale()
 	s.log.Info("worker enrolled", "host", e.Host, "machine", facts.Short(e.MachineID), "key", facts.Short(hostKey), "token", t.ID, "waits", t.Pending != "")
-	return &enrolOut{api.EnrolReply{Token: text, ExpiresAt: t.ExpiresAt}}, nil
+	return &jsonOf[api.EnrolReply]{api.EnrolReply{Token: text, ExpiresAt: t.ExpiresAt}}, nil
 }
 
 // nameOfAnother refuses a worker on another machine than the living host of its name, before it takes a use of its token.

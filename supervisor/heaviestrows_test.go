@@ -100,7 +100,7 @@ var heaviest = map[string]func(h *heavyRig) []request{
 	"share-settings": one("all", ""), "list-credit": one("all", ""), "openapi": one("all", ""), "openapi-json": one("all", ""), "docs": one("all", ""), "health": one("all", ""), "metrics": one("all", ""),
 	"test-mail": func(h *heavyRig) []request { return nil }, // waits for a mail server, outside of the loop
 	"reread":    func(h *heavyRig) []request { return nil }, // reads a file that only the administrator writes
-	"lock-host": onHost("/lock"), "unlock-host": onHost("/unlock"),
+	"lock-host": onHost("/lock"), "restart-host": onHost("/restart"), "unlock-host": onHost("/unlock"),
 	"confirm-dead": func(h *heavyRig) []request {
 		return []request{{name: "of thousands of items", path: "/v1/hosts/large/confirm-dead"}}
 	},

@@ -51,11 +51,35 @@ func (s *server) hostConfiguration(_ context.Context, in *getHostIn) (*jsonOf[ap
 	if s.view.Load() == nil {
 		return nil, s.standingBy()
 	}
-	show, known := s.workers.Show(in.Host)
+	show, known := s.workers.Show(s.now(), in.Host)
 	if s.host(in.Host) == nil || !known {
-		return nil, api.Errorf(api.KindNotFound, "there is no host %q that has reported its settings to this supervisor", problem.Clip(in.Host))
+		return nil, unheard(in.Host)
 	}
 	return &jsonOf[api.HostSettings]{Body: show}, nil
+}
+
+func unheard(host string) error {
+	return api.Errorf(api.KindNotFound, "there is no host %q that has reported its settings to this supervisor", problem.Clip(host))
+}
+
+// restartHost has a worker start again. Whether it did is for the host's configuration to tell.
+func (s *server) restartHost(ctx context.Context, in *getHostIn) (*jsonOf[api.RestartReply], error) {
+	if _, err := s.leading(); err != nil {
+		return nil, err
+	}
+	if s.host(in.Host) == nil {
+		return nil, unheard(in.Host)
+	}
+	reply, known := s.workers.Restart(s.now(), in.Host)
+	if !known {
+		return nil, unheard(in.Host)
+	}
+	n := audit.Of(ctx)
+	if n.Changes("host "+in.Host, s.hostMembers(in.Host), map[string]string{"restarted": facts.Short(reply.Incarnation)}); n.Begun() {
+		s.audit.Add(n.Done(time.Now(), nil))
+	}
+	s.log.Info("worker is to start again", "host", in.Host, "by", gate.PrincipalOf(ctx).User)
+	return &jsonOf[api.RestartReply]{Body: reply}, nil
 }
 
 // slotMap shows what every slot does.
@@ -77,21 +101,19 @@ func (s *server) withTerm(h api.Host) api.Host {
 	return h
 }
 
-type hostIn struct {
+// HostParams is exported, as huma looks into embedded structures of exported names alone.
+type HostParams struct {
 	Host string `path:"host" maxLength:"255" doc:"The host's name."`
 	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
 }
 
-type hostOut struct{ Body api.HostReply }
-
 type lockIn struct {
-	Host  string `path:"host" maxLength:"255" doc:"The host's name."`
-	Key   string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
-	Slots int    `query:"slots" minimum:"0" maximum:"4096" doc:"Lock so many of its slots, whatever was locked before; the others take items. 0: lock the whole host."`
-	Purge bool   `query:"purge" doc:"Stop the items that run on what is locked, secondary instances first; they run elsewhere and no retry is used."`
+	HostParams
+	Slots int  `query:"slots" minimum:"0" maximum:"4096" doc:"Lock so many of its slots, whatever was locked before; the others take items. 0: lock the whole host."`
+	Purge bool `query:"purge" doc:"Stop the items that run on what is locked, secondary instances first; they run elsewhere and no retry is used."`
 }
 
-func (s *server) lockHost(ctx context.Context, in *lockIn) (*hostOut, error) {
+func (s *server) lockHost(ctx context.Context, in *lockIn) (*jsonOf[api.HostReply], error) {
 	audit.Of(ctx).Changes("", s.hostMembers(in.Host), map[string]any{"locked": in.Slots == 0, "locked_slots": in.Slots, "purge": in.Purge})
 	return askHost(ctx, s, api.LockHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
 		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), Lock: true, Slots: in.Slots, Purge: in.Purge, By: by}
@@ -99,19 +121,18 @@ func (s *server) lockHost(ctx context.Context, in *lockIn) (*hostOut, error) {
 }
 
 type unlockIn struct {
-	Host     string `path:"host" maxLength:"255" doc:"The host's name."`
-	Key      string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+	HostParams
 	LockedBy string `query:"locked_by" maxLength:"255" doc:"Only if this user has locked it."`
 }
 
-func (s *server) unlockHost(ctx context.Context, in *unlockIn) (*hostOut, error) {
+func (s *server) unlockHost(ctx context.Context, in *unlockIn) (*jsonOf[api.HostReply], error) {
 	audit.Of(ctx).Changes("", s.hostMembers(in.Host), map[string]bool{"locked": false})
 	return askHost(ctx, s, api.UnlockHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
 		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), By: by, LockedBy: in.LockedBy}
 	})
 }
 
-func (s *server) confirmDead(ctx context.Context, in *hostIn) (*hostOut, error) {
+func (s *server) confirmDead(ctx context.Context, in *HostParams) (*jsonOf[api.HostReply], error) {
 	audit.Of(ctx).Changes("", s.hostMembers(in.Host), nil)
 	return askHost(ctx, s, api.ConfirmDead, in.Key, in, func(t outbox.Ticket, by string) message.Event {
 		return message.HostConfirmedDead{Ticket: t, Host: facts.HostID(in.Host), By: by}
@@ -119,19 +140,18 @@ func (s *server) confirmDead(ctx context.Context, in *hostIn) (*hostOut, error) 
 }
 
 type removeHostIn struct {
-	Host string `path:"host" maxLength:"255" doc:"The host's name."`
-	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
-	Dead bool   `query:"confirm_dead" doc:"Your word that nothing runs there any more; without it the items of a host that may still run some are given up when its execution lease is over."`
+	HostParams
+	Dead bool `query:"confirm_dead" doc:"Your word that nothing runs there any more; without it the items of a host that may still run some are given up when its execution lease is over."`
 }
 
-func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, error) {
+func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*jsonOf[api.HostReply], error) {
 	if _, err := s.leading(); err != nil {
 		return nil, err
 	}
 	known := s.host(in.Host)
 	if known == nil {
 		if done, err := s.removePending(ctx, in.Host); done || err != nil {
-			return &hostOut{api.HostReply{Host: in.Host, Affected: 1}}, err
+			return &jsonOf[api.HostReply]{api.HostReply{Host: in.Host, Affected: 1}}, err
 		}
 	}
 	audit.Of(ctx).Changes("", s.hostMembers(in.Host), nil)
@@ -179,21 +199,19 @@ func (s *server) hostMembers(name string) any {
 	return map[string]any{"state": h.State, "locked": h.LockedBy != "", "locked_slots": h.Locked, "slots": h.Slots, "instances": len(h.Instances), "machine": facts.Short(h.MachineID), "key": facts.Short(h.Key)}
 }
 
-func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string, in *In, event func(outbox.Ticket, string) message.Event) (*hostOut, error) {
-	shape := func(body any) *hostOut {
+func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string, in *In, event func(outbox.Ticket, string) message.Event) (*jsonOf[api.HostReply], error) {
+	shape := func(body any) *jsonOf[api.HostReply] {
 		reply := body.(message.HostReply)
-		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected, Stopped: reply.Stopped, Running: reply.Running, Pending: reply.Pending, WaitSeconds: int(math.Ceil(reply.Wait.Seconds()))}}
+		return &jsonOf[api.HostReply]{api.HostReply{Host: string(reply.Host), Affected: reply.Affected, Stopped: reply.Stopped, Running: reply.Running, Pending: reply.Pending, WaitSeconds: int(math.Ceil(reply.Wait.Seconds()))}}
 	}
 	return once(ctx, s, e, key, in, shape, func(c term.Call) (any, error) {
 		return c.Ask(ctx, func(t outbox.Ticket) message.Event { return event(t, gate.PrincipalOf(ctx).User) })
 	})
 }
 
-type pingOut struct{ Body api.Ping }
-
-func (s *server) ping(ctx context.Context, _ *nothing) (*pingOut, error) {
+func (s *server) ping(ctx context.Context, _ *nothing) (*jsonOf[api.Ping], error) {
 	p := gate.PrincipalOf(ctx)
-	out := &pingOut{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Rights: p.Rights.Names(), DefaultRights: s.live.now.Load().UserRights().Names(), Now: s.now().UTC(), Limits: s.limits.Of(p.User, s.useOf(p.User))}}
+	out := &jsonOf[api.Ping]{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Rights: p.Rights.Names(), DefaultRights: s.live.now.Load().UserRights().Names(), Now: s.now().UTC(), Limits: s.limits.Of(p.User, s.useOf(p.User))}}
 	if l := s.loop.Load(); l != nil {
 		out.Body.Leader, out.Body.Epoch = true, l.Epoch
 	}
@@ -220,9 +238,7 @@ func (s *server) useOf(user string) quota.Use {
 
 type createTokenIn struct{ Body api.TokenRequest }
 
-type createTokenOut struct{ Body api.TokenReply }
-
-func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTokenOut, error) {
+func (s *server) createToken(ctx context.Context, in *createTokenIn) (*jsonOf[api.TokenReply], error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	most := s.live.now.Load().TokenDays
@@ -245,7 +261,7 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 	}
 	s.gate.Tokens.Stale()
 	s.log.Info("token created", "id", t.ID, "user", t.User, "role", t.Role, "by", gate.PrincipalOf(ctx).User)
-	return &createTokenOut{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
+	return &jsonOf[api.TokenReply]{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
 }
 
 func (s *server) listTokens(ctx context.Context, _ *nothing) (*jsonOf[[]api.TokenInfo], error) {
@@ -257,9 +273,7 @@ type tokenIn struct {
 	Token string `path:"token" maxLength:"64" doc:"The token's id."`
 }
 
-type tokenOut struct{ Body api.RevokeReply }
-
-func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*tokenOut, error) {
+func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*jsonOf[api.RevokeReply], error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	old, _, err := s.reader.Token(ctx, in.Token)
@@ -276,7 +290,7 @@ func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*tokenOut, error
 	}
 	s.gate.Tokens.Stale()
 	s.log.Info("token revoked", "id", in.Token, "by", gate.PrincipalOf(ctx).User)
-	return &tokenOut{api.RevokeReply{ID: in.Token, Revoked: true}}, nil
+	return &jsonOf[api.RevokeReply]{api.RevokeReply{ID: in.Token, Revoked: true}}, nil
 }
 
 // lookExplain and lookSnapshot are read-only questions to the live farm.

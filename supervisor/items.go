@@ -247,11 +247,9 @@ func (in *historyIn) page() (page store.HistoryPage, err error) {
 	return page, nil
 }
 
-type explainOut struct{ Body api.Explanation }
-
 // explain asks the live farm, by whose predicates the items wait. A job that it holds no more waits for
 // nothing.
-func (s *server) explain(ctx context.Context, in *jobIn) (*explainOut, error) {
+func (s *server) explain(ctx context.Context, in *jobIn) (*jsonOf[api.Explanation], error) {
 	v, err := s.facts(ctx, facts.JobID(in.Job))
 	if err != nil {
 		return nil, err
@@ -271,7 +269,7 @@ func (s *server) explain(ctx context.Context, in *jobIn) (*explainOut, error) {
 		}
 		e.Why = facts.Why{Reason: view.Code, Params: view.Params, Cause: view.Reason}
 	}
-	return &explainOut{api.Explanation{Job: in.Job, Code: string(e.Reason), Params: translate.Params(e.Params), Reason: e.Cause,
+	return &jsonOf[api.Explanation]{api.Explanation{Job: in.Job, Code: string(e.Reason), Params: translate.Params(e.Params), Reason: e.Cause,
 		Facts: translate.Each(e.Facts, factOf)}}, nil
 }
 

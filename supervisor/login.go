@@ -25,7 +25,7 @@ type inviteIn struct {
 }
 
 // invite makes a code for a user: a token that may be exchanged once, and is good for nothing else.
-func (s *server) invite(ctx context.Context, in *inviteIn) (*createTokenOut, error) {
+func (s *server) invite(ctx context.Context, in *inviteIn) (*jsonOf[api.TokenReply], error) {
 	p, err := s.person(ctx, in.User)
 	if err == nil {
 		err = s.mayMake(ctx, p.Name, api.Role(p.Role))
@@ -44,13 +44,13 @@ func (s *server) invite(ctx context.Context, in *inviteIn) (*createTokenOut, err
 	}
 	s.gate.Tokens.Stale()
 	s.log.Info("user invited", "user", p.Name, "token", t.ID, "by", gate.PrincipalOf(ctx).User)
-	return &createTokenOut{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
+	return &jsonOf[api.TokenReply]{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
 }
 
 type loginIn struct{ Body api.LoginRequest }
 
 // login exchanges the code of an invitation for a token. Other tokens make no tokens: they would never end.
-func (s *server) login(ctx context.Context, in *loginIn) (*createTokenOut, error) {
+func (s *server) login(ctx context.Context, in *loginIn) (*jsonOf[api.TokenReply], error) {
 	p, most := gate.PrincipalOf(ctx), s.live.now.Load().TokenDays
 	if !p.Exchange || !p.Login || p.SessionOf != "" {
 		return nil, api.Errorf(api.KindForbidden, "a login needs the code of an invitation, which an admin makes with qbadmin user invite %s", p.User)
@@ -74,7 +74,7 @@ func (s *server) login(ctx context.Context, in *loginIn) (*createTokenOut, error
 	}
 	s.gate.Tokens.Stale()
 	s.log.Info("logged in", "user", t.User, "role", t.Role, "token", t.ID, "code", p.Token)
-	return &createTokenOut{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
+	return &jsonOf[api.TokenReply]{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
 }
 
 // ownTokens lists the caller's tokens.
@@ -84,7 +84,7 @@ func (s *server) ownTokens(ctx context.Context, _ *nothing) (*jsonOf[[]api.Token
 }
 
 // revokeOwn revokes a token of the caller's.
-func (s *server) revokeOwn(ctx context.Context, in *tokenIn) (*tokenOut, error) {
+func (s *server) revokeOwn(ctx context.Context, in *tokenIn) (*jsonOf[api.RevokeReply], error) {
 	t, found, err := s.reader.Token(ctx, in.Token)
 	if err != nil {
 		return nil, problem.Reading("the token", err)

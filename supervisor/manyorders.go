@@ -34,18 +34,16 @@ type orderJobsIn struct {
 	Body   api.ManyJobs
 }
 
-type orderJobsOut struct{ Body api.ManyReply }
-
 // orderJobs gives an order to each of many jobs, as if each was ordered by itself: with its own rights, limits, answer and row
 // of the audit trail. The key of each is made from the key of all.
-func (s *server) orderJobs(ctx context.Context, in *orderJobsIn) (*orderJobsOut, error) {
+func (s *server) orderJobs(ctx context.Context, in *orderJobsIn) (*jsonOf[api.ManyReply], error) {
 	ids, err := s.jobsNamed(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, manyFor)
 	defer cancel()
-	out := &orderJobsOut{api.ManyReply{Results: make([]api.JobResult, len(ids))}}
+	out := &jsonOf[api.ManyReply]{api.ManyReply{Results: make([]api.JobResult, len(ids))}}
 	var some errgroup.Group
 	some.SetLimit(manyAtOne)
 	for n, id := range ids {
@@ -68,7 +66,7 @@ func (s *server) orderOne(ctx context.Context, in *orderJobsIn, n int, id int64)
 	if in.Key != "" {
 		key = fmt.Sprintf("%s job %d", in.Key, id)
 	}
-	var out *orderOut
+	var out *jsonOf[api.ActionReply]
 	err := ctx.Err()
 	switch {
 	case err != nil:
@@ -162,7 +160,7 @@ type removeJobIn struct {
 }
 
 // removeJob removes an ended job. Its attempts become daily sums before, so that reports and charges stay.
-func (s *server) removeJob(ctx context.Context, in *removeJobIn) (*orderOut, error) {
+func (s *server) removeJob(ctx context.Context, in *removeJobIn) (*jsonOf[api.ActionReply], error) {
 	p, id := gate.PrincipalOf(ctx), facts.JobID(in.Job)
 	if _, err := s.leading(); err != nil {
 		return nil, err
@@ -171,7 +169,7 @@ func (s *server) removeJob(ctx context.Context, in *removeJobIn) (*orderOut, err
 	if ager == nil {
 		return nil, api.Errorf(api.KindUnavailable, "nothing can be removed now: the supervisor has just begun, or cannot write; try again in a moment")
 	}
-	done := &orderOut{api.ActionReply{Job: in.Job, Affected: 1, Done: 1, Remarks: []string{}}}
+	done := &jsonOf[api.ActionReply]{api.ActionReply{Job: in.Job, Affected: 1, Done: 1, Remarks: []string{}}}
 	ctx, cancel := context.WithTimeout(ctx, term.AskFor)
 	defer cancel()
 	v, err := s.facts(ctx, id)

@@ -176,10 +176,8 @@ func (s *server) sendStates(w http.ResponseWriter, r *http.Request, reader *live
 	}
 }
 
-type itemStatesOut struct{ Body api.ItemStatesReply }
-
 // itemStates reads the state of each item of a job from the rows.
-func (s *server) itemStates(ctx context.Context, in *jobIn) (*itemStatesOut, error) {
+func (s *server) itemStates(ctx context.Context, in *jobIn) (*jsonOf[api.ItemStatesReply], error) {
 	v, a, marks, err := s.marked(ctx, in.Job)
 	if err != nil {
 		return nil, err
@@ -203,7 +201,7 @@ func (s *server) itemStates(ctx context.Context, in *jobIn) (*itemStatesOut, err
 			letters = append(letters, live.Letter(item.Status, kind))
 		}
 	}
-	return &itemStatesOut{api.ItemStatesReply{Job: in.Job, Version: v.Version, States: string(letters)}}, nil
+	return &jsonOf[api.ItemStatesReply]{api.ItemStatesReply{Job: in.Job, Version: v.Version, States: string(letters)}}, nil
 }
 
 type itemValuesIn struct {
@@ -239,10 +237,8 @@ type itemIn struct {
 	Item string `path:"item" maxLength:"1024" doc:"The item's name."`
 }
 
-type itemOut struct{ Body api.ItemReply }
-
 // getItem reads an item and its attempts from the rows.
-func (s *server) getItem(ctx context.Context, in *itemIn) (*itemOut, error) {
+func (s *server) getItem(ctx context.Context, in *itemIn) (*jsonOf[api.ItemReply], error) {
 	v, a, marks, err := s.marked(ctx, in.Job)
 	if err != nil {
 		return nil, err
@@ -263,7 +259,7 @@ func (s *server) getItem(ctx context.Context, in *itemIn) (*itemOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &itemOut{api.ItemReply{Item: items[0], Attempts: []api.Attempt{}}}
+	out := &jsonOf[api.ItemReply]{api.ItemReply{Item: items[0], Attempts: []api.Attempt{}}}
 	for _, row := range rows {
 		if int(row.Item) == number {
 			out.Body.Attempts = append(out.Body.Attempts, translate.Attempt(row, in.Item, found[row.AttemptID]))

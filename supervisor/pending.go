@@ -43,7 +43,7 @@ type approveHostIn struct {
 }
 
 // approveHost lets a host join that waits. Of two that wait under one name a person removes both, as one of them is a stranger.
-func (s *server) approveHost(ctx context.Context, in *approveHostIn) (*hostOut, error) {
+func (s *server) approveHost(ctx context.Context, in *approveHostIn) (*jsonOf[api.HostReply], error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	list, err := s.waitingAs(ctx, in.Host)
@@ -62,7 +62,7 @@ func (s *server) approveHost(ctx context.Context, in *approveHostIn) (*hostOut, 
 	}
 	s.gate.Tokens.Stale()
 	s.log.Info("host approved", "host", in.Host, "key", facts.Short(list[0].HostKey), "by", gate.PrincipalOf(ctx).User)
-	return &hostOut{api.HostReply{Host: in.Host, Affected: 1}}, nil
+	return &jsonOf[api.HostReply]{api.HostReply{Host: in.Host, Affected: 1}}, nil
 }
 
 // removePending ends the tokens of all hosts that wait under a name; done is false if there is none.

@@ -16,8 +16,6 @@ import (
 	"qb/supervisor/translate"
 )
 
-type personOut struct{ Body api.Person }
-
 // listPeople shows the users that were added.
 func (s *server) listPeople(ctx context.Context, _ *nothing) (*jsonOf[[]api.Person], error) {
 	rows, err := s.people(ctx)
@@ -42,7 +40,7 @@ type personIn struct {
 }
 
 // getPerson shows one user, to admins and to the user.
-func (s *server) getPerson(ctx context.Context, in *personIn) (*personOut, error) {
+func (s *server) getPerson(ctx context.Context, in *personIn) (*jsonOf[api.Person], error) {
 	if err := gate.Authorise(gate.PrincipalOf(ctx), api.GetPerson, "", gate.OwnedBy(in.User)); err != nil {
 		return nil, err
 	}
@@ -50,7 +48,7 @@ func (s *server) getPerson(ctx context.Context, in *personIn) (*personOut, error
 	if err != nil {
 		return nil, err
 	}
-	return &personOut{s.shownPerson(row)}, nil
+	return &jsonOf[api.Person]{s.shownPerson(row)}, nil
 }
 
 // person reads a user's row, which no other supervisor can have changed unnoticed then.
@@ -69,7 +67,7 @@ func (s *server) person(ctx context.Context, name string) (store.Person, error) 
 type addPersonIn struct{ Body api.PersonRequest }
 
 // addPerson adds a user. Tokens that were made for the name before end: they gave rights that no row bounded.
-func (s *server) addPerson(ctx context.Context, in *addPersonIn) (*personOut, error) {
+func (s *server) addPerson(ctx context.Context, in *addPersonIn) (*jsonOf[api.Person], error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	b, now := &in.Body, time.Now().UTC().Truncate(time.Microsecond)
@@ -83,7 +81,7 @@ func (s *server) addPerson(ctx context.Context, in *addPersonIn) (*personOut, er
 	if err != nil {
 		return nil, err
 	}
-	return &personOut{s.shownPerson(p)}, nil
+	return &jsonOf[api.Person]{s.shownPerson(p)}, nil
 }
 
 // addRow seals and stores the row of a new user.
@@ -113,7 +111,7 @@ type changePersonIn struct {
 }
 
 // changePerson replaces a user's row. Another role, or being disabled, ends the user's tokens.
-func (s *server) changePerson(ctx context.Context, in *changePersonIn) (*personOut, error) {
+func (s *server) changePerson(ctx context.Context, in *changePersonIn) (*jsonOf[api.Person], error) {
 	before, err := s.person(ctx, in.User)
 	if err != nil {
 		return nil, err
@@ -152,7 +150,7 @@ func (s *server) changePerson(ctx context.Context, in *changePersonIn) (*personO
 	}
 	s.gate.Tokens.Stale()
 	s.log.Info("user changed", "user", next.Name, "role", next.Role, "disabled", next.Disabled, "by", gate.PrincipalOf(ctx).User)
-	return &personOut{s.shownPerson(next)}, nil
+	return &jsonOf[api.Person]{s.shownPerson(next)}, nil
 }
 
 func set[T any](to *T, value *T) {
@@ -161,10 +159,8 @@ func set[T any](to *T, value *T) {
 	}
 }
 
-type removePersonOut struct{ Body api.PersonReply }
-
 // removePerson removes a user, whose tokens end.
-func (s *server) removePerson(ctx context.Context, in *personIn) (*removePersonOut, error) {
+func (s *server) removePerson(ctx context.Context, in *personIn) (*jsonOf[api.PersonReply], error) {
 	before, err := s.person(ctx, in.User)
 	if err == nil { // a local user then has the role user
 		err = s.mayGive(ctx, before.Name, store.Person{Role: string(api.User)})
@@ -183,7 +179,7 @@ func (s *server) removePerson(ctx context.Context, in *personIn) (*removePersonO
 	}
 	s.gate.Tokens.Stale()
 	s.log.Info("user removed", "user", before.Name, "by", gate.PrincipalOf(ctx).User)
-	return &removePersonOut{api.PersonReply{Name: before.Name, Removed: true}}, nil
+	return &jsonOf[api.PersonReply]{api.PersonReply{Name: before.Name, Removed: true}}, nil
 }
 
 // groupPattern is that of groups of users.

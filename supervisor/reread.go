@@ -52,14 +52,12 @@ func (c *liveConfig) catchUp(tell func(message.Event) bool) {
 	}
 }
 
-type rereadOut struct{ Body api.RereadReply }
-
-func (s *server) reread(ctx context.Context, _ *nothing) (*rereadOut, error) {
+func (s *server) reread(ctx context.Context, _ *nothing) (*jsonOf[api.RereadReply], error) {
 	reply, err := s.readAgain(ctx, gate.PrincipalOf(ctx).User)
 	if err != nil {
 		return nil, err
 	}
-	return &rereadOut{*reply}, nil
+	return &jsonOf[api.RereadReply]{*reply}, nil
 }
 
 // readAgain takes the configuration into force, or says what is wrong with it and leaves the old one.
@@ -142,10 +140,9 @@ func ownAccount() string {
 }
 
 type mailTestIn struct{ Body api.MailTest }
-type mailTestOut struct{ Body api.MailTestReply }
 
 // testMail sends a mail by the settings of the leader, who sends all others.
-func (s *server) testMail(ctx context.Context, in *mailTestIn) (*mailTestOut, error) {
+func (s *server) testMail(ctx context.Context, in *mailTestIn) (*jsonOf[api.MailTestReply], error) {
 	if _, err := s.leading(); err != nil {
 		return nil, err
 	}
@@ -161,12 +158,10 @@ func (s *server) testMail(ctx context.Context, in *mailTestIn) (*mailTestOut, er
 	if n.Begun() {
 		s.audit.Add(n.Done(time.Now(), nil))
 	}
-	return &mailTestOut{api.MailTestReply(done)}, err
+	return &jsonOf[api.MailTestReply]{api.MailTestReply(done)}, err
 }
 
-type brakeOut struct{ Body api.BrakeReply }
-
-func (s *server) releaseBrake(ctx context.Context, _ *nothing) (*brakeOut, error) {
+func (s *server) releaseBrake(ctx context.Context, _ *nothing) (*jsonOf[api.BrakeReply], error) {
 	l, err := s.leading()
 	if err != nil {
 		return nil, err
@@ -182,7 +177,7 @@ func (s *server) releaseBrake(ctx context.Context, _ *nothing) (*brakeOut, error
 	if err != nil {
 		return nil, err
 	}
-	return &brakeOut{api.BrakeReply{Affected: body.(message.HostReply).Affected}}, nil
+	return &jsonOf[api.BrakeReply]{api.BrakeReply{Affected: body.(message.HostReply).Affected}}, nil
 }
 
 // historyLimits are the settings in force that say what of the history is old.

@@ -118,6 +118,7 @@ func mountHosts(rt *routes, s *server) {
 	mount(rt, api.LockHost, s.lockHost)
 	mount(rt, api.UnlockHost, s.unlockHost)
 	mount(rt, api.ApproveHost, s.approveHost)
+	mount(rt, api.RestartHost, s.restartHost)
 	mount(rt, api.ConfirmDead, s.confirmDead)
 	mount(rt, api.RemoveHost, s.removeHost)
 }
@@ -262,7 +263,7 @@ func tagOf(e api.Endpoint) string {
 		return "users"
 	case e.Role == api.Worker:
 		return "workers"
-	case slices.Contains([]string{api.ListHosts.ID, api.LockHost.ID, api.UnlockHost.ID, api.ConfirmDead.ID, api.ApproveHost.ID, api.RemoveHost.ID}, e.ID):
+	case slices.Contains([]string{api.ListHosts.ID, api.LockHost.ID, api.UnlockHost.ID, api.ConfirmDead.ID, api.ApproveHost.ID, api.RestartHost.ID, api.RemoveHost.ID}, e.ID):
 		return "hosts"
 	case e.Role == api.Admin && e.ID != api.Reread.ID && e.ID != api.TestMail.ID:
 		return "tokens"

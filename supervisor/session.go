@@ -33,7 +33,7 @@ func mayBegin(p credentials.Principal) error {
 }
 
 // makeCode makes a code that begins one session with the caller's rights.
-func (s *server) makeCode(ctx context.Context, _ *nothing) (*createTokenOut, error) {
+func (s *server) makeCode(ctx context.Context, _ *nothing) (*jsonOf[api.TokenReply], error) {
 	p := gate.PrincipalOf(ctx)
 	if err := mayBegin(p); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (s *server) makeCode(ctx context.Context, _ *nothing) (*createTokenOut, err
 }
 
 // beginSession exchanges a code for a session, or begins one with the caller's token. The session ends with that token.
-func (s *server) beginSession(ctx context.Context, _ *nothing) (*createTokenOut, error) {
+func (s *server) beginSession(ctx context.Context, _ *nothing) (*jsonOf[api.TokenReply], error) {
 	p := gate.PrincipalOf(ctx)
 	if err := mayBegin(p); err != nil {
 		return nil, err
@@ -73,11 +73,11 @@ func (s *server) beginSession(ctx context.Context, _ *nothing) (*createTokenOut,
 }
 
 // madeSession is the answer that has the only copy of a code or a session.
-func (s *server) madeSession(ctx context.Context, create func(context.Context) (string, api.TokenInfo, error)) (*createTokenOut, error) {
+func (s *server) madeSession(ctx context.Context, create func(context.Context) (string, api.TokenInfo, error)) (*jsonOf[api.TokenReply], error) {
 	text, info, err := create(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s.gate.Tokens.Stale()
-	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: info}}, nil
+	return &jsonOf[api.TokenReply]{api.TokenReply{Token: text, TokenInfo: info}}, nil
 }

@@ -14,10 +14,8 @@ import (
 	"qb/supervisor/whatif"
 )
 
-type snapshotOut struct{ Body api.SnapshotDoc }
-
 // snapshot shows the live farm in the form that qb plan reads.
-func (s *server) snapshot(ctx context.Context, _ *nothing) (*snapshotOut, error) {
+func (s *server) snapshot(ctx context.Context, _ *nothing) (*jsonOf[api.SnapshotDoc], error) {
 	l, err := s.leading()
 	if err != nil {
 		return nil, err
@@ -26,13 +24,11 @@ func (s *server) snapshot(ctx context.Context, _ *nothing) (*snapshotOut, error)
 	if err := l.Look(ctx, lookSnapshot(&snap)); err != nil {
 		return nil, err
 	}
-	return &snapshotOut{translate.Snapshot(snap)}, nil
+	return &jsonOf[api.SnapshotDoc]{translate.Snapshot(snap)}, nil
 }
 
-type whatIfOut struct{ Body api.WhatIfReply }
-
 // whatIf tries a change on a copy of the live farm.
-func (s *server) whatIf(ctx context.Context, in *struct{ api.WhatIfQuery }) (*whatIfOut, error) {
+func (s *server) whatIf(ctx context.Context, in *struct{ api.WhatIfQuery }) (*jsonOf[api.WhatIfReply], error) {
 	l, err := s.leading()
 	if err != nil {
 		return nil, err
@@ -44,7 +40,7 @@ func (s *server) whatIf(ctx context.Context, in *struct{ api.WhatIfQuery }) (*wh
 		return nil, err
 	}
 	reply.Epoch = l.Epoch
-	return &whatIfOut{reply}, nil
+	return &jsonOf[api.WhatIfReply]{reply}, nil
 }
 
 // jobOrder is the order in which jobs' waiting items would go to a host.

@@ -17,25 +17,21 @@ import (
 	"qb/supervisor/translate"
 )
 
-type beginSSOOut struct{ Body api.SSOBegun }
-
 // beginSSO begins a login by single sign-on.
-func (s *server) beginSSO(ctx context.Context, _ *nothing) (*beginSSOOut, error) {
+func (s *server) beginSSO(ctx context.Context, _ *nothing) (*jsonOf[api.SSOBegun], error) {
 	d, err := s.sso.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &beginSSOOut{api.SSOBegun{
+	return &jsonOf[api.SSOBegun]{api.SSOBegun{
 		DeviceCode: d.Code, UserCode: d.UserCode, URL: d.URL, FullURL: d.FullURL, ExpiresAt: d.Until.UTC().Truncate(time.Second), IntervalSeconds: d.Interval,
 	}}, nil
 }
 
 type finishSSOIn struct{ Body api.SSORequest }
 
-type finishSSOOut struct{ Body api.SSOReply }
-
 // finishSSO makes a token for the person whom the provider names, if that is a user.
-func (s *server) finishSSO(ctx context.Context, in *finishSSOIn) (*finishSSOOut, error) {
+func (s *server) finishSSO(ctx context.Context, in *finishSSOIn) (*jsonOf[api.SSOReply], error) {
 	c := s.live.now.Load()
 	most := min(c.OIDCDays, c.TokenDays)
 	if in.Body.Days > most {
@@ -46,7 +42,7 @@ func (s *server) finishSSO(ctx context.Context, in *finishSSOIn) (*finishSSOOut,
 	}
 	who, err := s.sso.Finish(ctx, in.Body.DeviceCode)
 	if slow := errors.Is(err, sso.ErrSlowDown); slow || errors.Is(err, sso.ErrPending) {
-		return &finishSSOOut{api.SSOReply{Pending: true, SlowDown: slow}}, nil
+		return &jsonOf[api.SSOReply]{api.SSOReply{Pending: true, SlowDown: slow}}, nil
 	}
 	if err != nil {
 		s.log.Warn("login by single sign-on refused", "reason", err, "remote", requestFactsOf(ctx).origin)
@@ -68,7 +64,7 @@ func (s *server) finishSSO(ctx context.Context, in *finishSSOIn) (*finishSSOOut,
 	}
 	s.gate.Tokens.Stale()
 	s.log.Info("logged in by single sign-on", "user", t.User, "role", t.Role, "token", t.ID)
-	return &finishSSOOut{api.SSOReply{Token: &api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}}, nil
+	return &jsonOf[api.SSOReply]{api.SSOReply{Token: &api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}}, nil
 }
 
 // admitted is the row of somebody whom the provider names: one that an admin added, or, where groups of the provider

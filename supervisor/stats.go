@@ -45,9 +45,7 @@ func (in *statsIn) tags() facts.Tags {
 	return facts.Tags{in.Show, in.Seq, in.Shot, in.Dept, in.Client, in.Custom1, in.Custom2, in.Custom3, in.Custom4, in.Custom5}
 }
 
-type statsOut struct{ Body api.Stats }
-
-func (s *server) stats(ctx context.Context, in *statsIn) (*statsOut, error) {
+func (s *server) stats(ctx context.Context, in *statsIn) (*jsonOf[api.Stats], error) {
 	q, err := in.query(s.now())
 	if err != nil {
 		return nil, err
@@ -57,7 +55,7 @@ func (s *server) stats(ctx context.Context, in *statsIn) (*statsOut, error) {
 		return nil, problem.Reading("the report; a shorter range of days is read faster", err)
 	}
 	shown := rows[:min(len(rows), in.Limit)]
-	return &statsOut{api.Stats{From: api.DayOf(q.From), To: api.DayOf(q.To.AddDate(0, 0, -1)), More: len(rows) > in.Limit,
+	return &jsonOf[api.Stats]{api.Stats{From: api.DayOf(q.From), To: api.DayOf(q.To.AddDate(0, 0, -1)), More: len(rows) > in.Limit,
 		Rows: translate.Each(shown, func(row store.StatsRow) api.StatsRow { return translate.StatsRow(row, q.By) })}}, nil
 }
 

@@ -19,10 +19,8 @@ import (
 
 type syncIn struct{ Body api.Sync }
 
-type syncOut struct{ Body *api.SyncReply }
-
 // syncWorker takes a worker's word to the farm and brings back what should run.
-func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
+func (s *server) syncWorker(ctx context.Context, in *syncIn) (*jsonOf[*api.SyncReply], error) {
 	l, err := s.leading()
 	if err != nil {
 		return nil, err
@@ -51,9 +49,9 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.workers.Configure(&in.Body, reply)
+	s.workers.Configure(time.Now(), &in.Body, reply)
 	reply.Now, reply.AskEnds = l.Now(), s.ends.Asks(in.Body.Host, time.Now())
-	return &syncOut{reply}, nil
+	return &jsonOf[*api.SyncReply]{reply}, nil
 }
 
 // checkProtocol refuses a worker whose release is too far from this one. Nothing that it runs is ordered to stop: an upgrade
@@ -122,10 +120,8 @@ func (s *server) syncReadOnly(ctx context.Context, l *term.Loop, e message.Worke
 
 type appendLogIn struct{ Body api.LogChunk }
 
-type appendLogOut struct{ Body api.LogReply }
-
 // appendLog keeps a piece of an attempt's output. Only attempts that were given out are taken.
-func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut, error) {
+func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*jsonOf[api.LogReply], error) {
 	if in.Body.Offset < 0 {
 		return nil, problem.Invalid("offset", "%d cannot be", in.Body.Offset)
 	}
@@ -137,7 +133,7 @@ func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut,
 	if err != nil {
 		return nil, err
 	}
-	return &appendLogOut{api.LogReply{Size: size}}, nil
+	return &jsonOf[api.LogReply]{api.LogReply{Size: size}}, nil
 }
 
 // mayAppend refuses output of attempts that cannot be or were not given to the caller's host, and more than a host may send.

@@ -47,7 +47,7 @@ type rotateIn struct {
 }
 
 // rotateToken makes a token like another, which goes on for a while, so that whoever has it can change over.
-func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut, error) {
+func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*jsonOf[api.TokenReply], error) {
 	old, found, err := s.reader.Token(ctx, in.Token)
 	if err != nil {
 		return nil, problem.Reading("the token", err)
@@ -76,7 +76,7 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 	}
 	s.gate.Tokens.Stale()
 	s.log.Info("token rotated", "id", old.ID, "new", t.ID, "user", t.User, "role", t.Role, "by", gate.PrincipalOf(ctx).User)
-	return &createTokenOut{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
+	return &jsonOf[api.TokenReply]{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
 }
 
 // tokenMembers is what the audit trail tells of a token.

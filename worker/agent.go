@@ -33,6 +33,7 @@ type Options struct {
 	Trusted     []uint32          // accounts that may be the supervisor on this machine, beside those that api.NewClient trusts
 	Own         []string          // keys of CentralKeys that the configuration sets itself
 	RunAsShown  bool              // whoever starts the worker has said as whom items run
+	Check       Check             // before a restart; nil: there is none
 
 	groupKinds []string // kinds of control groups to try; nil: all
 }
@@ -78,6 +79,7 @@ type agent struct {
 	keeper     keeper
 	stopKeeper func()
 	central    central
+	restart    restart
 	poller     *usage.Poller // nil: no command is to be asked
 	used       int64         // of the machine's memory, by anybody, at the last look
 	lookedAt   time.Time     // beside the regular looks
@@ -87,8 +89,8 @@ type agent struct {
 	wake   chan struct{}
 }
 
-// Run is the worker: it returns when ctx ends (nil) or when it cannot go on. Items run on, in the care of
-// their shims, unless StopItems says otherwise; then they are ended and reported, which takes at most
+// Run is the worker: it returns when ctx ends (nil), when it is to be started again (ErrRestart) or when it cannot go on. Items run on,
+// in the care of their shims, unless StopItems says otherwise when ctx ends; then they are ended and reported, which takes at most
 // 15 seconds.
 func Run(ctx context.Context, config Config, options Options) error {
 	config, err := config.settled()
@@ -116,6 +118,7 @@ func Run(ctx context.Context, config Config, options Options) error {
 			os.Remove(temps)
 		}
 	}()
+	reapOwn()
 	booted, err := a.adopt()
 	if err != nil {
 		return err
@@ -146,7 +149,7 @@ func Run(ctx context.Context, config Config, options Options) error {
 func newAgent(ctx context.Context, config Config, options Options, state *stateFolder) (*agent, error) {
 	a := &agent{
 		ctx: ctx, config: config, log: options.Log, state: state, ends: endLog{dir: filepath.Join(state.root, "ends")},
-		incarnation: rand.Text(), conns: map[core.Key]*shimConn{}, wake: make(chan struct{}, 1), ready: func() {},
+		restart: restart{check: options.Check, checked: make(chan checked)}, incarnation: rand.Text(), conns: map[core.Key]*shimConn{}, wake: make(chan struct{}, 1), ready: func() {},
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -233,7 +236,7 @@ func (a *agent) identity() api.Sync {
 		Host: c.Name, MachineID: machineID(c.Name), BootID: a.boot, StateID: a.state.id, Incarnation: a.incarnation,
 		Slots: c.CPUs, Cores: cores(), Cluster: c.Cluster, Groups: c.Groups, Properties: c.properties(), Resources: c.resources(a.gpus, a.swap.since().Total), Spec: c.Spec,
 		RunAs: c.RunAs, AgentUser: a.launcher.agentUser, Owners: c.owners(), Version: api.Version(), Protocol: api.Protocol,
-		Central: a.central.Version, CentralError: a.central.err, OwnGroups: a.central.own.Groups, Settings: c.shown(a.central.Values, a.central.keys),
+		Central: a.central.Version, CentralError: a.central.err, OwnGroups: a.central.own.Groups, RestartOrder: a.restart.refused, RestartError: a.restart.why, Settings: c.shown(a.central.Values, a.central.keys),
 	}
 }
 
@@ -286,6 +289,10 @@ func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
 				return fmt.Errorf("the worker's state folder %s was removed or replaced; its items end by themselves, start the worker again", a.state.root)
 			}
 			a.look()
+		case r := <-a.restart.checked:
+			if a.restarts(r) && over != nil {
+				return ErrRestart
+			}
 		case <-over:
 			if stopItems == nil || !stopItems() {
 				return nil
@@ -384,6 +391,8 @@ func (a *agent) carryOut(o core.Order) {
 		a.linked.Go(func() { l.run(a.ctx) })
 	case core.Configure:
 		a.configure(o.Central)
+	case core.Restart:
+		a.checkRestart(o.ID)
 	case core.HandItem:
 		a.toLink(o.Key, o)
 	case core.StopItem:

@@ -48,14 +48,14 @@ func joinLine(cmd *cobra.Command, ttl time.Duration, uses int) error {
 
 // workerOrders are what `qbadmin worker` does with hosts; at most one of them at a time.
 type workerOrders struct {
-	drain, undrain, assignments, configuration, reconfigure, approve, dead, remove bool
+	drain, undrain, assignments, configuration, reconfigure, restart, approve, dead, remove bool
 }
 
 func newAdminWorker() *cobra.Command {
 	var o workerOrders
 	ttl, uses := time.Hour, 100
 	cmd := &cobra.Command{
-		Use: "worker HOST…|token", Short: "Print the line that joins workers; drain, approve or remove hosts, or confirm that nothing runs on lost ones", Args: commandline.WantArgs(1, -1, "host"),
+		Use: "worker HOST…|token", Short: "Print the line that joins workers; drain, restart, approve or remove hosts, or confirm that nothing runs on lost ones", Args: commandline.WantArgs(1, -1, "host"),
 		Long: "With token, print the line to paste on each new machine; whoever has it can add up to -uses hosts to the farm\n" +
 			"until -ttl is over. With supervisor_approve_hosts each of them waits for -approve; qbhosts lists it with its key.\n" +
 			"With names of hosts, do with them what one of the options says.",
@@ -74,6 +74,7 @@ func newAdminWorker() *cobra.Command {
 	flags.BoolVar(&o.assignments, "assignments", false, "list the instances that run on hosts")
 	flags.BoolVar(&o.configuration, "configuration", false, "show the settings of hosts that supervisor_worker_configfile may set, and where each comes from")
 	flags.BoolVar(&o.reconfigure, "reconfigure", false, "reload supervisor_worker_configfile and qb.conf of the supervisor, and say what the hosts make of it; workers take it within seconds")
+	flags.BoolVar(&o.restart, "restart", false, "start the workers of hosts again, one after another; they read their qb.conf, and items run on. One whose qb.conf has an error goes on as it was, and the command ends there")
 	flags.Var((*units.Span)(&ttl), "ttl", "`DURATION` for which the line of token works")
 	flags.IntVar(&uses, "uses", uses, "`N` hosts may join by the line of token; a host that joins again is counted once")
 	flags.BoolVar(&o.approve, "approve", false, "let hosts join that wait for approval")
@@ -101,6 +102,7 @@ func (o workerOrders) give(cmd *cobra.Command, hosts []string) error {
 		{o.assignments, "-assignments", func() error { return printAssignments(cmd, hosts) }},
 		{o.configuration, "-configuration", func() error { return hostSettingsShell.Show(cmd, hosts) }},
 		{o.reconfigure, "-reconfigure", func() error { return hostSettingsShell.Reconfigure(cmd, hosts) }},
+		{o.restart, "-restart", func() error { return hostSettingsShell.Restart(cmd, hosts) }},
 		{o.approve, "-approve", order(api.ApproveHost, "approve", "approved")},
 		{o.remove, "-remove", func() error { return removeHosts(cmd, hosts, o.dead) }},
 		{o.dead && !o.remove, "-confirm-dead", order(api.ConfirmDead, "confirm-dead", "confirmed dead")},
@@ -111,7 +113,7 @@ func (o workerOrders) give(cmd *cobra.Command, hosts []string) error {
 	}
 	switch len(chosen) {
 	case 0:
-		return api.Errorf(api.KindUsage, "say what to do with the hosts: give -drain, -undrain, -assignments, -configuration, -reconfigure, -approve, -remove, or -confirm-dead when you have seen that nothing runs there any more")
+		return api.Errorf(api.KindUsage, "say what to do with the hosts: give -drain, -undrain, -assignments, -configuration, -reconfigure, -restart, -approve, -remove, or -confirm-dead when you have seen that nothing runs there any more")
 	case 1:
 		return act()
 	}

@@ -1,6 +1,7 @@
 package central
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"qb/api"
 )
@@ -76,9 +78,13 @@ type Workers struct {
 	hosts map[string]Report
 }
 
-// Configure adds to the answer of a sync what the file sets for the worker, if the worker has not taken it.
-func (w *Workers) Configure(in *api.Sync, reply *api.SyncReply) {
+// Configure adds to the answer of a sync what the file sets for the worker, if the worker has not taken it, and whether it is to
+// start again.
+func (w *Workers) Configure(now time.Time, in *api.Sync, reply *api.SyncReply) {
 	if r, known := w.hear(in); known {
+		if now.Before(r.until) {
+			reply.Restart = r.restart
+		}
 		if c := w.File.Load().Central(in.Host, r.Groups); c.Version != in.Central {
 			reply.Central = c
 		}
@@ -86,11 +92,13 @@ func (w *Workers) Configure(in *api.Sync, reply *api.SyncReply) {
 }
 
 // Show is the configuration of a host as it and the file say; false if it has said nothing.
-func (w *Workers) Show(host string) (api.HostSettings, bool) {
+func (w *Workers) Show(now time.Time, host string) (api.HostSettings, bool) {
 	w.mu.Lock()
 	report, known := w.hosts[host]
 	w.mu.Unlock()
-	return w.File.Load().Show(host, report), known
+	show := w.File.Load().Show(host, report)
+	show.Incarnation, show.Restarting, show.RestartError = report.incarnation, report.restart != "" && now.Before(report.until), report.restartError
+	return show, known
 }
 
 // Report is what one says.
@@ -99,6 +107,37 @@ type Report struct {
 	Central  string   // the version that it has taken
 	Error    string
 	Settings []api.Setting
+
+	incarnation  string    // of its process
+	restart      string    // id of the order to start again; empty: there is none
+	until        time.Time // it is given
+	restartError string    // why the last one was not carried out
+}
+
+// restartWithin is how long a worker is asked to start again, so that one that is heard much later does not do it by surprise.
+const restartWithin = time.Minute
+
+// Restart has a worker start again, if it is heard soon. The order is in memory alone: it is about the process that is there now, and is
+// carried out at most once, as the next one has another id.
+func (w *Workers) Restart(now time.Time, host string) (reply api.RestartReply, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, known := w.hosts[host]
+	if known {
+		r.restart, r.until, r.restartError = rand.Text(), now.Add(restartWithin), ""
+		w.hosts[host] = r
+	}
+	return api.RestartReply{Host: host, Incarnation: r.incarnation, WaitSeconds: restartWithin.Seconds()}, known
+}
+
+// restarted takes in what a worker says of being started again.
+func (r *Report) restarted(s *api.Sync) {
+	switch {
+	case s.Incarnation != r.incarnation: // it has, or another has its place
+		r.incarnation, r.restart, r.restartError = s.Incarnation, "", ""
+	case r.restart != "" && s.RestartOrder == r.restart:
+		r.restart, r.restartError = "", s.RestartError
+	}
 }
 
 // hear takes in a sync, and returns what is known of its worker. Settings come with the first syncs of a term, and when they change.
@@ -111,11 +150,12 @@ func (w *Workers) hear(s *api.Sync) (r Report, known bool) {
 	r, known = w.hosts[s.Host]
 	switch {
 	case len(s.Settings) > 0 && (known || len(w.hosts) < most):
-		r, known = Report{Groups: s.OwnGroups, Settings: s.Settings}, true
+		r.Groups, r.Settings, known = s.OwnGroups, s.Settings, true
 	case !known:
 		return r, false
 	}
 	r.Central, r.Error = s.Central, s.CentralError
+	r.restarted(s)
 	w.hosts[s.Host] = r
 	return r, true
 }

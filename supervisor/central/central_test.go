@@ -3,6 +3,7 @@ package central
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"qb/api"
 )
@@ -59,32 +60,80 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// A worker is asked to start again until it has or says why not, and for a minute at most.
+func TestRestart(t *testing.T) {
+	var w Workers
+	said := []api.Setting{{Key: "worker_cpus"}}
+	hear := func(now time.Time, in api.Sync) string {
+		in.Host = "rn01"
+		var reply api.SyncReply
+		w.Configure(now, &in, &reply)
+		return reply.Restart
+	}
+	if _, known := w.Restart(noon, "rn01"); known {
+		t.Error("a worker that has not been heard is known")
+	}
+	hear(noon, api.Sync{Incarnation: "a", Settings: said})
+	first, known := w.Restart(noon, "rn01")
+	order := hear(noon, api.Sync{Incarnation: "a"})
+	if !known || first.Incarnation != "a" || order == "" || hear(noon, api.Sync{Incarnation: "a", Settings: said}) != order {
+		t.Errorf("%+v: order %q", first, order)
+	}
+	if hear(noon, api.Sync{Incarnation: "a", RestartOrder: "an older one", RestartError: "no"}) != order {
+		t.Error("the answer to another order counts")
+	}
+	if again := hear(noon, api.Sync{Incarnation: "a", RestartOrder: order, RestartError: "worker_cpus = -1"}); again != "" {
+		t.Error("it is asked again after it has refused")
+	}
+	if show, _ := w.Show(noon, "rn01"); show.Restarting || show.RestartError != "worker_cpus = -1" || show.Incarnation != "a" {
+		t.Errorf("%+v", show)
+	}
+	w.Restart(noon, "rn01")
+	if show, _ := w.Show(noon, "rn01"); !show.Restarting || show.RestartError != "" {
+		t.Errorf("ordered again: %+v", show)
+	}
+	if hear(noon, api.Sync{Incarnation: "b", RestartOrder: order, RestartError: "no"}) != "" {
+		t.Error("the new process is asked, too")
+	}
+	if show, _ := w.Show(noon, "rn01"); show.Restarting || show.RestartError != "" || show.Incarnation != "b" {
+		t.Errorf("it has started again: %+v", show)
+	}
+	w.Restart(noon, "rn01")
+	if late := noon.Add(restartWithin); hear(late, api.Sync{Incarnation: "b"}) != "" {
+		t.Error("it is asked long after")
+	} else if show, _ := w.Show(late, "rn01"); show.Restarting {
+		t.Error("and shown so")
+	}
+}
+
 func TestShow(t *testing.T) {
 	var w Workers
 	w.File.Store(file)
 	var reply api.SyncReply
-	w.Configure(&api.Sync{Host: "rn02", Central: file.Central("rn02", nil).Version, Settings: []api.Setting{{Key: "worker_cpus", Value: "2", Origin: "own"}, {Key: "worker_cluster", Value: "/all", Origin: "central"}}}, &reply)
+	w.Configure(noon, &api.Sync{Host: "rn02", Central: file.Central("rn02", nil).Version, Settings: []api.Setting{{Key: "worker_cpus", Value: "2", Origin: "own"}, {Key: "worker_cluster", Value: "/all", Origin: "central"}}}, &reply)
 	if reply.Central != nil {
 		t.Errorf("again: %+v", reply.Central)
 	}
-	if w.Configure(&api.Sync{Host: "rn04"}, &reply); reply.Central != nil {
+	if w.Configure(noon, &api.Sync{Host: "rn04"}, &reply); reply.Central != nil {
 		t.Errorf("a worker that has not said yet which groups it has gets %+v", reply.Central)
 	}
-	if w.Configure(&api.Sync{Host: "rn04", OwnGroups: []string{"gpu"}, Settings: []api.Setting{{Key: "worker_cpus"}}}, &reply); reply.Central == nil || string(reply.Central.Values["worker_spec"]) != "3" {
+	if w.Configure(noon, &api.Sync{Host: "rn04", OwnGroups: []string{"gpu"}, Settings: []api.Setting{{Key: "worker_cpus"}}}, &reply); reply.Central == nil || string(reply.Central.Values["worker_spec"]) != "3" {
 		t.Errorf("a worker that has nothing yet: %+v", reply.Central)
 	}
 	reply.Central = nil
-	if w.Configure(&api.Sync{Host: "rn04", Central: file.Central("rn04", []string{"gpu"}).Version, CentralError: "no"}, &reply); reply.Central != nil {
+	if w.Configure(noon, &api.Sync{Host: "rn04", Central: file.Central("rn04", []string{"gpu"}).Version, CentralError: "no"}, &reply); reply.Central != nil {
 		t.Errorf("one that has taken it, and says no more of its settings: %+v", reply.Central)
 	}
-	if show, known := w.Show("rn04"); !known || show.Error != "no" || len(show.Settings) != 1 {
+	if show, known := w.Show(noon, "rn04"); !known || show.Error != "no" || len(show.Settings) != 1 {
 		t.Errorf("%+v", show)
 	}
-	show, known := w.Show("rn02")
+	show, known := w.Show(noon, "rn02")
 	if !known || show.Pending || len(show.Ignored) != 1 || show.Ignored[0] != (api.Setting{Key: "worker_cpus", Value: "4", Origin: "host.rn02"}) || show.Settings[1].Origin != "default" {
 		t.Errorf("%+v", show)
 	}
-	if _, known := w.Show("rn03"); known {
+	if _, known := w.Show(noon, "rn03"); known {
 		t.Error("a host that said nothing")
 	}
 }

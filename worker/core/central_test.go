@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"testing"
 
 	"qb/api"
@@ -72,5 +73,30 @@ func TestSettingsAreSaidOnce(t *testing.T) {
 	}
 	if !next(Configured{Identity: api.Sync{Host: "h", Settings: settings}}) || next(Ticked{}) {
 		t.Error("settings that have changed are not said once")
+	}
+}
+
+// An order to start again is carried out once, however often answers repeat it, and again if it is another one.
+func TestRestartIsOrderedOnce(t *testing.T) {
+	c := NewCore(api.Sync{Host: "h"}, DefaultLimits(), 1)
+	now, said, orders := Moment(1), []string{}, c.Step(1, Booted{})
+	for _, id := range []string{"", "a", "a", "b", "", "b"} {
+		for sent := false; !sent; now += 100e9 {
+			for _, o := range orders {
+				if o, ok := o.(SendSync); ok {
+					reply := api.SyncReply{Epoch: 1, Sequence: o.Sync.Sequence, LeaseSeconds: 9000, Restart: id}
+					for _, o := range c.Step(now, Answered{Sequence: o.Sync.Sequence, Reply: reply}) {
+						if o, ok := o.(Restart); ok {
+							said = append(said, o.ID)
+						}
+					}
+					sent = true
+				}
+			}
+			orders = c.Step(now, Ticked{})
+		}
+	}
+	if !slices.Equal(said, []string{"a", "b"}) {
+		t.Errorf("%q", said)
 	}
 }

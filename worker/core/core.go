@@ -154,6 +154,9 @@ type Order interface{ order() }
 // Configure has the worker take what the supervisor's file sets; no sync goes until Configured.
 type Configure struct{ Central api.Central }
 
+// Restart has the worker start again, if its configuration is valid; if not, Configured brings the reason.
+type Restart struct{ ID string }
+
 // StartShim makes a new instance and hands it its first item.
 type StartShim struct {
 	Key   Key
@@ -213,6 +216,7 @@ type GiveUpSync struct {
 
 func (StartShim) order()   {}
 func (Configure) order()   {}
+func (Restart) order()     {}
 func (HandItem) order()    {}
 func (StopItem) order()    {}
 func (CloseShim) order()   {}
@@ -282,6 +286,7 @@ type Core struct {
 	booted bool
 
 	configuring bool      // until what the supervisor set is taken
+	restarting  string    // id of the last order to start again
 	shownIn     *api.Term // whose leader knows the worker's settings; nil: none does
 
 	instances map[Key]*instance

@@ -274,6 +274,10 @@ func (c *Core) onAnswered(ev Answered) *flight {
 		c.configuring = true
 		c.order(Configure{*n})
 	}
+	if reply.Restart != "" && reply.Restart != c.restarting {
+		c.restarting = reply.Restart
+		c.order(Restart{reply.Restart})
+	}
 	c.wishFrom(reply)
 	answered.acted = c.letGo(answered) > 0
 	return &answered

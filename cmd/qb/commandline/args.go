@@ -1,6 +1,7 @@
 package commandline
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -160,3 +161,13 @@ func refuseSign(flag *pflag.Flag, value string) error {
 }
 
 func NormalName(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+// Given are the options of a command as they were given, but for those that are left out.
+func Given(cmd *cobra.Command, left ...string) (args []string) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(left, f.Name) {
+			args = append(args, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	return args
+}

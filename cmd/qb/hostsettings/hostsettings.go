@@ -10,6 +10,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
+	"qb/pause"
 )
 
 // Shell is the program that the commands belong to.
@@ -55,9 +56,57 @@ func remarks(out io.Writer, show api.HostSettings) {
 
 // Workers take the file with their next sync, which is held for a few seconds.
 const (
-	takenWithin = 30 * time.Second
-	askAgain    = 250 * time.Millisecond
+	takenWithin     = 30 * time.Second
+	restartedWithin = 45 * time.Second
+	askAgain        = 250 * time.Millisecond
 )
+
+// Restart has workers start again, one after another, and waits for each. It ends at the first that does not come back, so that a mistake that is
+// made on all hosts stops no more than one.
+func (s Shell) Restart(cmd *cobra.Command, hosts []string) error {
+	for _, host := range hosts {
+		was, err := s.of(cmd, host)
+		if err != nil {
+			return err
+		}
+		show, err := s.restarted(cmd, was)
+		if err != nil {
+			return err
+		}
+		switch {
+		case show.RestartError != "":
+			return api.Errorf(api.KindConflict, "%s does not start again and goes on as it was: %s", output.Escape(host), output.Escape(show.RestartError))
+		case show.Incarnation == was.Incarnation:
+			return api.Errorf(api.KindUnavailable, "%s has not come back within %s: qbhosts shows whether it is up, its own log why it is not", output.Escape(host), restartedWithin)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: restarted\n", output.Escape(host))
+	}
+	return nil
+}
+
+// restarted gives the order and waits for what becomes of it. A supervisor that leads since then knows nothing of it: it is given again.
+func (s Shell) restarted(cmd *cobra.Command, was api.HostSettings) (show api.HostSettings, err error) {
+	show = was
+	for began := time.Now(); time.Since(began) < restartedWithin; {
+		if !show.Restarting {
+			var reply api.RestartReply
+			err = s.Send(cmd, api.RestartHost, api.Params{"host": was.Host}, nil, &reply)
+		}
+		if waited := pause.For(cmd.Context(), askAgain); waited != nil {
+			return was, waited
+		}
+		if err == nil {
+			show, err = s.of(cmd, was.Host)
+		}
+		if err != nil && api.Refusal(err).Kind != api.KindNotFound { // a new leader that has not heard the worker yet
+			return was, err
+		}
+		if err == nil && (show.Incarnation != was.Incarnation || show.RestartError != "") {
+			return show, nil
+		}
+	}
+	return was, err
+}
 
 // Reconfigure has the supervisor read its files again, and waits until the hosts have taken what they say.
 func (s Shell) Reconfigure(cmd *cobra.Command, hosts []string) error {
@@ -68,10 +117,8 @@ func (s Shell) Reconfigure(cmd *cobra.Command, hosts []string) error {
 	for _, host := range hosts {
 		show, err := s.of(cmd, host)
 		for began := time.Now(); err == nil && show.Pending && time.Since(began) < takenWithin; show, err = s.of(cmd, host) {
-			select {
-			case <-cmd.Context().Done():
-				return cmd.Context().Err()
-			case <-time.After(askAgain):
+			if err := pause.For(cmd.Context(), askAgain); err != nil {
+				return err
 			}
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package service
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ type workerOptions struct {
 	join, token                               string
 	slots                                     int
 	stopItems, noDevices, allowRoot, quiet    bool
+	check                                     bool
 }
 
 func newWorkerCommand() *cobra.Command {
@@ -47,6 +49,7 @@ func newWorkerCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.token, "token", "", "`-`: read the token to join with from standard input")
 	cmd.Flags().BoolVar(&o.stopItems, "stop-items", false, "end all items when the worker is stopped")
 	cmd.Flags().BoolVar(&o.quiet, "quiet", false, "log only warnings and errors, and not as whom items run")
+	cmd.Flags().BoolVar(&o.check, "check", false, "only say whether the configuration is valid, as qbadmin worker -restart has it done before")
 	cmd.Flags().BoolVar(&o.noDevices, "no-devices", false, "offer no GPUs, because another worker on the machine does")
 	return cmd
 }
@@ -76,7 +79,7 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	if err := settleWorker(conf, cmp.Or(o.join, o.supervisor), o.join != ""); err != nil {
 		return err
 	}
-	if err := conf.WithOrigin(errors.Join(keys.Validate(), keys.Startable())); err != nil {
+	if err := conf.WithOrigin(errors.Join(keys.Validate(), keys.Startable())); err != nil || o.check {
 		return err
 	}
 	if err := statedir.Make(keys.State, 0o700, stateOwner(keys.State)...); err != nil {
@@ -92,9 +95,18 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "joined %s; from now on, start this worker with qb worker\n", strings.Join(keys.Supervisor, ", "))
 	}
-	return worker.Run(cmd.Context(), *keys, worker.Options{
+	options := worker.Options{
 		Log: newLogFrom(cmd.ErrOrStderr(), levelOf(!o.quiet)), RunAsShown: o.quiet, Trusted: trusted, StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices, Own: ownKeys(conf, o.slots > 0),
-	})
+		Check: func(ctx context.Context) error { return checkWorker(ctx, restartArgs(cmd)) },
+	}
+	err = worker.Run(cmd.Context(), *keys, options)
+	switch {
+	case !errors.Is(err, worker.ErrRestart):
+		return err
+	case cmd.Context().Err() != nil: // TERM came meanwhile, and the new program would not hear of it
+		return worker.Run(cmd.Context(), *keys, options)
+	}
+	return becomeWorker(restartArgs(cmd))
 }
 
 // ownKeys are the settings that this host's configuration, or an option, sets, so that the supervisor's file does not.

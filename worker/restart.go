@@ -1,0 +1,67 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"qb/worker/core"
+	"qb/worker/proc"
+)
+
+// ErrRestart ends Run when an admin has the worker start again: the caller becomes its program anew, with the same process id.
+// Items run on.
+var ErrRestart = errors.New("the worker is to start again")
+
+// Check says what would keep a worker that started now from coming up.
+type Check func(context.Context) error
+
+// restart is what has become of orders to start again.
+type restart struct {
+	check        Check
+	checked      chan checked
+	refused, why string // the last order that was not carried out
+}
+
+type checked struct {
+	id  string // of the order
+	err error
+}
+
+// checkRestart looks whether a worker that started now would come up, which may take a while.
+func (a *agent) checkRestart(id string) {
+	a.linked.Go(func() {
+		r := checked{id, errors.New("whatever runs this worker cannot start it again; do it by hand")}
+		if a.restart.check != nil {
+			r.err = a.restart.check(a.ctx)
+		}
+		select {
+		case a.restart.checked <- r:
+		case <-a.ctx.Done():
+		}
+	})
+}
+
+// restarts says whether to start again now; if not, the next sync says why.
+func (a *agent) restarts(r checked) bool {
+	if r.err == nil {
+		a.log.Info("worker starts again, as an admin has ordered; its items run on")
+		return true
+	}
+	a.log.Warn("worker does not start again, as an admin has ordered: it would not come up", "error", r.err)
+	a.restart.refused, a.restart.why = r.id, r.err.Error()
+	a.post(core.Configured{Identity: a.identity(), Stress: a.stress()})
+	return false
+}
+
+// reapOwn waits for the shims that this process started before it became this program, which nobody else can.
+func reapOwn() {
+	for _, p := range proc.All() {
+		if p.Parent != os.Getpid() {
+			continue
+		}
+		if child, err := os.FindProcess(p.PID); err == nil {
+			go child.Wait()
+		}
+	}
+}
