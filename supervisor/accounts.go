@@ -28,22 +28,23 @@ func (s *server) groupsOf(ctx context.Context, owner string, known osusers.User)
 }
 
 // accounts are those that are known, and those that only were charged.
-func (s *server) accounts(ctx context.Context) (known []facts.AccountFacts, past map[string][]string, err error) {
-	l, err := s.leading()
-	if err != nil {
-		return nil, nil, err
-	}
-	err = l.Look(ctx, func(m term.Machine, _ time.Time) { known, past = m.Accounts() })
-	return known, past, err
+func (s *server) accounts(ctx context.Context) ([]facts.AccountFacts, error) {
+	return look(ctx, s, func(m term.Machine, _ time.Time) []facts.AccountFacts {
+		known, _ := m.Accounts()
+		return known
+	})
 }
 
 func (s *server) listAccounts(ctx context.Context, _ *nothing) (*jsonOf[[]api.Account], error) {
-	known, _, err := s.accounts(ctx)
+	known, err := s.accounts(ctx)
 	return listed(known, err, translate.Account)
 }
 
 func (s *server) pastAccounts(ctx context.Context, _ *nothing) (*jsonOf[[]api.PastAccount], error) {
-	_, past, err := s.accounts(ctx)
+	past, err := look(ctx, s, func(m term.Machine, _ time.Time) map[string][]string {
+		_, past := m.Accounts()
+		return past
+	})
 	paths := slices.Sorted(maps.Keys(past))
 	return listed(paths[:min(len(paths), store.MaxPage)], err, func(path string) api.PastAccount { return api.PastAccount{Path: path, Users: past[path]} })
 }
@@ -74,14 +75,11 @@ func (s *server) dropAccount(ctx context.Context, in *keyed[api.Account]) (*json
 }
 
 func (s *server) changeAccount(ctx context.Context, e api.Endpoint, in *keyed[api.Account], change accounting.Change) (*jsonOf[api.Account], error) {
-	known, _, err := s.accounts(ctx)
+	known, err := s.accounts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var before any
-	if n := slices.IndexFunc(known, func(a facts.AccountFacts) bool { return a.Path == in.Body.Path }); n >= 0 {
-		before = translate.Account(known[n])
-	}
+	before := before(known, translate.Account, func(a facts.AccountFacts) bool { return a.Path == in.Body.Path })
 	audit.Of(ctx).Changes("account "+in.Body.Path, before, in.Body)
 	return changed(ctx, s, e, in.Key, in, change, translate.Account)
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"slices"
 
 	"qb/api"
 	"qb/supervisor/accounting"
@@ -21,6 +22,14 @@ func listed[Row, T any](rows []Row, err error, shape func(Row) T) (*jsonOf[[]T],
 		return nil, err
 	}
 	return &jsonOf[[]T]{translate.Each(rows, shape)}, nil
+}
+
+// before is what the audit trail shows of the row that a change is of, nil if there is none.
+func before[Row, T any](rows []Row, shape func(Row) T, is func(Row) bool) any {
+	if n := slices.IndexFunc(rows, is); n >= 0 {
+		return shape(rows[n])
+	}
+	return nil
 }
 
 // keyed is a change under a key of its caller.

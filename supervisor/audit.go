@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +29,8 @@ func changes(e api.Endpoint) bool {
 type requestKey struct{}
 
 type requestFacts struct {
-	id, origin, path string
+	id, origin string
+	url        url.URL
 }
 
 // factsOfRequest are those members of a row that the request gives.
@@ -64,7 +65,7 @@ func (s *server) refused(ctx context.Context, e api.Endpoint, p *problem.Problem
 			s.limits.Refused(who, p.Limit)
 		}
 	}
-	row.Outcome, row.Object = "refused", problem.ClipTo(requestFactsOf(ctx).path, audit.MaxObject)
+	row.Outcome, row.Object = "refused", problem.ClipTo(requestFactsOf(ctx).url.Path, audit.MaxObject)
 	row.Code = cmp.Or(p.Limit, strings.TrimPrefix(p.Type, "urn:qb:error:"))
 	s.audit.Add(row)
 }
@@ -101,12 +102,7 @@ func (s *server) auditLog(ctx context.Context, in *auditIn) (*auditOut, error) {
 		}
 	})}
 	if len(rows) == in.Limit {
-		since := ""
-		if !in.Since.IsZero() {
-			since = in.Since.Format(time.RFC3339Nano)
-		}
-		q := queryOf("user", in.User, "since", since, "before", strconv.FormatInt(rows[len(rows)-1].ID, 10), "limit", strconv.Itoa(in.Limit))
-		out.Link = fmt.Sprintf("<%s?%s>; rel=\"next\"", api.AuditLog.Path, q)
+		out.Link = nextPage(ctx, "before", strconv.FormatInt(rows[len(rows)-1].ID, 10))
 	}
 	return out, nil
 }

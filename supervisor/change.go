@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -268,17 +267,6 @@ func (s *server) selected(ctx context.Context, v facts.JobFacts, names string) (
 		return nil, problem.Invalid("items", "%v", err)
 	}
 	return items, nil
-}
-
-// queryOf encodes the pairs whose value is not empty.
-func queryOf(pairs ...string) string {
-	q := url.Values{}
-	for n := 0; n+1 < len(pairs); n += 2 {
-		if pairs[n+1] != "" {
-			q.Set(pairs[n], pairs[n+1])
-		}
-	}
-	return q.Encode()
 }
 
 // stateOf is what the audit trail tells of a job that an order is for.

@@ -22,8 +22,7 @@ import (
 // checkSubmission says what submit would say to the same body. Nothing is stored, and nothing is taken from the owner's
 // allowance of submissions: checks have one of their own.
 func (s *server) checkSubmission(ctx context.Context, in *struct{ Body api.SubmitRequest }) (*jsonOf[api.SubmissionCheck], error) {
-	l, err := s.leading()
-	if err != nil {
+	if _, err := s.leading(); err != nil {
 		return nil, err
 	}
 	p := gate.PrincipalOf(ctx)
@@ -35,7 +34,7 @@ func (s *server) checkSubmission(ctx context.Context, in *struct{ Body api.Submi
 		return nil, err
 	}
 	out := &jsonOf[api.SubmissionCheck]{Body: api.SubmissionCheck{Refusals: []api.SubmissionRefusal{}, Remarks: []string{}}}
-	spec, a, err := s.tried(ctx, l, &in.Body, owner, &out.Body)
+	spec, a, err := s.tried(ctx, &in.Body, owner, &out.Body)
 	if err := refuse(&out.Body, err); err != nil {
 		return nil, err
 	}
@@ -88,21 +87,30 @@ func (s *server) trySubmission(ctx context.Context, in *struct{ Body api.SubmitR
 }
 
 // tried goes the way of submit up to the farm's word, which becomes the remarks; the agenda is nil if it was not read.
-func (s *server) tried(ctx context.Context, l *term.Loop, r *api.SubmitRequest, owner string, to *api.SubmissionCheck) (agenda.Spec, *agenda.Agenda, error) {
+func (s *server) tried(ctx context.Context, r *api.SubmitRequest, owner string, to *api.SubmissionCheck) (agenda.Spec, *agenda.Agenda, error) {
 	e, err := s.supposed(ctx, r, owner)
-	if err != nil {
-		return e.Facts.Agenda, e.Agenda, err
+	if err == nil {
+		var remarks []string
+		remarks, err = s.judged(ctx, e)
+		to.Remarks = translate.OrEmpty(remarks)
 	}
-	var remarks []string
-	var refusal *outbox.Refusal
-	if err := l.Look(ctx, func(m term.Machine, now time.Time) { remarks, refusal = m.CheckSubmission(now, e) }); err != nil {
-		return e.Facts.Agenda, e.Agenda, err
+	return e.Facts.Agenda, e.Agenda, err
+}
+
+// judged is the farm's word on a submission: remarks, and its refusal as an error.
+func (s *server) judged(ctx context.Context, e message.JobSubmitted) ([]string, error) {
+	type word struct {
+		remarks []string
+		refusal *outbox.Refusal
 	}
-	to.Remarks = translate.OrEmpty(remarks)
-	if refusal != nil {
-		return e.Facts.Agenda, e.Agenda, term.ErrorOf(refusal)
+	w, err := look(ctx, s, func(m term.Machine, now time.Time) (w word) {
+		w.remarks, w.refusal = m.CheckSubmission(now, e)
+		return w
+	})
+	if err == nil && w.refusal != nil {
+		err = term.ErrorOf(w.refusal)
 	}
-	return e.Facts.Agenda, e.Agenda, nil
+	return w.remarks, err
 }
 
 // supposed goes the way of submit up to the farm's word, taking nothing from the owner's allowances. With an error it has what was

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"qb/api"
@@ -17,12 +16,8 @@ import (
 )
 
 // looked is what a question to the farm finds.
-func looked[T any](ctx context.Context, s *server, ask func(m term.Machine, now time.Time) []T) (list []T, err error) {
-	l, err := s.leading()
-	if err != nil {
-		return nil, err
-	}
-	err = l.Look(ctx, func(m term.Machine, now time.Time) { list = ask(m, now) })
+func looked[T any](ctx context.Context, s *server, ask func(m term.Machine, now time.Time) []T) ([]T, error) {
+	list, err := look(ctx, s, ask)
 	return list[:min(len(list), store.MaxPage)], err
 }
 
@@ -53,10 +48,7 @@ func (s *server) setBudget(ctx context.Context, in *keyed[api.Budget]) (*jsonOf[
 	if err != nil {
 		return nil, err
 	}
-	var before any
-	if n := slices.IndexFunc(list, func(o accounting.Over) bool { return o.Path == b.Path }); n >= 0 {
-		before = translate.Budget(list[n].BudgetFacts)
-	}
+	before := before(list, func(o accounting.Over) api.Budget { return translate.Budget(o.BudgetFacts) }, func(o accounting.Over) bool { return o.Path == b.Path })
 	audit.Of(ctx).Changes("budget "+b.Path, before, b)
 	return changed(ctx, s, api.SetBudget, in.Key, in, accounting.BudgetSet{Path: b.Path, Amount: b.Seconds, Period: period, Beyond: b.Over}, translate.Budget)
 }

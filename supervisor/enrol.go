@@ -57,8 +57,6 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*jsonOf[api.EnrolReply
 	if !enrolPace.Allow() {
 		return nil, api.Errorf(api.KindUnavailable, "too many workers enrol at a time; try again in a moment")
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	want := credentials.Request{
 		User: p.User, Role: api.Worker, Days: min(settings.TokenDays, s.live.now.Load().TokenDays), HostKey: hostKey,
 		Audit: func(object string, detail any) []facts.AuditFacts {
@@ -74,14 +72,13 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*jsonOf[api.EnrolReply
 			want = want.Wait(e.Host)
 		}
 	}
-	text, t, err := credentials.Exchange(ctx, s.gate.Key, s.reader, p.Token, want)
+	text, t, err := s.issue(ctx, p.Token, want)
 	if errors.Is(err, credentials.ErrUsedUp) {
 		return nil, api.Errorf(api.KindForbidden, "token %s is used up: as many hosts have joined by it as it was made for; an admin makes another with qbadmin worker token -uses N", p.Token)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.gate.Tokens.Stale()
 	s.log.Info("worker enrolled", "host", e.Host, "machine", facts.Short(e.MachineID), "key", facts.Short(hostKey), "token", t.ID, "waits", t.Pending != "")
 	return &jsonOf[api.EnrolReply]{api.EnrolReply{Token: text, ExpiresAt: t.ExpiresAt}}, nil
 }

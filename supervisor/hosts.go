@@ -10,16 +10,15 @@ import (
 	"qb/api/pin"
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
-	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/gate"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
-	"qb/supervisor/planner"
 	"qb/supervisor/problem"
 	"qb/supervisor/quota"
 	"qb/supervisor/settings"
 	"qb/supervisor/slotmap"
+	"qb/supervisor/store"
 	"qb/supervisor/term"
 	"qb/supervisor/translate"
 )
@@ -238,9 +237,30 @@ func (s *server) useOf(user string) quota.Use {
 
 type createTokenIn struct{ Body api.TokenRequest }
 
-func (s *server) createToken(ctx context.Context, in *createTokenIn) (*jsonOf[api.TokenReply], error) {
+// issue makes a token, or exchanges the one with the id from for it, once all others will know it.
+func (s *server) issue(ctx context.Context, from string, want credentials.Request) (text string, t store.Token, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
+	if from == "" {
+		text, t, err = credentials.Make(ctx, s.gate.Key, s.reader, want)
+	} else {
+		text, t, err = credentials.Exchange(ctx, s.gate.Key, s.reader, from, want)
+	}
+	if err == nil {
+		s.gate.Tokens.Stale()
+	}
+	return text, t, err
+}
+
+// issued is the answer that has the only copy of a token.
+func issued(text string, t store.Token, err error) (*jsonOf[api.TokenReply], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &jsonOf[api.TokenReply]{api.TokenReply{Token: text, TokenInfo: translate.Token(t)}}, nil
+}
+
+func (s *server) createToken(ctx context.Context, in *createTokenIn) (*jsonOf[api.TokenReply], error) {
 	most := s.live.now.Load().TokenDays
 	if in.Body.Days > most {
 		return nil, problem.Invalid("days", "%d: use 1 to supervisor_token_days = %d", in.Body.Days, most)
@@ -252,16 +272,14 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*jsonOf[ap
 	if err := s.mayMake(ctx, in.Body.User, api.Role(in.Body.Role)); err != nil {
 		return nil, err
 	}
-	text, t, err := credentials.Make(ctx, s.gate.Key, s.reader, credentials.Request{
+	text, t, err := s.issue(ctx, "", credentials.Request{
 		Life: life, Uses: in.Body.Uses,
 		User: in.Body.User, Role: api.Role(in.Body.Role), Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Audit: audit.Of(ctx).Made,
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.log.Info("token created", "id", t.ID, "user", t.User, "role", t.Role, "by", gate.PrincipalOf(ctx).User)
 	}
-	s.gate.Tokens.Stale()
-	s.log.Info("token created", "id", t.ID, "user", t.User, "role", t.Role, "by", gate.PrincipalOf(ctx).User)
-	return &jsonOf[api.TokenReply]{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
+	return issued(pin.Join(text, s.fingerprint()), t, err)
 }
 
 func (s *server) listTokens(ctx context.Context, _ *nothing) (*jsonOf[[]api.TokenInfo], error) {
@@ -274,8 +292,6 @@ type tokenIn struct {
 }
 
 func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*jsonOf[api.RevokeReply], error) {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	old, _, err := s.reader.Token(ctx, in.Token)
 	if err != nil {
 		return nil, problem.Reading("the token", err)
@@ -291,17 +307,4 @@ func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*jsonOf[api.Revo
 	s.gate.Tokens.Stale()
 	s.log.Info("token revoked", "id", in.Token, "by", gate.PrincipalOf(ctx).User)
 	return &jsonOf[api.RevokeReply]{api.RevokeReply{ID: in.Token, Revoked: true}}, nil
-}
-
-// lookExplain and lookSnapshot are read-only questions to the live farm.
-func lookExplain(id facts.JobID, to *explain.Explanation) func(term.Machine, time.Time) {
-	return func(m term.Machine, now time.Time) {
-		if e, ok := m.Explain(now, id); ok {
-			*to = e
-		}
-	}
-}
-
-func lookSnapshot(to *planner.Snapshot) func(term.Machine, time.Time) {
-	return func(m term.Machine, now time.Time) { *to = m.Snapshot(now) }
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"qb/agenda"
 	"qb/api"
@@ -15,6 +16,7 @@ import (
 	"qb/supervisor/gate"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
+	"qb/supervisor/term"
 	"qb/supervisor/translate"
 )
 
@@ -53,13 +55,9 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 	if len(states) > 0 {
 		atOnce = itemsAtOnce
 	}
-	next := func(after int) string {
-		q := queryOf("status", in.Status, "after", strconv.Itoa(after), "limit", strconv.Itoa(in.Limit))
-		return fmt.Sprintf("</v1/jobs/%d/items?%s>; rel=\"next\"", v.ID, q)
-	}
 	for first, parts := in.After+1, 0; first < a.Len(); first, parts = first+atOnce, parts+1 {
 		if parts == partsMost {
-			out.Link = next(first - 1)
+			out.Link = nextPage(ctx, "after", strconv.Itoa(first-1))
 			break
 		}
 		part, err := s.itemsBetween(ctx, v, a, marks, first, min(first+atOnce, a.Len())-1)
@@ -71,7 +69,7 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 				continue
 			}
 			if out.Body = append(out.Body, item); len(out.Body) == in.Limit && item.Number < a.Len()-1 {
-				out.Link = next(item.Number)
+				out.Link = nextPage(ctx, "after", strconv.Itoa(item.Number))
 				return out, nil
 			}
 		}
@@ -154,8 +152,7 @@ func (s *server) listAttempts(ctx context.Context, in *listAttemptsIn) (*listAtt
 	out := &listAttemptsOut{Body: translate.Each(rows, func(a facts.AttemptFacts) api.Attempt { return translate.Attempt(a, name(a.Item), found[a.AttemptID]) })}
 	if len(rows) == in.Limit {
 		last := rows[len(rows)-1]
-		q := queryOf("after", fmt.Sprintf("%d.%d", last.Item, last.Number), "limit", strconv.Itoa(in.Limit))
-		out.Link = fmt.Sprintf("</v1/jobs/%d/attempts?%s>; rel=\"next\"", v.ID, q)
+		out.Link = nextPage(ctx, "after", fmt.Sprintf("%d.%d", last.Item, last.Number))
 	}
 	return out, nil
 }
@@ -254,12 +251,11 @@ func (s *server) explain(ctx context.Context, in *jobIn) (*jsonOf[api.Explanatio
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.leading()
+	e, err := look(ctx, s, func(m term.Machine, now time.Time) explain.Explanation {
+		e, _ := m.Explain(now, v.ID)
+		return e
+	})
 	if err != nil {
-		return nil, err
-	}
-	var e explain.Explanation
-	if err := l.Look(ctx, lookExplain(v.ID, &e)); err != nil {
 		return nil, err
 	}
 	if e.Cause == "" && v.State == facts.FailedJob { // the farm does not hold it any more

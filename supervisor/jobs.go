@@ -357,8 +357,6 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 	for _, id := range in.IDs {
 		filter.Query.IDs = append(filter.Query.IDs, facts.JobID(id))
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	out := &listJobsOut{Body: []api.Job{}}
 	if out.Next, err = s.shownUntil(ctx); err != nil {
 		return nil, err
@@ -385,7 +383,7 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 	return out, s.eachPassing(ctx, filter, q, func(v *facts.JobView) bool {
 		out.add(v, p)
 		if len(out.Body) == in.Limit {
-			out.Link = nextPage(in, "before", strconv.FormatInt(int64(v.ID), 10))
+			out.Link = nextPage(ctx, "before", strconv.FormatInt(int64(v.ID), 10))
 		}
 		return len(out.Body) < in.Limit
 	})
@@ -465,33 +463,14 @@ func (s *server) shownUntil(ctx context.Context) (string, error) {
 	} else {
 		at = last
 	}
-	return timeOf(at.Truncate(time.Second)), nil
-}
-
-// timeOf is a time as a query has it, "" for none.
-func timeOf(t time.Time) string {
-	if t.IsZero() {
-		return ""
+	if at.IsZero() {
+		return "", nil
 	}
-	return t.UTC().Format(time.RFC3339Nano)
+	return at.Truncate(time.Second).UTC().Format(time.RFC3339), nil
 }
 
 // newer is the live view's word on a job unless the row is newer.
 func (s *server) newer(row facts.JobFacts) (facts.JobView, bool) {
 	v, ok := s.inView(row.ID)
 	return v, ok && v.Version >= row.Version
-}
-
-func nextPage(in *listJobsIn, place, at string) string {
-	ids := make([]string, 0, len(in.IDs))
-	for _, id := range in.IDs {
-		ids = append(ids, strconv.FormatInt(id, 10))
-	}
-	total := ""
-	if in.Total {
-		total = "true"
-	}
-	return linkTo(api.ListJobs, "user", in.User, "ids", strings.Join(ids, ","), "status", in.Status, "name", in.Name, "cluster", in.Cluster,
-		"tags", strings.Join(in.Tags, ","), "expression", in.Expression, "changed_since", timeOf(in.ChangedSince), "finished_since", timeOf(in.FinishedSince),
-		"sort", in.Sort, "fields", strings.Join(in.Fields, ","), place, at, "limit", strconv.Itoa(in.Limit), "total", total)
 }

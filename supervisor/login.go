@@ -33,18 +33,14 @@ func (s *server) invite(ctx context.Context, in *inviteIn) (*jsonOf[api.TokenRep
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	life := cmp.Or(time.Duration(in.Body.TTLSeconds)*time.Second, time.Hour)
-	text, t, err := credentials.Make(ctx, s.gate.Key, s.reader, credentials.Request{
+	text, t, err := s.issue(ctx, "", credentials.Request{
 		User: p.Name, Role: api.Role(p.Role), Life: life, Uses: 1, Name: codeName, Audit: audit.Of(ctx).Made,
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.log.Info("user invited", "user", p.Name, "token", t.ID, "by", gate.PrincipalOf(ctx).User)
 	}
-	s.gate.Tokens.Stale()
-	s.log.Info("user invited", "user", p.Name, "token", t.ID, "by", gate.PrincipalOf(ctx).User)
-	return &jsonOf[api.TokenReply]{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
+	return issued(pin.Join(text, s.fingerprint()), t, err)
 }
 
 type loginIn struct{ Body api.LoginRequest }
@@ -61,20 +57,16 @@ func (s *server) login(ctx context.Context, in *loginIn) (*jsonOf[api.TokenReply
 	if err := translate.CheckName("name", in.Body.Name); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
-	text, t, err := credentials.Exchange(ctx, s.gate.Key, s.reader, p.Token, credentials.Request{
+	text, t, err := s.issue(ctx, p.Token, credentials.Request{
 		User: p.User, Role: p.Role, Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Name: in.Body.Name, Audit: audit.Of(ctx).Made,
 	})
 	if errors.Is(err, credentials.ErrUsedUp) {
 		return nil, api.Errorf(api.KindUnauthorized, "this code was used before; an admin makes another with qbadmin user invite %s", p.User)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.log.Info("logged in", "user", t.User, "role", t.Role, "token", t.ID, "code", p.Token)
 	}
-	s.gate.Tokens.Stale()
-	s.log.Info("logged in", "user", t.User, "role", t.Role, "token", t.ID, "code", p.Token)
-	return &jsonOf[api.TokenReply]{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
+	return issued(pin.Join(text, s.fingerprint()), t, err)
 }
 
 // ownTokens lists the caller's tokens.

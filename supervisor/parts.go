@@ -3,12 +3,10 @@ package supervisor
 import (
 	"context"
 	"errors"
-	"time"
 
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
-	"qb/supervisor/outbox"
 	"qb/supervisor/parts"
 	"qb/supervisor/problem"
 	"qb/supervisor/term"
@@ -61,21 +59,16 @@ func (s *server) submitParts(ctx context.Context, c term.Call, e message.JobSubm
 
 // triedParts refuses what the farm would refuse of any of the jobs.
 func (s *server) triedParts(ctx context.Context, e message.JobSubmitted, rows []facts.JobFacts) error {
-	l, err := s.leading()
-	if err != nil || len(rows) == 1 {
-		return err
+	if len(rows) == 1 {
+		return nil
 	}
 	for _, row := range rows {
 		e.Facts = row
 		if err := s.complete(ctx, &e); err != nil {
 			return err
 		}
-		var refusal *outbox.Refusal
-		if err := l.Look(ctx, func(m term.Machine, now time.Time) { _, refusal = m.CheckSubmission(now, e) }); err != nil {
+		if _, err := s.judged(ctx, e); err != nil {
 			return err
-		}
-		if refusal != nil {
-			return term.ErrorOf(refusal)
 		}
 	}
 	return nil

@@ -44,8 +44,6 @@ type approveHostIn struct {
 
 // approveHost lets a host join that waits. Of two that wait under one name a person removes both, as one of them is a stranger.
 func (s *server) approveHost(ctx context.Context, in *approveHostIn) (*jsonOf[api.HostReply], error) {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	list, err := s.waitingAs(ctx, in.Host)
 	switch {
 	case err != nil:

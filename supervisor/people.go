@@ -68,8 +68,6 @@ type addPersonIn struct{ Body api.PersonRequest }
 
 // addPerson adds a user. Tokens that were made for the name before end: they gave rights that no row bounded.
 func (s *server) addPerson(ctx context.Context, in *addPersonIn) (*jsonOf[api.Person], error) {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	b, now := &in.Body, time.Now().UTC().Truncate(time.Microsecond)
 	if err := s.mayGive(ctx, "", store.Person{Role: b.Role, Rights: b.Rights}); err != nil {
 		return nil, err
@@ -138,8 +136,6 @@ func (s *server) changePerson(ctx context.Context, in *changePersonIn) (*jsonOf[
 		next.Since = time.Now().UTC().Truncate(time.Microsecond)
 	}
 	next.Seal = credentials.SealPerson(s.gate.Key, next)
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	rows := audit.Of(ctx).Rows("user "+next.Name, audit.Change{Before: s.shownPerson(before), After: s.shownPerson(next)})
 	done, err := s.reader.ChangePerson(ctx, before, next, rows...)
 	switch {
@@ -168,8 +164,6 @@ func (s *server) removePerson(ctx context.Context, in *personIn) (*jsonOf[api.Pe
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	done, err := s.reader.RemovePerson(ctx, before.Name, audit.Of(ctx).Rows("user "+before.Name, audit.Change{Before: s.shownPerson(before)})...)
 	switch {
 	case err != nil:

@@ -72,10 +72,7 @@ func (s *server) changeProfile(ctx context.Context, e api.Endpoint, key string, 
 	if err != nil {
 		return nil, err
 	}
-	var before any
-	if len(known) > 0 {
-		before = translate.Profile(known[0])
-	}
+	before := before(known, translate.Profile, func(profiles.Known) bool { return true })
 	audit.Of(ctx).Changes("profile "+change.Key.Name+" of "+change.Key.Owner, before, after)
 	return once(ctx, s, e, key, request, shown(translate.Profile), func(c term.Call) (any, error) {
 		return c.Ask(ctx, func(t outbox.Ticket) message.Event {

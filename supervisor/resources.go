@@ -36,12 +36,7 @@ func (s *server) reportResource(ctx context.Context, in *reportResourceIn) (*jso
 	if err != nil {
 		return nil, err
 	}
-	var before any
-	for _, r := range list {
-		if r.Name == in.Resource {
-			before = translate.Resource(r)
-		}
-	}
+	before := before(list, translate.Resource, func(r licences.Status) bool { return r.Name == in.Resource })
 	audit.Of(ctx).Changes("resource "+in.Resource, before, in.Body)
 	return once(ctx, s, api.ReportResource, in.Key, in, shown(translate.Resource), func(c term.Call) (any, error) {
 		return c.Ask(ctx, func(t outbox.Ticket) message.Event {

@@ -53,7 +53,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.Submit, s.submit, append(long, created)...)
 	mount(rt, api.CheckSubmission, s.checkSubmission, long...)
 	mount(rt, api.TrySubmission, s.trySubmission, long...)
-	mount(rt, api.ListJobs, s.listJobs)
+	mount(rt, api.ListJobs, bounded(s.listJobs))
 	mount(rt, api.GetJob, s.getJob)
 	mount(rt, api.ArchiveJob, s.archiveJob)
 	mount(rt, api.OrderOfJobs, s.jobOrder)
@@ -80,20 +80,20 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.CreateToken, s.createToken, append(small, created)...)
 	mount(rt, api.ListTokens, s.listTokens)
 	mount(rt, api.RotateToken, s.rotateToken, append(small, created)...)
-	mount(rt, api.RevokeToken, s.revokeToken)
+	mount(rt, api.RevokeToken, bounded(s.revokeToken))
 	mount(rt, api.ListPeople, s.listPeople)
-	mount(rt, api.AddPerson, s.addPerson, append(small, created)...)
+	mount(rt, api.AddPerson, bounded(s.addPerson), append(small, created)...)
 	mount(rt, api.GetPerson, s.getPerson)
-	mount(rt, api.ChangePerson, s.changePerson, small...)
-	mount(rt, api.RemovePerson, s.removePerson)
+	mount(rt, api.ChangePerson, bounded(s.changePerson), small...)
+	mount(rt, api.RemovePerson, bounded(s.removePerson))
 	mount(rt, api.Invite, s.invite, append(small, created)...)
 	mount(rt, api.Login, s.login, append(small, created)...)
 	mount(rt, api.BeginSSO, s.beginSSO, body(maxOpenBody))
 	mount(rt, api.FinishSSO, s.finishSSO, body(maxOpenBody))
 	mount(rt, api.OwnTokens, s.ownTokens)
-	mount(rt, api.RevokeOwn, s.revokeOwn)
+	mount(rt, api.RevokeOwn, bounded(s.revokeOwn))
 	mount(rt, api.AuditLog, s.auditLog)
-	mount(rt, api.Enrol, s.enrol, append([]option{body(maxSmallBody)}, unchecked)...)
+	mount(rt, api.Enrol, bounded(s.enrol), append([]option{body(maxSmallBody)}, unchecked)...)
 	mount(rt, api.SyncWorker, s.syncWorker, append(long, unchecked)...)
 	mount(rt, api.AppendLog, s.appendLog, body(maxChunkBody), unchecked)
 	mount(rt, api.AppendPicture, s.appendPicture, body(maxPicture), unchecked)
@@ -117,7 +117,7 @@ func mountHosts(rt *routes, s *server) {
 	mount(rt, api.SlotMap, s.slotMap)
 	mount(rt, api.LockHost, s.lockHost)
 	mount(rt, api.UnlockHost, s.unlockHost)
-	mount(rt, api.ApproveHost, s.approveHost)
+	mount(rt, api.ApproveHost, bounded(s.approveHost))
 	mount(rt, api.RestartHost, s.restartHost)
 	mount(rt, api.ConfirmDead, s.confirmDead)
 	mount(rt, api.RemoveHost, s.removeHost)
@@ -300,6 +300,15 @@ func (rt *routes) admit(e api.Endpoint) func(huma.Context, func(huma.Context)) {
 			n.Begin(factsOfRequest(ctx.Context(), e))
 		}
 		next(ctx)
+	}
+}
+
+// bounded gives a handler the time of one read, for all that it reads and writes.
+func bounded[I, O any](handler func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
+	return func(ctx context.Context, in *I) (*O, error) {
+		ctx, cancel := context.WithTimeout(ctx, readFor)
+		defer cancel()
+		return handler(ctx, in)
 	}
 }
 

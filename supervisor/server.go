@@ -130,6 +130,19 @@ func (s *server) leading() (*term.Loop, error) {
 	return nil, s.standingBy()
 }
 
+// look asks the live farm, which only a leader has.
+func look[T any](ctx context.Context, s *server, ask func(m term.Machine, now time.Time) T) (none T, err error) {
+	l, err := s.leading()
+	if err != nil {
+		return none, err
+	}
+	var answer T // not read unless the farm has answered
+	if err := l.Look(ctx, func(m term.Machine, now time.Time) { answer = ask(m, now) }); err != nil {
+		return none, err
+	}
+	return answer, nil
+}
+
 func (s *server) begin(l *term.Loop) {
 	s.loop.Store(l)
 	s.live.catchUp(l.Tell)
@@ -205,7 +218,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	id := s.stream.Nonce + "-" + strconv.FormatUint(s.requests.Add(1), 36)
 	w.Header().Set("Request-Id", id)
-	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, requestFacts{id, originOf(r), r.URL.Path}))
+	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, requestFacts{id, originOf(r), *r.URL}))
 	gate.LimitBodyTime(w, r, bodyTimeout)
 	s.gate.ServeHTTP(seen, r)
 }

@@ -11,7 +11,6 @@ import (
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/gate"
-	"qb/supervisor/translate"
 )
 
 const (
@@ -38,12 +37,9 @@ func (s *server) makeCode(ctx context.Context, _ *nothing) (*jsonOf[api.TokenRep
 	if err := mayBegin(p); err != nil {
 		return nil, err
 	}
-	return s.madeSession(ctx, func(ctx context.Context) (string, api.TokenInfo, error) {
-		text, t, err := credentials.Make(ctx, s.gate.Key, s.reader, credentials.Request{
-			User: p.User, Role: p.Role, Life: codeLife, Uses: 1, SessionOf: p.Credential(), Audit: audit.Of(ctx).Made,
-		})
-		return text, translate.Token(t), err
-	})
+	return issued(s.issue(ctx, "", credentials.Request{
+		User: p.User, Role: p.Role, Life: codeLife, Uses: 1, SessionOf: p.Credential(), Audit: audit.Of(ctx).Made,
+	}))
 }
 
 // beginSession exchanges a code for a session, or begins one with the caller's token. The session ends with that token.
@@ -52,32 +48,16 @@ func (s *server) beginSession(ctx context.Context, _ *nothing) (*jsonOf[api.Toke
 	if err := mayBegin(p); err != nil {
 		return nil, err
 	}
-	want := credentials.Request{User: p.User, Role: p.Role, Life: sessionLife, SessionOf: p.Credential(), Audit: audit.Of(ctx).Made}
+	want, code := credentials.Request{User: p.User, Role: p.Role, Life: sessionLife, SessionOf: p.Credential(), Audit: audit.Of(ctx).Made}, ""
 	switch {
 	case p.Exchange && p.SessionOf == "":
 		return nil, api.Errorf(api.KindForbidden, "this code is not for the page: use it with qb login, then run qb open")
 	case p.Exchange:
-		want.SessionOf = p.SessionOf
+		want.SessionOf, code = p.SessionOf, p.Token
 	}
-	return s.madeSession(ctx, func(ctx context.Context) (string, api.TokenInfo, error) {
-		if !p.Exchange {
-			text, t, err := credentials.Make(ctx, s.gate.Key, s.reader, want)
-			return text, translate.Token(t), err
-		}
-		text, t, err := credentials.Exchange(ctx, s.gate.Key, s.reader, p.Token, want)
-		if errors.Is(err, credentials.ErrUsedUp) {
-			err = api.Errorf(api.KindUnauthorized, "this code was used before; run qb open for another")
-		}
-		return text, translate.Token(t), err
-	})
-}
-
-// madeSession is the answer that has the only copy of a code or a session.
-func (s *server) madeSession(ctx context.Context, create func(context.Context) (string, api.TokenInfo, error)) (*jsonOf[api.TokenReply], error) {
-	text, info, err := create(ctx)
-	if err != nil {
-		return nil, err
+	text, t, err := s.issue(ctx, code, want)
+	if errors.Is(err, credentials.ErrUsedUp) {
+		err = api.Errorf(api.KindUnauthorized, "this code was used before; run qb open for another")
 	}
-	s.gate.Tokens.Stale()
-	return &jsonOf[api.TokenReply]{api.TokenReply{Token: text, TokenInfo: info}}, nil
+	return issued(text, t, err)
 }

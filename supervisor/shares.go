@@ -2,11 +2,11 @@ package supervisor
 
 import (
 	"context"
-	"time"
 
 	"qb/api"
 	"qb/supervisor/accounting"
 	"qb/supervisor/audit"
+	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
 	"qb/supervisor/term"
@@ -18,7 +18,7 @@ type listSharesIn struct {
 }
 
 func (s *server) listShares(ctx context.Context, in *listSharesIn) (*jsonOf[[]api.Share], error) {
-	report, err := s.shareReport(ctx)
+	report, err := look(ctx, s, term.Machine.Shares)
 	if err != nil {
 		return nil, err
 	}
@@ -31,22 +31,13 @@ func (s *server) listShares(ctx context.Context, in *listSharesIn) (*jsonOf[[]ap
 	return out, nil
 }
 
-func (s *server) shareReport(ctx context.Context) (report accounting.Report, err error) {
-	l, err := s.leading()
-	if err != nil {
-		return report, err
-	}
-	err = l.Look(ctx, func(m term.Machine, now time.Time) { report = m.Shares(now) })
-	return report, err
-}
-
 type explainShareIn struct {
 	User string `path:"user" maxLength:"255" doc:"The user's name."`
 }
 
 // explainShare has an entry for each account in which the user stands.
 func (s *server) explainShare(ctx context.Context, in *explainShareIn) (*jsonOf[[]api.ShareExplanation], error) {
-	report, err := s.shareReport(ctx)
+	report, err := look(ctx, s, term.Machine.Shares)
 	if err != nil {
 		return nil, err
 	}
@@ -94,12 +85,8 @@ func (s *server) noteShare(ctx context.Context, set api.ShareSetting) error {
 	if err != nil {
 		return problem.Reading("shares", err)
 	}
-	var before any
-	for _, share := range list {
-		if share.Path == set.Path {
-			before = map[string]float64{"shares": share.Shares}
-		}
-	}
+	shares := func(s facts.ShareFacts) map[string]float64 { return map[string]float64{"shares": s.Shares} }
+	before := before(list, shares, func(s facts.ShareFacts) bool { return s.Path == set.Path })
 	audit.Of(ctx).Changes("share "+set.Path, before, map[string]float64{"shares": set.Shares})
 	return nil
 }
@@ -141,7 +128,7 @@ func (s *server) addCredit(ctx context.Context, in *keyed[api.Credit]) (*jsonOf[
 func (s *server) owners() []accounting.OwnerShare {
 	ctx, cancel := context.WithTimeout(context.Background(), readFor)
 	defer cancel()
-	report, err := s.shareReport(ctx)
+	report, err := look(ctx, s, term.Machine.Shares)
 	if err != nil {
 		return nil
 	}

@@ -16,12 +16,8 @@ import (
 
 // snapshot shows the live farm in the form that qb plan reads.
 func (s *server) snapshot(ctx context.Context, _ *nothing) (*jsonOf[api.SnapshotDoc], error) {
-	l, err := s.leading()
+	snap, err := look(ctx, s, term.Machine.Snapshot)
 	if err != nil {
-		return nil, err
-	}
-	var snap planner.Snapshot
-	if err := l.Look(ctx, lookSnapshot(&snap)); err != nil {
 		return nil, err
 	}
 	return &jsonOf[api.SnapshotDoc]{translate.Snapshot(snap)}, nil
@@ -34,7 +30,9 @@ func (s *server) whatIf(ctx context.Context, in *struct{ api.WhatIfQuery }) (*js
 		return nil, err
 	}
 	find := func(id facts.JobID) (facts.JobView, error) { return s.job(ctx, id) }
-	look := func(to *planner.Snapshot) error { return l.Look(ctx, lookSnapshot(to)) }
+	look := func(to *planner.Snapshot) error {
+		return l.Look(ctx, func(m term.Machine, now time.Time) { *to = m.Snapshot(now) })
+	}
 	reply, err := s.trials.Try(ctx, &in.WhatIfQuery, whatif.Farm{Find: find, Look: look, View: s.lastView()})
 	if err != nil {
 		return nil, err
@@ -45,18 +43,15 @@ func (s *server) whatIf(ctx context.Context, in *struct{ api.WhatIfQuery }) (*js
 
 // jobOrder is the order in which jobs' waiting items would go to a host.
 func (s *server) jobOrder(ctx context.Context, in *hostNamed) (*jsonOf[[]api.JobTurn], error) {
-	l, err := s.leading()
-	if err != nil {
-		return nil, err
-	}
 	var snap planner.Snapshot
-	var placings []explain.Placing
 	var found bool
-	if err := l.Look(ctx, func(m term.Machine, now time.Time) {
-		if placings, found = m.PlacingsOn(now, facts.HostID(in.Host)); found {
+	placings, err := look(ctx, s, func(m term.Machine, now time.Time) (list []explain.Placing) {
+		if list, found = m.PlacingsOn(now, facts.HostID(in.Host)); found {
 			snap = m.Snapshot(now)
 		}
-	}); err != nil {
+		return list
+	})
+	if err != nil {
 		return nil, err
 	}
 	if !found {
@@ -75,13 +70,12 @@ type hostNamed struct {
 
 // hostOrder are the hosts for a job's waiting items.
 func (s *server) hostOrder(ctx context.Context, in *jobIn) (*jsonOf[[]api.HostTurn], error) {
-	l, err := s.leading()
-	if err != nil {
-		return nil, err
-	}
-	var placings []explain.Placing
 	var found bool
-	if err := l.Look(ctx, func(m term.Machine, now time.Time) { placings, found = m.HostsFor(now, facts.JobID(in.Job)) }); err != nil {
+	placings, err := look(ctx, s, func(m term.Machine, now time.Time) (list []explain.Placing) {
+		list, found = m.HostsFor(now, facts.JobID(in.Job))
+		return list
+	})
+	if err != nil {
 		return nil, err
 	}
 	if !found {

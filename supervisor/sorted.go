@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"qb/api"
@@ -57,7 +56,7 @@ func (s *server) sortedJobs(ctx context.Context, in *listJobsIn, filter *jobfilt
 	}
 	ids, next := page.Rows()
 	if next != "" {
-		out.Link = nextPage(in, "after", next)
+		out.Link = nextPage(ctx, "after", next)
 	}
 	if len(ids) == 0 {
 		return nil
@@ -90,7 +89,7 @@ type listHostsOut struct {
 }
 
 // listHosts shows the view: what is promised and what runs is known to the live farm only.
-func (s *server) listHosts(_ context.Context, in *listHostsIn) (*listHostsOut, error) {
+func (s *server) listHosts(ctx context.Context, in *listHostsIn) (*listHostsOut, error) {
 	view := s.view.Load()
 	if view == nil {
 		return nil, s.standingBy()
@@ -105,14 +104,17 @@ func (s *server) listHosts(_ context.Context, in *listHostsIn) (*listHostsOut, e
 	}
 	out := &listHostsOut{Body: rows}
 	if next != "" {
-		out.Link = linkTo(api.ListHosts, "expression", in.Expression, "sort", in.Sort, "fields", strings.Join(in.Fields, ","), "after", next, "limit", strconv.Itoa(in.Limit))
+		out.Link = nextPage(ctx, "after", next)
 	}
 	return out, nil
 }
 
-// linkTo is the header that names the next page of a list.
-func linkTo(e api.Endpoint, query ...string) string {
-	return fmt.Sprintf("<%s?%s>; rel=\"next\"", e.Path, queryOf(query...))
+// nextPage is the header Link of a page: the same request, from another place on.
+func nextPage(ctx context.Context, place, at string) string {
+	u := requestFactsOf(ctx).url
+	q := u.Query()
+	q.Set(place, at)
+	return fmt.Sprintf("<%s?%s>; rel=\"next\"", u.EscapedPath(), q.Encode())
 }
 
 // onlyFields leaves of the rows of a list what fields asks for.

@@ -54,15 +54,12 @@ func (s *server) finishSSO(ctx context.Context, in *finishSSOIn) (*jsonOf[api.SS
 		s.log.Warn("login by single sign-on refused", "user", who.Name, "reason", err, "remote", requestFactsOf(ctx).origin)
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
-	text, t, err := credentials.Make(ctx, s.gate.Key, s.reader, credentials.Request{
+	text, t, err := s.issue(ctx, "", credentials.Request{
 		User: p.Name, Role: api.Role(p.Role), Days: cmp.Or(in.Body.Days, most), Name: in.Body.Name, Audit: audit.Of(ctx).Made,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.gate.Tokens.Stale()
 	s.log.Info("logged in by single sign-on", "user", t.User, "role", t.Role, "token", t.ID)
 	return &jsonOf[api.SSOReply]{api.SSOReply{Token: &api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}}, nil
 }
