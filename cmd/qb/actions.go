@@ -62,8 +62,8 @@ func eachJob(cmd *cobra.Command, words, states []string, choice *jobselect.Optio
 	if err != nil {
 		return err
 	}
-	c, err := connect(cmd)
-	if err != nil {
+	c := connect(cmd)
+	if err := c.found(); err != nil {
 		return err
 	}
 	if len(words) == 0 || choice.Given() {

@@ -34,7 +34,7 @@ func newAdminCommand() *cobra.Command {
 
 // shell is this program for the commands of other packages.
 var shell = remote.Shell{
-	Connect: func(cmd *cobra.Command) (remote.Farm, error) { return connect(cmd) },
+	Connect: func(cmd *cobra.Command) remote.Farm { return connect(cmd) },
 	Dial:    dial, BindRepeat: bindRepeat,
 }
 
@@ -117,10 +117,7 @@ func newTokenRevoke() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID…", Short: "Revoke tokens", Args: commandline.WantArgs(1, -1, "token id"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			c, err := connect(cmd)
-			if err != nil {
-				return err
-			}
+			c := connect(cmd)
 			for _, id := range ids {
 				if err := c.call(cmd.Context(), api.RevokeToken, api.Params{"token": id}, nil, nil); err != nil {
 					return err

@@ -24,10 +24,7 @@ func joinLine(cmd *cobra.Command, ttl time.Duration, uses int) error {
 	if uses < 1 || uses > 10_000 {
 		return api.Errorf(api.KindUsage, "-uses %d: use 1 to 10000, the hosts that may join by the line", uses)
 	}
-	c, err := connect(cmd)
-	if err != nil {
-		return err
-	}
+	c := connect(cmd)
 	var ping api.Ping
 	if err := c.call(cmd.Context(), api.PingFarm, nil, nil, &ping); err != nil {
 		return err
@@ -132,10 +129,7 @@ func printAssignments(cmd *cobra.Command, hosts []string) error {
 }
 
 func removeHosts(cmd *cobra.Command, hosts []string, dead bool) error {
-	c, err := connect(cmd)
-	if err != nil {
-		return err
-	}
+	c := connect(cmd)
 	for _, host := range hosts {
 		var reply api.HostReply
 		if err := c.Change(cmd.Context(), host, api.RemoveHost, api.Params{"host": host, "confirm_dead": strconv.FormatBool(dead)}, nil, &reply); err != nil {

@@ -76,7 +76,7 @@ func (o *auditOptions) run(cmd *cobra.Command) (offline.Report, error) {
 	if err != nil {
 		return offline.Report{}, err
 	}
-	a := offline.Auditor{Database: url, Span: o.since, Wait: o.wait, Connect: func() (offline.Supervisor, error) { return connect(cmd) }}
+	a := offline.Auditor{Database: url, Span: o.since, Wait: o.wait, Supervisor: connect(cmd)}
 	return a.Audit(cmd.Context(), o.workers)
 }
 

@@ -33,17 +33,29 @@ type client struct {
 	repeat repetition
 }
 
-func connect(cmd *cobra.Command) (*client, error) {
-	repeat, err := repetitionOf(cmd)
-	if err != nil {
+// connect makes a client, which finds the farm at its first call.
+func connect(cmd *cobra.Command) *client { return &client{cmd: cmd} }
+
+// found finds the farm unless it was found before. Who calls again as long as nobody answers looks for the farm before: one
+// that is not there is no reason to wait.
+func (c *client) found() (err error) {
+	if c.Client != nil {
+		return nil
+	}
+	if c.repeat, err = repetitionOf(c.cmd); err != nil {
+		return err
+	}
+	if c.conf, err = find.ClientConfig(c.cmd); err != nil {
+		return err
+	}
+	return c.find()
+}
+
+func (c *client) Open(ctx context.Context, e api.Endpoint, params api.Params, in any, header http.Header) (*http.Response, error) {
+	if err := c.found(); err != nil {
 		return nil, err
 	}
-	conf, err := find.ClientConfig(cmd)
-	if err != nil {
-		return nil, err
-	}
-	c := &client{cmd: cmd, conf: conf, repeat: repeat}
-	return c, c.find()
+	return c.Client.Open(ctx, e, params, in, header)
 }
 
 // dialled is a certain supervisor.
@@ -107,6 +119,9 @@ func (c *client) Ask(ctx context.Context, e api.Endpoint, params api.Params, out
 // while no supervisor can answer: whatever became of the first try, it happens once. A failure that leaves the outcome
 // unknown, or the command half done, says how to go on.
 func (c *client) Change(ctx context.Context, word string, e api.Endpoint, params api.Params, in, out any) error {
+	if err := c.found(); err != nil {
+		return err
+	}
 	header := http.Header{"Idempotency-Key": {c.repeat.keyOf(word)}}
 	unknown, err := c.insistOn(ctx, request{endpoint: e, params: params, in: in, out: out, header: header})
 	switch {
@@ -135,10 +150,7 @@ func (c *client) Order(ctx context.Context, job int64, items, action string) (re
 
 // ask connects and makes a call.
 func ask[T any](cmd *cobra.Command, e api.Endpoint, params api.Params, in any) (reply T, err error) {
-	c, err := connect(cmd)
-	if err == nil {
-		err = c.call(cmd.Context(), e, params, in, &reply)
-	}
+	err = connect(cmd).call(cmd.Context(), e, params, in, &reply)
 	return reply, err
 }
 
@@ -157,6 +169,9 @@ type request struct {
 // and its outcome is not known. Where the time ends within a later try, the error says what was answered before, which
 // says more than the clock does.
 func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err error) {
+	if err := c.found(); err != nil {
+		return false, err
+	}
 	began, said, limit := time.Now(), false, answerWithin
 	if c.repeat.insist {
 		limit = c.repeat.limit

@@ -50,19 +50,19 @@ func completeLine(ctx context.Context, root *cobra.Command, args []string, out i
 		return nil
 	}
 	line.cmd.SetContext(ctx)
-	connectTo := func() (complete.Farm, error) { return connect(line.cmd) }
+	farm := connect(line.cmd)
 	name, value, given := strings.Cut(last, "=")
 	switch {
 	case line.waiting != nil:
 		place := placeOf(line.cmd, line.waiting)
-		return complete.Print(out, place, complete.Values(ctx, connectTo, place, last))
+		return complete.Print(out, place, complete.Values(ctx, farm, place, last))
 	case commandline.IsOption(last+" ") && !line.over && given:
 		flag, _, _, err := commandline.FindOption(line.cmd, name)
 		if err != nil {
 			return nil
 		}
 		place := placeOf(line.cmd, flag)
-		found := complete.Values(ctx, connectTo, place, value)
+		found := complete.Values(ctx, farm, place, value)
 		for n := range found {
 			found[n].Text = name + "=" + found[n].Text
 		}
@@ -71,7 +71,7 @@ func completeLine(ctx context.Context, root *cobra.Command, args []string, out i
 		return complete.Print(out, complete.Place{}, optionNames(line.cmd, last))
 	}
 	place := placeOfWord(line)
-	return complete.Print(out, place, complete.Values(ctx, connectTo, place, last))
+	return complete.Print(out, place, complete.Values(ctx, farm, place, last))
 }
 
 // readLine follows a line to its end; false if it cannot be understood.

@@ -73,10 +73,7 @@ func listOf[T any](cmd *cobra.Command, o output.ListOptions, columns []output.Co
 	if err != nil {
 		return err
 	}
-	c, err := connect(cmd)
-	if err != nil {
-		return err
-	}
+	c := connect(cmd)
 	if err := source(c, l.Add); err != nil {
 		return err
 	}

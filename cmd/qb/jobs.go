@@ -68,10 +68,7 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	l.Total(jobtext.Total)
-	c, err := connect(cmd)
-	if err != nil {
-		return err
-	}
+	c := connect(cmd)
 	me, err := c.ping()
 	if err != nil {
 		return err
@@ -227,10 +224,7 @@ func (c *client) eachJob(ctx context.Context, f jobFilter, visit func(...api.Job
 
 // everybodysUnfinished are all unfinished jobs of the farm, newest first.
 func everybodysUnfinished(cmd *cobra.Command) (all []api.Job, err error) {
-	c, err := connect(cmd)
-	if err != nil {
-		return nil, err
-	}
+	c := connect(cmd)
 	err = c.eachJob(cmd.Context(), jobFilter{states: jobselect.Unfinished}, func(jobs ...api.Job) error {
 		all = append(all, jobs...)
 		return nil

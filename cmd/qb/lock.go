@@ -63,10 +63,7 @@ func newLockCommand(lock bool) *cobra.Command {
 
 // namesOfChosen are the names of the hosts among these, or among all, that pass the options; at least one.
 func namesOfChosen(cmd *cobra.Command, hosts []string, choice *hostselect.Options) (names []string, err error) {
-	c, err := connect(cmd)
-	if err != nil {
-		return nil, err
-	}
+	c := connect(cmd)
 	chosen, err := chosenHosts(cmd, c, hosts, choice)
 	if err != nil {
 		return nil, err
@@ -129,10 +126,7 @@ type hostOrder struct {
 }
 
 func (o hostOrder) give(cmd *cobra.Command, hosts []string) error {
-	c, err := connect(cmd)
-	if err != nil {
-		return err
-	}
+	c := connect(cmd)
 	affected := 0
 	for _, host := range hosts {
 		params := api.Params{"host": host}

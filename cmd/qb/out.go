@@ -71,8 +71,8 @@ func (o *outOptions) run(cmd *cobra.Command, words []string) error {
 			return api.Errorf(api.KindUsage, "%q names an instance; output is of items: name one as JOB:ITEM such as %d:25", output.Escape(t.word), t.job)
 		}
 	}
-	c, err := connect(cmd)
-	if err != nil {
+	c := connect(cmd)
+	if err := c.found(); err != nil {
 		return err
 	}
 	for _, t := range targets {

@@ -57,10 +57,7 @@ func (o *pingOptions) run(cmd *cobra.Command) error {
 
 // once asks and prints the answer.
 func (o *pingOptions) once(cmd *cobra.Command) error {
-	c, err := connect(cmd)
-	if err != nil {
-		return err
-	}
+	c := connect(cmd)
 	asked := time.Now()
 	p, err := c.ping()
 	if err != nil {

@@ -97,10 +97,7 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 	if o.archive.to != "" {
 		return archive.WriteFile(o.archive.to, api.JobArchive{Submission: o.req})
 	}
-	c, err := connect(cmd)
-	if err != nil {
-		return err
-	}
+	c := connect(cmd)
 	if o.try {
 		var reply api.TrialReply
 		if err := c.call(cmd.Context(), api.TrySubmission, nil, &o.req, &reply); err != nil {

@@ -89,8 +89,8 @@ func (o *waitOptions) run(cmd *cobra.Command, words []string) error {
 			return api.Errorf(api.KindUsage, "%q names a part of a job; only whole jobs can be waited for", output.Escape(t.word))
 		}
 	}
-	c, err := connect(cmd)
-	if err != nil {
+	c := connect(cmd)
+	if err := c.found(); err != nil {
 		return err
 	}
 	if all || o.choice.Given() {

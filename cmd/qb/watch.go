@@ -47,10 +47,7 @@ func runWatch(cmd *cobra.Command, o watch.Options, words []string) error {
 	case "all":
 		o.User = ""
 	case "me":
-		c, err := connect(cmd)
-		if err != nil {
-			return err
-		}
+		c := connect(cmd)
 		me, err := c.ping()
 		if err != nil {
 			return err
@@ -58,11 +55,11 @@ func runWatch(cmd *cobra.Command, o watch.Options, words []string) error {
 		o.User = me.User
 	}
 	if term := os.Getenv("TERM"); output.IsTerminal(cmd.OutOrStdout()) && term != "" && term != "dumb" {
-		screen := watch.Screen{Options: o, Describe: describe, Connect: func() (watch.Farm, error) { return connect(cmd) }}
+		screen := watch.Screen{Options: o, Describe: describe, Connect: func() watch.Farm { return connect(cmd) }}
 		return screen.Run(cmd.Context(), func() { cmd.SetErr(io.Discard) })
 	}
-	c, err := connect(cmd)
-	if err != nil {
+	c := connect(cmd)
+	if err := c.found(); err != nil {
 		return err
 	}
 	ctx, stop := output.WhileRead(cmd.Context(), cmd.OutOrStdout())

@@ -24,16 +24,14 @@ func (s Shell) Command() *cobra.Command {
 			"those of all. qbsub -import FILE submits such a file as a new job. With -dir, each job becomes the file JOB.json in a folder.",
 		Example: "  qbarchive 12 >shot.json\n  qbarchive -dir jobs 12 13\n  qbsub -import shot.json -priority 5",
 		RunE: func(cmd *cobra.Command, words []string) error {
-			farm, err := s.Connect(cmd)
-			if err != nil {
-				return err
-			}
+			farm := s.Connect(cmd)
 			for _, word := range words {
 				if n, err := strconv.ParseInt(word, 10, 64); err != nil || n < 1 {
 					return api.Errorf(api.KindUsage, "%q is no job id", output.Escape(word))
 				}
 				var a api.JobArchive
-				if err := farm.Send(cmd.Context(), api.ArchiveJob, api.Params{"job": word}, nil, &a); err != nil {
+				err := farm.Send(cmd.Context(), api.ArchiveJob, api.Params{"job": word}, nil, &a)
+				if err != nil {
 					return err
 				}
 				if folder != "" {

@@ -44,7 +44,7 @@ func values(f *fake, place Place, begun string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), Within)
 	defer cancel()
 	var texts []string
-	for _, w := range Values(ctx, func() (Farm, error) { return f, nil }, place, begun) {
+	for _, w := range Values(ctx, f, place, begun) {
 		texts = append(texts, w.Text)
 	}
 	return strings.Join(texts, " ")
@@ -80,7 +80,7 @@ func TestSilent(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), Within)
 	defer cancel()
-	if got := Values(ctx, func() (Farm, error) { return nil, errors.New("no farm found") }, Place{Kind: Jobs}, ""); len(got) > 0 {
+	if got := Values(ctx, &fake{err: errors.New("no farm found")}, Place{Kind: Jobs}, ""); len(got) > 0 {
 		t.Errorf("%v", got)
 	}
 	synctest.Test(t, func(t *testing.T) {

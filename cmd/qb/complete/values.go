@@ -61,9 +61,9 @@ type Farm interface {
 	Ask(ctx context.Context, e api.Endpoint, params api.Params, out any) error
 }
 
-// Values are the words that may stand in a place and begin as given. Connect finds the farm. Whatever fails, or is not
+// Values are the words that may stand in a place and begin as given. Whatever fails, or is not
 // done when ctx ends, offers nothing.
-func Values(ctx context.Context, connect func() (Farm, error), place Place, begun string) []Word {
+func Values(ctx context.Context, farm Farm, place Place, begun string) []Word {
 	before := ""
 	if place.List {
 		if n := strings.LastIndexByte(begun, ','); n >= 0 {
@@ -74,7 +74,7 @@ func Values(ctx context.Context, connect func() (Farm, error), place Place, begu
 	for _, word := range place.Words {
 		words = append(words, Word{Text: word})
 	}
-	words = append(words, ask(ctx, connect, place, begun)...)
+	words = append(words, ask(ctx, farm, place, begun)...)
 	words = slices.DeleteFunc(words, func(w Word) bool { return !strings.HasPrefix(w.Text, begun) || !plain(w.Text) })
 	for n := range words {
 		words[n].Text = before + words[n].Text
@@ -83,20 +83,13 @@ func Values(ctx context.Context, connect func() (Farm, error), place Place, begu
 }
 
 // ask leaves a call that does not end in time to itself.
-func ask(ctx context.Context, connect func() (Farm, error), place Place, begun string) []Word {
+func ask(ctx context.Context, farm Farm, place Place, begun string) []Word {
 	switch place.Kind {
 	case Nothing, Words, Files, Folders, Commands:
 		return nil
 	}
 	found := make(chan []Word, 1)
-	go func() {
-		farm, err := connect()
-		if err != nil {
-			found <- nil
-			return
-		}
-		found <- fromFarm(ctx, farm, place, begun)
-	}()
+	go func() { found <- fromFarm(ctx, farm, place, begun) }()
 	select {
 	case words := <-found:
 		return words

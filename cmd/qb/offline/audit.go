@@ -20,10 +20,10 @@ type Supervisor interface {
 // Auditor compares the rows of a database with each other, with what the leader counts as used, and with the workers'
 // records.
 type Auditor struct {
-	Database string                     // its URL
-	Span     time.Duration              // of the workers' records that are compared
-	Wait     time.Duration              // for the next page of a worker's records
-	Connect  func() (Supervisor, error) // finds the supervisor
+	Database   string        // its URL
+	Span       time.Duration // of the workers' records that are compared
+	Wait       time.Duration // for the next page of a worker's records
+	Supervisor Supervisor
 }
 
 // Report is the result of an audit.
@@ -52,11 +52,7 @@ func (a *Auditor) Audit(ctx context.Context, workers bool) (report Report, err e
 		return live, err
 	}
 	hosts := func() (hosts []api.Host, err error) {
-		c, err := a.Connect()
-		if err != nil {
-			return nil, err
-		}
-		return hosts, c.Ask(within, api.ListHosts, nil, &hosts)
+		return hosts, a.Supervisor.Ask(within, api.ListHosts, nil, &hosts)
 	}
 	found, err := recount{rows, hosts, recountEvery, recountFor}.run(within)
 	var skipped *notCompared

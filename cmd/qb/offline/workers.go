@@ -34,12 +34,8 @@ const (
 // rows of the same span.
 func (a *Auditor) auditWorkers(ctx context.Context) (report WorkersReport, problems []postgres.Problem, err error) {
 	report.NotAnswered = []string{}
-	c, err := a.Connect()
-	if err != nil {
-		return report, nil, err
-	}
 	var hosts []api.Host
-	if err := c.Ask(ctx, api.ListHosts, nil, &hosts); err != nil {
+	if err := a.Supervisor.Ask(ctx, api.ListHosts, nil, &hosts); err != nil {
 		return report, nil, err
 	}
 	expected := map[string]bool{}
@@ -49,12 +45,12 @@ func (a *Auditor) auditWorkers(ctx context.Context) (report WorkersReport, probl
 		}
 	}
 	report.Hosts = len(expected)
-	workers, cut, err := collectEnds(ctx, c, expected, a.Wait)
+	workers, cut, err := collectEnds(ctx, a.Supervisor, expected, a.Wait)
 	if err != nil {
 		return report, nil, err
 	}
 	var pinged api.Ping
-	if err := c.Ask(ctx, api.PingFarm, nil, &pinged); err != nil {
+	if err := a.Supervisor.Ask(ctx, api.PingFarm, nil, &pinged); err != nil {
 		return report, nil, err
 	}
 	for _, w := range workers {

@@ -25,10 +25,7 @@ func (s Shell) OpenCommand() *cobra.Command {
 			"credential that this command used, or with qb login -revoke ID. qb login -list shows sessions, too.",
 		Example: "  qb open\n  qb open -browser",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			farm, err := s.Connect(cmd)
-			if err != nil {
-				return err
-			}
+			farm := s.Connect(cmd)
 			link, err := PageLink(cmd.Context(), farm.Send)
 			if err != nil {
 				return err

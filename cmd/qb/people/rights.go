@@ -124,10 +124,7 @@ func (s Shell) users(cmd *cobra.Command, o *order, names []string) error {
 }
 
 func (s Shell) listRights(cmd *cobra.Command, o *order, names []string) error {
-	farm, err := s.Connect(cmd)
-	if err != nil {
-		return err
-	}
+	farm := s.Connect(cmd)
 	var all []api.Person
 	if err := farm.Send(cmd.Context(), api.ListPeople, nil, nil, &all); err != nil {
 		return err
@@ -165,10 +162,7 @@ func (s Shell) listRights(cmd *cobra.Command, o *order, names []string) error {
 
 // changeRights changes each user by itself. The supervisor refuses a change of a user whom another admin changed meanwhile.
 func (s Shell) changeRights(cmd *cobra.Command, o *order, names []string) error {
-	farm, err := s.Connect(cmd)
-	if err != nil {
-		return err
-	}
+	farm := s.Connect(cmd)
 	for _, name := range names {
 		var reply api.Person
 		if o.remove {
@@ -179,6 +173,7 @@ func (s Shell) changeRights(cmd *cobra.Command, o *order, names []string) error 
 			continue
 		}
 		var before api.Person
+		var err error
 		if o.add {
 			req := api.PersonRequest{Name: name, Role: roleFor(o.named()), Rights: o.named().Names(), Groups: []string{}, SubmitAs: submitsAs(o.impersonate)}
 			if o.group != "" {

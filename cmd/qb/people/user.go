@@ -58,10 +58,7 @@ func (s Shell) newAdd() *cobra.Command {
 
 // add adds a user and prints how to log in from another machine, if the farm is open to any.
 func (s Shell) add(cmd *cobra.Command, req api.PersonRequest) error {
-	farm, err := s.Connect(cmd)
-	if err != nil {
-		return err
-	}
+	farm := s.Connect(cmd)
 	var reply api.Person
 	if err := farm.Send(cmd.Context(), api.AddPerson, nil, req, &reply); err != nil {
 		return err
@@ -170,10 +167,7 @@ func (s Shell) newRemove() *cobra.Command {
 		Long: "Remove users; their tokens end. Their jobs stay. A local user without an entry has the role user again:\n" +
 			"to refuse him, disable him, or leave him out of supervisor_users.",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			farm, err := s.Connect(cmd)
-			if err != nil {
-				return err
-			}
+			farm := s.Connect(cmd)
 			for _, name := range names {
 				if err := farm.Send(cmd.Context(), api.RemovePerson, api.Params{"user": name}, nil, nil); err != nil {
 					return err

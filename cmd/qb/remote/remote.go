@@ -25,31 +25,23 @@ type Farm interface {
 
 // Shell is what commands get of the program that they belong to.
 type Shell struct {
-	Connect    func(*cobra.Command) (Farm, error)
+	Connect    func(*cobra.Command) Farm
 	Dial       func(cmd *cobra.Command, url, token string) (Sender, error) // to a certain supervisor
 	BindRepeat func(*cobra.Command)                                        // options of a command that changes something
 }
 
 // Send connects and makes a call.
 func (s Shell) Send(cmd *cobra.Command, e api.Endpoint, params api.Params, in, out any) error {
-	farm, err := s.Connect(cmd)
-	if err != nil {
-		return err
-	}
-	return farm.Send(cmd.Context(), e, params, in, out)
+	return s.Connect(cmd).Send(cmd.Context(), e, params, in, out)
 }
 
 // Say asks for a change to what the word names, and prints what text says of the reply.
 func Say[Reply any](s Shell, cmd *cobra.Command, word string, e api.Endpoint, params api.Params, in any, text func(Reply) string) error {
-	farm, err := s.Connect(cmd)
-	if err != nil {
-		return err
-	}
 	var reply Reply
-	if err := farm.Change(cmd.Context(), word, e, params, in, &reply); err != nil {
+	if err := s.Connect(cmd).Change(cmd.Context(), word, e, params, in, &reply); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), text(reply))
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), text(reply))
 	return err
 }
 

@@ -75,10 +75,7 @@ func cpuTime(seconds float64) string {
 }
 
 func (s Shell) explain(cmd *cobra.Command, o output.ListOptions, words []string) error {
-	farm, err := s.Connect(cmd)
-	if err != nil {
-		return err
-	}
+	farm := s.Connect(cmd)
 	params := userParam(words)
 	if params == nil {
 		var me api.Ping

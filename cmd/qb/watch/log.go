@@ -83,7 +83,7 @@ func (p *logPage) refresh(m *model) tea.Cmd {
 }
 
 func (p *logPage) open(m *model) tea.Cmd {
-	connect := m.screen.Connect
+	farm := m.screen.Connect()
 	params := jobParam(p.job)
 	params["item"], params["follow"], params["stream"] = p.item, "true", "both"
 	params["offset"] = strconv.FormatInt(p.offset, 10)
@@ -91,10 +91,6 @@ func (p *logPage) open(m *model) tea.Cmd {
 		params["attempt"] = p.attempt
 	}
 	return func() tea.Msg {
-		farm, err := connect()
-		if err != nil {
-			return logArrived{page: p, err: err}
-		}
 		resp, err := farm.Open(p.ctx, api.ItemLog, params, nil, http.Header{})
 		if err != nil {
 			return logArrived{page: p, err: err}

@@ -26,7 +26,7 @@ const (
 // Screen is a watch on a whole terminal.
 type Screen struct {
 	Options  Options
-	Connect  func() (Farm, error)             // a client of its own for each kind of call
+	Connect  func() Farm                      // a client of its own for each kind of call
 	Describe func(api.Job) [][2]string        // all that is known of a job, by name
 	now      func() time.Time                 // the clock
 	every    func(time.Duration, any) tea.Cmd // sends a message later
@@ -36,12 +36,8 @@ type Screen struct {
 // before the screen, so that a farm or a job that is not there is an error as of any command. Begin is called when the
 // screen is about to be taken: from then on nobody else may write to it.
 func (s Screen) Run(ctx context.Context, begin func()) error {
-	farm, err := s.Connect()
-	if err != nil {
-		return err
-	}
 	m := newModel(s, newDrawing())
-	m.source = &source{farm: farm, now: time.Now, ids: s.Options.IDs, user: s.Options.User, ended: true}
+	m.source = &source{farm: s.Connect(), now: time.Now, ids: s.Options.IDs, user: s.Options.User, ended: true}
 	first, err := m.source.look(ctx)
 	if err != nil {
 		return err
@@ -314,14 +310,13 @@ func (m *model) order(action string, job int64, name, item string) {
 		what = fmt.Sprintf("item %s of job %d %s", m.d.user(item), job, m.d.user(name))
 	}
 	d := m.d
-	failed := func(err error) tea.Msg { return saidMsg{d.user(err.Error()), true} }
 	m.ask = &question{text: action + " " + what + "?", do: m.call(func(ctx context.Context, farm Farm) tea.Msg {
 		reply, err := farm.Order(ctx, job, item, action)
 		if err != nil {
-			return failed(err)
+			return saidMsg{d.user(err.Error()), true}
 		}
 		return saidMsg{d.user(orderText(action, what, reply)), reply.Affected == 0 && reply.Order == 0}
-	}, failed)}
+	})}
 }
 
 func orderText(action, what string, reply api.ActionReply) string {

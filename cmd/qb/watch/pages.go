@@ -114,7 +114,7 @@ func (p *jobPage) refresh(m *model) tea.Cmd {
 			a.err = farm.Ask(ctx, api.Explain, jobParam(p.id), &a.why)
 		}
 		return a
-	}, func(err error) tea.Msg { return jobArrived{page: p, err: err} })
+	})
 }
 
 func (p *jobPage) title(m *model) string {
@@ -251,15 +251,11 @@ func (p *helpPage) lines(m *model, width, room int) []string {
 }
 
 // call calls the farm by a client of its own.
-func (m *model) call(do func(context.Context, Farm) tea.Msg, failed func(error) tea.Msg) tea.Cmd {
-	ctx, connect := m.ctx, m.screen.Connect
+func (m *model) call(do func(context.Context, Farm) tea.Msg) tea.Cmd {
+	ctx, farm := m.ctx, m.screen.Connect()
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(ctx, callsWithin)
 		defer cancel()
-		farm, err := connect()
-		if err != nil {
-			return failed(err)
-		}
 		return do(ctx, farm)
 	}
 }
@@ -350,7 +346,7 @@ func (p *itemsPage) refresh(m *model) tea.Cmd {
 		a.err = farm.Ask(ctx, api.ListItems, params, &a.items)
 		a.took = time.Since(began)
 		return a
-	}, func(err error) tea.Msg { return itemsArrived{page: p, err: err} })
+	})
 }
 
 func (p *itemsPage) title(m *model) string {

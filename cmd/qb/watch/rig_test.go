@@ -158,7 +158,7 @@ func newRig(f *fake, utf8 bool) *rig {
 	r := &rig{farm: f, at: noon}
 	s := Screen{
 		Options: Options{Every: time.Second},
-		Connect: func() (Farm, error) { return f, nil },
+		Connect: func() Farm { return f },
 		Describe: func(j api.Job) [][2]string {
 			return [][2]string{{"name", j.Name}, {"user", j.User}, {"command", "render -f QB_FRAME_NUMBER scene.ma"}}
 		},
