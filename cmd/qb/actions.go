@@ -72,7 +72,7 @@ func eachJob(cmd *cobra.Command, words, states []string, choice *jobselect.Optio
 			return err
 		}
 	} else if all {
-		if targets, err = ownJobs(cmd.Context(), c, states); err != nil {
+		if targets, err = c.passing(cmd.Context(), jobFilter{states: states, own: true}, nil); err != nil {
 			return err
 		}
 	}
@@ -129,16 +129,23 @@ func parseTargets(words []string) (targets []target, all bool, err error) {
 	return targets, all, nil
 }
 
-// ownJobs finds the caller's jobs in any of the states.
-func ownJobs(ctx context.Context, c *client, states []string) ([]target, error) {
-	var targets []target
-	err := c.eachJob(ctx, jobFilter{states: states, own: true}, func(jobs ...api.Job) error {
+// passing finds the jobs that pass a filter, of those named if some are.
+func (c *client) passing(ctx context.Context, f jobFilter, named []target) (found []target, err error) {
+	items := map[int64]target{}
+	for _, t := range named {
+		f.ids, items[t.job] = append(f.ids, t.job), t
+	}
+	err = c.eachJob(ctx, f, func(jobs ...api.Job) error {
 		for _, job := range jobs {
-			targets = append(targets, target{word: strconv.FormatInt(job.ID, 10), job: job.ID})
+			t, ok := items[job.ID]
+			if !ok {
+				t = target{word: strconv.FormatInt(job.ID, 10), job: job.ID}
+			}
+			found = append(found, t)
 		}
 		return nil
 	})
-	return targets, err
+	return found, err
 }
 
 // wantJobs refuses a command that says of no job that it means it.
@@ -154,24 +161,11 @@ const manyJobs = 100
 
 // chosenJobs finds the jobs that pass the options, of those named if some are. It asks before something is done to many.
 func chosenJobs(cmd *cobra.Command, c *client, choice *jobselect.Options, states []string, named []target) ([]target, error) {
-	f, items := chosenBy(choice, len(named) == 0), map[int64]target{}
+	f := chosenBy(choice, len(named) == 0)
 	if len(f.states) == 0 && len(named) == 0 {
 		f.states = states
 	}
-	for _, t := range named {
-		f.ids, items[t.job] = append(f.ids, t.job), t
-	}
-	var found []target
-	err := c.eachJob(cmd.Context(), f, func(jobs ...api.Job) error {
-		for _, job := range jobs {
-			t := target{word: strconv.FormatInt(job.ID, 10), job: job.ID}
-			if len(named) > 0 {
-				t = items[job.ID]
-			}
-			found = append(found, t)
-		}
-		return nil
-	})
+	found, err := c.passing(cmd.Context(), f, named)
 	switch {
 	case err != nil:
 		return nil, err

@@ -36,13 +36,9 @@ func newInstancesCommand() *cobra.Command {
 		Long:    "List the instances that run, of the given jobs or of the whole farm, by job and number.\nActions take them as JOB.NUMBERS, such as qbsuspend 12.0-3.",
 		Example: "  qbinstances 12\n  qbinstances 12 13 -json\n  qbinstances -fields instance,host,item",
 		RunE: func(cmd *cobra.Command, words []string) error {
-			wanted := map[int64]bool{}
-			for _, word := range words {
-				id, err := jobID(word)
-				if err != nil {
-					return err
-				}
-				wanted[id] = true
+			wanted, err := jobIDs(words)
+			if err != nil {
+				return err
 			}
 			return listOf(cmd, list, instanceColumns, func(c *client, add func(...instance) error) error {
 				hosts, err := chosenHosts(cmd, c, nil, new(hostselect.Options))
@@ -58,10 +54,10 @@ func newInstancesCommand() *cobra.Command {
 }
 
 // instancesOf are the instances on the hosts, of the jobs wanted or if none is of all.
-func instancesOf(hosts []api.Host, wanted map[int64]bool) (found []instance) {
+func instancesOf(hosts []api.Host, wanted []int64) (found []instance) {
 	for _, h := range hosts {
 		for _, i := range h.Instances {
-			if len(wanted) == 0 || wanted[i.Job] {
+			if len(wanted) == 0 || slices.Contains(wanted, i.Job) {
 				found = append(found, instance{fmt.Sprintf("%d.%d", i.Job, i.Instance), i.Job, i.Instance, i.State, i.Kind, h.Name, i.Item, i.Attempt, i.Slots, i.Memory, i.Holds, i.ItemStartedAt})
 			}
 		}

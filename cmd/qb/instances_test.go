@@ -16,13 +16,13 @@ func TestInstancesOf(t *testing.T) {
 		{Name: "b", Instances: []api.HostInstance{{Job: 12, Instance: 2, State: "draining", Item: "5", ItemStartedAt: &began}}},
 	}
 	for _, c := range []struct {
-		wanted map[int64]bool
+		wanted []int64
 		want   string
 	}{
 		{nil, "3.0 suspended a 1|12.2 draining b 5|12.10 active a 7"},
-		{map[int64]bool{3: true}, "3.0 suspended a 1"},
-		{map[int64]bool{4: true}, ""},
-		{map[int64]bool{4: true, 12: true}, "12.2 draining b 5|12.10 active a 7"},
+		{[]int64{3}, "3.0 suspended a 1"},
+		{[]int64{4}, ""},
+		{[]int64{4, 12}, "12.2 draining b 5|12.10 active a 7"},
 	} {
 		var rows []string
 		for _, i := range instancesOf(hosts, c.wanted) {

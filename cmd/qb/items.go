@@ -39,13 +39,9 @@ func newItemsCommand() *cobra.Command {
 }
 
 func (o *itemsOptions) run(cmd *cobra.Command, words []string) error {
-	var ids []int64
-	for _, word := range words {
-		id, err := jobID(word)
-		if err != nil {
-			return err
-		}
-		ids = append(ids, id)
+	ids, err := jobIDs(words)
+	if err != nil {
+		return err
 	}
 	if o.attempts {
 		return listOf(cmd, o.list, attemptColumns, func(c *client, add func(...api.Attempt) error) error {

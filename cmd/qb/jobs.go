@@ -55,14 +55,11 @@ Newest first; on a terminal the table has the newest last, above the prompt.`,
 func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 	filter := chosenBy(&o.choice, len(words) == 0)
 	filter.limit = o.limit
-	for _, word := range words {
-		id, err := jobID(word)
-		if err != nil {
-			return err
-		}
-		filter.ids = append(filter.ids, id)
+	ids, err := jobIDs(words)
+	if err != nil {
+		return err
 	}
-	o.list.Others = qube.Fields
+	filter.ids, o.list.Others = ids, qube.Fields
 	l, err := output.NewLister(cmd.OutOrStdout(), o.list, o.columns())
 	if err != nil {
 		return err
@@ -155,6 +152,18 @@ func jobID(word string) (int64, error) {
 		return 0, api.Errorf(api.KindUsage, "%q is no job id; ids are numbers from 1", output.Escape(word))
 	}
 	return id, nil
+}
+
+// jobIDs reads the id of a job of each word.
+func jobIDs(words []string) (ids []int64, err error) {
+	for _, word := range words {
+		id, err := jobID(word)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 // jobFilter narrows a list of jobs.

@@ -94,7 +94,11 @@ func (o *waitOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	if all || o.choice.Given() {
-		if targets, err = unfinishedOf(cmd, c, &o.choice, targets); err != nil {
+		f := chosenBy(&o.choice, len(targets) == 0)
+		if len(f.states) == 0 {
+			f.states = jobselect.Unfinished
+		}
+		if targets, err = c.passing(cmd.Context(), f, targets); err != nil { // it is no error if there are none
 			return err
 		}
 	}
@@ -119,24 +123,6 @@ func (o *waitOptions) run(cmd *cobra.Command, words []string) error {
 		}
 	}
 	return first
-}
-
-// unfinishedOf are the unfinished jobs that pass the options, of those named if some are. It is no error if there are none.
-func unfinishedOf(cmd *cobra.Command, c *client, choice *jobselect.Options, named []target) (targets []target, err error) {
-	f := chosenBy(choice, len(named) == 0)
-	if len(f.states) == 0 {
-		f.states = jobselect.Unfinished
-	}
-	for _, t := range named {
-		f.ids = append(f.ids, t.job)
-	}
-	err = c.eachJob(cmd.Context(), f, func(jobs ...api.Job) error {
-		for _, job := range jobs {
-			targets = append(targets, target{job: job.ID})
-		}
-		return nil
-	})
-	return targets, err
 }
 
 // waitOn returns at the job's end: nil if it is complete, errSilent if it failed or was killed.

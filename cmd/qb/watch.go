@@ -30,13 +30,11 @@ func newWatchCommand() *cobra.Command {
 }
 
 func runWatch(cmd *cobra.Command, o watch.Options, words []string) error {
-	for _, word := range words {
-		id, err := jobID(word)
-		if err != nil {
-			return err
-		}
-		o.IDs = append(o.IDs, id)
+	ids, err := jobIDs(words)
+	if err != nil {
+		return err
 	}
+	o.IDs = ids
 	if o.UntilDone && len(o.IDs) == 0 {
 		return api.Errorf(api.KindUsage, "-until-done needs the ids of the jobs to wait for")
 	}
