@@ -1,13 +1,17 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,13 +22,13 @@ const MaxSnapshotNumber = 1_000_000_000
 // that is unknown, doubled, of the wrong type or out of range is refused with its place, such as
 // running[3].host, and so is a snapshot that contradicts itself.
 func ReadSnapshot(data []byte) (SnapshotDoc, error) {
-	tree, err := parseTree(data)
-	if err != nil {
-		return SnapshotDoc{}, err
-	}
-	r := &snapshotReader{}
+	r := &snapshotReader{data: data, json: json.NewDecoder(bytes.NewReader(data))}
+	r.json.UseNumber()
 	doc := SnapshotDoc{Cluster: "/", Policy: DefaultSnapshotPolicy(), Jobs: []SnapshotJob{}, Running: []SnapshotInstance{}}
-	r.read(reflect.ValueOf(&doc).Elem(), tree, "", "")
+	r.read(reflect.ValueOf(&doc).Elem(), r.next(), "", "")
+	if _, err := r.json.Token(); r.err == nil && err != io.EOF {
+		r.malformed(errors.New("there is something after the end of the object"))
+	}
 	if r.err == nil {
 		r.check(&doc)
 	}
@@ -41,10 +45,14 @@ var snapshotDefaults = map[reflect.Type]any{
 	reflect.TypeFor[SnapshotInstance](): SnapshotInstance{Kind: "primary"},
 }
 
-// snapshotReader puts a tree into a struct, and retains the first thing that is wrong. A member that is missing or null
+// snapshotReader reads JSON into a struct, up to the first thing that is wrong. A member that is missing or null
 // keeps its default. What a member's type does not say is in its tags: among, and read as required (it must be there, and
 // a text must not be empty), width (a max_cpus: "*" and anything negative mean no limit) or signed (it may be negative).
-type snapshotReader struct{ err error }
+type snapshotReader struct {
+	data []byte
+	json *json.Decoder
+	err  error
+}
 
 func (r *snapshotReader) refuse(place, format string, args ...any) {
 	if r.err == nil {
@@ -52,109 +60,176 @@ func (r *snapshotReader) refuse(place, format string, args ...any) {
 	}
 }
 
-func (r *snapshotReader) expect(n *treeNode, kind byte, place, what string) {
-	if n.kind != kind {
-		r.refuse(place, "must be %s, is %s", what, n)
+// next is the next piece of the text, nil for null.
+func (r *snapshotReader) next() json.Token {
+	token, err := r.json.Token()
+	if err != nil {
+		r.malformed(err)
+	}
+	return token
+}
+
+func (r *snapshotReader) malformed(err error) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("it ends too early")
+	}
+	before := r.data[:min(int(r.json.InputOffset()), len(r.data))]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	column := len(before) - bytes.LastIndexByte(before, '\n')
+	if r.err == nil {
+		r.err = Errorf(KindInvalid, "line %d, column %d: not a JSON snapshot: %v", line, column, err)
 	}
 }
 
-// read takes the value at a place into v; tag is that of the member.
-func (r *snapshotReader) read(v reflect.Value, n *treeNode, place string, tag reflect.StructTag) {
-	among, required := tag.Get("among"), tag.Get("read") == "required"
+// expected is the token if it is of the type T.
+func expected[T any](r *snapshotReader, token json.Token, place, what string) T {
+	v, ok := token.(T)
+	if !ok {
+		r.refuse(place, "must be %s, is %s", what, shownToken(token))
+	}
+	return v
+}
+
+// opens is whether the token begins an object or a list.
+func (r *snapshotReader) opens(token json.Token, with json.Delim, place, what string) bool {
+	if token != with {
+		r.refuse(place, "must be %s, is %s", what, shownToken(token))
+	}
+	return token == with
+}
+
+// shownToken is a value in short.
+func shownToken(token json.Token) string {
+	switch v := token.(type) {
+	case json.Delim:
+		return map[json.Delim]string{'{': "an object", '[': "a list"}[v]
+	case nil:
+		return "null"
+	case string:
+		if len(v) > 40 {
+			return strconv.Quote(v[:40]) + "…"
+		}
+		return strconv.Quote(v)
+	}
+	return fmt.Sprint(token)
+}
+
+// read takes the value at a place, which begins with the token, into v; tag is that of the member.
+func (r *snapshotReader) read(v reflect.Value, token json.Token, place string, tag reflect.StructTag) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		r.read(v.Elem(), n, place, tag)
+		r.read(v.Elem(), token, place, tag)
 	case reflect.Struct:
-		r.readObject(v, n, place)
-	case reflect.Map:
-		r.readAmounts(v, n, place)
-	case reflect.Slice:
-		r.readList(v, n, place, tag)
-	case reflect.Bool:
-		r.expect(n, 't', place, "true or false")
-		v.SetBool(n.text == "true")
-	case reflect.String:
-		switch {
-		case among != "" && (n.kind != '"' || !slices.Contains(strings.Split(among, ", "), n.text)):
-			r.refuse(place, "must be one of %s, is %s", among, n)
-		case required && n.text == "":
-			r.refuse(place, "missing")
+		if r.opens(token, '{', place, "an object") {
+			r.readObject(v, place)
 		}
-		r.expect(n, '"', place, "a string")
-		v.SetString(n.text)
+	case reflect.Map:
+		if r.opens(token, '{', place, "an object of whole numbers") {
+			r.readAmounts(v, place)
+		}
+	case reflect.Slice:
+		if r.opens(token, '[', place, "a list") {
+			r.readList(v, place, tag)
+		}
+	case reflect.Bool:
+		v.SetBool(expected[bool](r, token, place, "true or false"))
+	case reflect.String:
+		r.readText(v, token, place, tag)
 	default:
-		r.readNumber(v, n, place, tag.Get("read"))
+		r.readNumber(v, token, place, tag.Get("read"))
 	}
 }
 
-func (r *snapshotReader) readObject(v reflect.Value, n *treeNode, place string) {
-	r.expect(n, '{', place, "an object")
-	known, given := membersOf(v.Type()), map[string]*treeNode{}
-	for i, name := range n.names {
-		if _, ok := known[name]; !ok {
-			r.refuse(within(place, name), "unknown member; known are %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
-		}
-		if given[name] != nil {
-			r.refuse(within(place, name), "is there twice")
-		}
-		given[name] = n.items[i]
+func (r *snapshotReader) readText(v reflect.Value, token json.Token, place string, tag reflect.StructTag) {
+	text, isText := token.(string)
+	switch among := tag.Get("among"); {
+	case among != "" && (!isText || !slices.Contains(strings.Split(among, ", "), text)):
+		r.refuse(place, "must be one of %s, is %s", among, shownToken(token))
+	case !isText:
+		r.refuse(place, "must be a string, is %s", shownToken(token))
+	case tag.Get("read") == "required" && text == "":
+		r.refuse(place, "missing")
 	}
+	v.SetString(text)
+}
+
+func (r *snapshotReader) readObject(v reflect.Value, place string) {
+	known, given := membersOf(v.Type()), map[string]bool{}
+	r.eachMember(place, func(name string) {
+		at, ok := known[name]
+		if !ok {
+			r.refuse(within(place, name), "unknown member; known are %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return
+		}
+		if token := r.next(); token != nil {
+			given[name] = true
+			r.read(v.Field(at), token, within(place, name), v.Type().Field(at).Tag)
+		}
+	})
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		tag := v.Type().Field(known[name]).Tag
-		switch m := given[name]; {
-		case m != nil && m.kind != 'n':
-			r.read(v.Field(known[name]), m, within(place, name), tag)
-		case tag.Get("read") == "required":
+		if v.Type().Field(known[name]).Tag.Get("read") == "required" && !given[name] {
 			r.refuse(within(place, name), "missing")
 		}
 	}
 }
 
+// eachMember calls do with the name of each member of an object, whose value is next, up to the end of the object.
+func (r *snapshotReader) eachMember(place string, do func(name string)) {
+	seen := map[string]bool{}
+	for r.err == nil && r.json.More() {
+		name, _ := r.next().(string)
+		if seen[name] {
+			r.refuse(within(place, name), "is there twice")
+		}
+		seen[name] = true
+		do(name)
+	}
+	r.next() // its end
+}
+
 func within(place, name string) string { return strings.TrimPrefix(place+"."+name, ".") }
 
-func (r *snapshotReader) readList(v reflect.Value, n *treeNode, place string, tag reflect.StructTag) {
-	r.expect(n, '[', place, "a list")
-	list := reflect.MakeSlice(v.Type(), len(n.items), len(n.items))
-	for i, item := range n.items {
-		if standard, ok := snapshotDefaults[v.Type().Elem()]; ok {
-			list.Index(i).Set(reflect.ValueOf(standard))
+func (r *snapshotReader) readList(v reflect.Value, place string, tag reflect.StructTag) {
+	list := reflect.MakeSlice(v.Type(), 0, 0)
+	for i := 0; r.err == nil && r.json.More(); i++ {
+		entry := reflect.New(v.Type().Elem()).Elem()
+		if standard, ok := snapshotDefaults[entry.Type()]; ok {
+			entry.Set(reflect.ValueOf(standard))
 		}
-		r.read(list.Index(i), item, fmt.Sprintf("%s[%d]", place, i), tag)
+		r.read(entry, r.next(), fmt.Sprintf("%s[%d]", place, i), tag)
+		list = reflect.Append(list, entry)
 	}
+	r.next() // its end
 	v.Set(list)
 }
 
 // readAmounts reads whole numbers by name.
-func (r *snapshotReader) readAmounts(v reflect.Value, n *treeNode, place string) {
-	r.expect(n, '{', place, "an object of whole numbers")
+func (r *snapshotReader) readAmounts(v reflect.Value, place string) {
 	amounts := map[string]int64{}
-	for i, name := range n.names {
-		if _, twice := amounts[name]; twice {
-			r.refuse(within(place, name), "is there twice")
-		}
+	r.eachMember(place, func(name string) {
 		var amount int64
-		if n.items[i].kind != 'n' {
-			r.read(reflect.ValueOf(&amount).Elem(), n.items[i], within(place, name), "")
+		if token := r.next(); token != nil {
+			r.read(reflect.ValueOf(&amount).Elem(), token, within(place, name), "")
 		}
 		amounts[name] = amount
-	}
+	})
 	v.Set(reflect.ValueOf(amounts))
 }
 
 // readNumber reads a float64, a count (int) or bytes (int64).
-func (r *snapshotReader) readNumber(v reflect.Value, n *treeNode, place, rule string) {
+func (r *snapshotReader) readNumber(v reflect.Value, token json.Token, place, rule string) {
 	what, most := "a number", int64(1<<53)
 	if v.Kind() == reflect.Int {
 		most = MaxSnapshotNumber
 	}
 	if rule == "width" {
-		if what = `a whole number or "*"`; n.kind == '"' && n.text == "*" {
-			n = &treeNode{kind: '0', text: "-1"}
+		if what = `a whole number or "*"`; token == "*" {
+			token = json.Number("-1")
 		}
 	}
-	r.expect(n, '0', place, what)
-	f, err := json.Number(n.text).Float64()
+	n := expected[json.Number](r, token, place, what)
+	f, err := n.Float64()
 	switch {
 	case r.err != nil:
 	case err != nil:

@@ -19,7 +19,7 @@ func TestReadSnapshotRefuses(t *testing.T) {
 		"half":              {"{\n  \"slots\": 3,", "line 2, column 14: not a JSON snapshot: it ends too early"},
 		"no JSON":           {`{"slots": 3; }`, "line 1, column"},
 		"more":              {`{"slots": 1} {}`, "something after the end"},
-		"too deep":          {`{"jobs": [[[[[[[[[]]]]]]]]]}`, "nests too deep"},
+		"deep":              {`{"jobs": [[[[[[[[[]]]]]]]]]}`, "jobs[0]: must be an object, is a list"},
 		"list":              {`[]`, "snapshot: must be an object, is a list"},
 		"unknown":           {`{"slots": 1, "job": []}`, "job: unknown member"},
 		"unknown of a job":  {`{"slots": 1, "jobs": [{"id": "A", "cpus": 1, "prio": 3}]}`, "jobs[0].prio: unknown member"},
