@@ -204,3 +204,12 @@ func SyncFolder(path string) error {
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
+
+// Room is what the folder's disk has free for this process, and in all, in bytes.
+func Room(folder string) (free, total int64, err error) {
+	var at syscall.Statfs_t
+	if err := syscall.Statfs(folder, &at); err != nil {
+		return 0, 0, fmt.Errorf("asking for the room under %s: %w", folder, err)
+	}
+	return int64(at.Bavail) * at.Bsize, int64(at.Blocks) * at.Bsize, nil
+}

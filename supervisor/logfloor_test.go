@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/supervisor/facts"
 	"qb/supervisor/logstore"
 	"qb/supervisor/settings"
@@ -23,7 +24,7 @@ const smallDisk = 32 << 20
 // disk is a real one; else a folder's files are taken off its size.
 func TestLogsOnASmallDisk(t *testing.T) {
 	dir := openDir(t)
-	room := logstore.DiskRoom
+	room := statedir.Room
 	if unix.Mount("qb-test", dir, "tmpfs", 0, "size=32m,mode=755") == nil {
 		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }) // the folder's removal tells if it stays
 	} else {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"qb/statedir"
 	"qb/supervisor/audit"
 	"qb/supervisor/central"
 	"qb/supervisor/eventstream"
@@ -21,7 +22,6 @@ import (
 	"qb/supervisor/farmkey"
 	"qb/supervisor/history"
 	"qb/supervisor/listeners"
-	"qb/supervisor/logstore"
 	"qb/supervisor/mail"
 	"qb/supervisor/message"
 	"qb/supervisor/settings"
@@ -136,7 +136,7 @@ func (s *server) terms(opts Options, url string) *term.Leader {
 	}
 	opts.ageEvery, opts.ageAttempts = cmp.Or(opts.ageEvery, history.Every), cmp.Or(opts.ageAttempts, history.Chunk)
 	if opts.room == nil {
-		opts.room = logstore.DiskRoom
+		opts.room = statedir.Room
 	}
 	if opts.rebuild == nil {
 		opts.rebuild = func(p message.Policy, rows facts.Facts, now time.Time) (term.Machine, error) {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/mem"
-	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/units"
 	"qb/worker/cgroup"
 )
@@ -90,11 +90,11 @@ func (b *busySeen) since(others float64) (busy, byOthers float64) {
 
 // refusing says why nothing new may start here, or nothing at all.
 func refusing(state string, floor units.Bytes) string {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(state, &fs); err != nil {
+	free, _, err := statedir.Room(state)
+	if err != nil {
 		return fmt.Sprintf("the worker's state folder %s cannot be read: %v", state, err)
 	}
-	if free := int64(fs.Bavail) * fs.Bsize; free < int64(floor) {
+	if free < int64(floor) {
 		return fmt.Sprintf("only %s are free on the disk of %s, and worker_disk_floor is %s", units.Size(free), state, floor)
 	}
 	return ""

@@ -140,22 +140,20 @@ func (w one) scarce() (name, text, held string) {
 
 func (w one) licenceFacts() []string {
 	var lines []string
-	for _, name := range w.j.Seats {
+	tell := func(name, counted string) {
 		l := w.licence(name)
-		line := fmt.Sprintf("%s: %d of %d left%s, counted per %s", name, max(0, l.left), w.Policy.Resources[name], w.limits(name), map[bool]string{true: "host", false: "user and host"}[w.site().Counted(name) == licences.PerHost])
+		line := fmt.Sprintf("%s: %d of %d left%s, %s", name, max(0, l.left), w.Policy.Resources[name], w.limits(name), counted)
 		if held := l.holdersText(w.j, holderLines); held != "" {
 			line += "; " + held
 		}
 		lines = append(lines, line)
 	}
+	for _, name := range w.j.Seats {
+		tell(name, "counted per "+map[bool]string{true: "host", false: "user and host"}[w.site().Counted(name) == licences.PerHost])
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.j.Takes)) {
 		if !strings.HasPrefix(name, "host.") {
-			l := w.licence(name)
-			line := fmt.Sprintf("%s: %d of %d left%s, an instance takes %d", name, max(0, l.left), w.Policy.Resources[name], w.limits(name), w.j.Takes[name])
-			if held := l.holdersText(w.j, holderLines); held != "" {
-				line += "; " + held
-			}
-			lines = append(lines, line)
+			tell(name, fmt.Sprintf("an instance takes %d", w.j.Takes[name]))
 		}
 	}
 	return lines

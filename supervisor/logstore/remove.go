@@ -9,8 +9,6 @@ import (
 	"path"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"qb/supervisor/facts"
 )
 
@@ -117,13 +115,4 @@ func (s *Store) Forget(jobs []facts.JobID) {
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.given, func(id facts.AttemptID, _ givenTo) bool { return gone[id.Job] })
 	maps.DeleteFunc(s.ended, func(id facts.AttemptID, _ bool) bool { return gone[id.Job] })
-}
-
-// DiskRoom is what the folder's disk has free for this process, and in all, in bytes.
-func DiskRoom(folder string) (free, total int64, err error) {
-	var at unix.Statfs_t
-	if err := unix.Statfs(folder, &at); err != nil {
-		return 0, 0, fmt.Errorf("asking for the room under %s: %w", folder, err)
-	}
-	return int64(at.Bavail) * at.Bsize, int64(at.Blocks) * at.Bsize, nil
 }

@@ -9,9 +9,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"qb/pause"
+	"qb/statedir"
 	"qb/units"
 )
 
@@ -63,7 +62,7 @@ func fill(file *os.File) error {
 func (c *Cluster) tightest() (folder string, free int64) {
 	folder, free = c.data, math.MaxInt64
 	for _, dir := range []string{c.data, filepath.Join(c.data, "pg_wal")} {
-		if room, err := freeBytes(dir); err == nil && room < free {
+		if room, _, err := statedir.Room(dir); err == nil && room < free {
 			folder, free = dir, room
 		}
 	}
@@ -88,15 +87,6 @@ func (c *Cluster) awaitRoom() bool {
 			return true
 		}
 	}
-}
-
-// freeBytes is the room that the server's user has on a folder's disk.
-func freeBytes(dir string) (int64, error) {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil {
-		return 0, err
-	}
-	return int64(fs.Bavail) * fs.Bsize, nil
 }
 
 // Trouble says why there is no server now, for want of room; "" if there is one, or another reason.

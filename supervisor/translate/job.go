@@ -30,17 +30,9 @@ func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 	}
 	j.GlobalOrder, j.LocalOrder = v.GlobalOrder, v.LocalOrder
 	showAttributes(j, &v.JobFacts)
-	if v.Memory.Requested > 0 {
-		j.Memory.Requested = new(v.Memory.Requested)
-	}
+	j.Memory.Requested, j.MeanItemSeconds, j.EstimatedItem = orNil(v.Memory.Requested), orNil(v.MeanItemSeconds), orNil(v.EstimatedItemSeconds)
 	if j.Agenda {
 		j.Type = "cmdrange"
-	}
-	if v.MeanItemSeconds > 0 {
-		j.MeanItemSeconds = new(v.MeanItemSeconds)
-	}
-	if v.EstimatedItemSeconds > 0 {
-		j.EstimatedItem = new(v.EstimatedItemSeconds)
 	}
 	if e := v.Learned; e.Known() {
 		l := learned(e)
@@ -88,6 +80,14 @@ func timeOrNil(t time.Time) *time.Time {
 		return nil
 	}
 	return new(Time(t))
+}
+
+// orNil is nil for the value that stands for none.
+func orNil[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
 }
 
 // Attempt is an attempt on the wire; name is its item's.
@@ -178,23 +178,17 @@ func Event(e facts.EventFacts, name func(facts.ItemNo) string) api.Event {
 	if e.Params.By == "" {
 		e.Params.By = e.By
 	}
-	out := api.Event{At: Time(e.At), Type: e.Type, Cause: e.Cause, Code: string(e.Reason), Params: Params(e.Params)}
+	out := api.Event{At: Time(e.At), Type: e.Type, Cause: e.Cause, Code: string(e.Reason), Params: Params(e.Params), Job: orNil(int64(e.Job)), Host: orNil(string(e.Host))}
 	if e.By != "" && e.Cause == "" {
 		out.Cause = "by " + e.By
 	} else if e.By != "" {
 		out.Cause += " (by " + e.By + ")"
-	}
-	if e.Job != 0 {
-		out.Job = new(int64(e.Job))
 	}
 	if e.Item >= 0 && e.Job != 0 {
 		out.Item = new(name(e.Item))
 	}
 	if e.Instance >= 0 && e.Job != 0 {
 		out.Instance = new(InstanceName(e.Job, e.Instance))
-	}
-	if e.Host != "" {
-		out.Host = new(string(e.Host))
 	}
 	return out
 }
