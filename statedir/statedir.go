@@ -196,6 +196,14 @@ func Replace(path string, mode fs.FileMode, write func(*os.File) error) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
+// ReplaceWith writes a file anew, as Replace does.
+func ReplaceWith(path string, mode fs.FileMode, data []byte) error {
+	return Replace(path, mode, func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	})
+}
+
 // SyncFolder makes the names in a folder survive a power cut.
 func SyncFolder(path string) error {
 	f, err := os.Open(path)

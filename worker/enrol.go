@@ -73,10 +73,7 @@ func makeKey(path string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the worker's key: %w", err)
 	}
-	err = statedir.Replace(path, 0o600, func(file *os.File) error {
-		return pem.Encode(file, &pem.Block{Type: keyPEMBlock, Bytes: der})
-	})
-	if err != nil {
+	if err := statedir.ReplaceWith(path, 0o600, pem.EncodeToMemory(&pem.Block{Type: keyPEMBlock, Bytes: der})); err != nil {
 		return nil, fmt.Errorf("writing the worker's key: %w", err)
 	}
 	return private, nil

@@ -47,11 +47,7 @@ func stampOfInfo(info os.FileInfo) string {
 }
 
 func replaceFile(name string, text []byte) error {
-	err := statedir.Replace(name, 0o600, func(f *os.File) error {
-		_, err := f.Write(text)
-		return err
-	})
-	if err != nil {
+	if err := statedir.ReplaceWith(name, 0o600, text); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil

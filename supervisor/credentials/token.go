@@ -211,11 +211,7 @@ func Ensure(ctx context.Context, key farmkey.Key, r store.Reader, file, user, ro
 	if err != nil {
 		return fmt.Errorf("making a %s token for %s: %w", role, user, err)
 	}
-	err = statedir.Replace(file, 0o600, func(f *os.File) error {
-		_, err := f.WriteString(text + "\n")
-		return err
-	})
-	if err != nil {
+	if err := statedir.ReplaceWith(file, 0o600, []byte(text+"\n")); err != nil {
 		return fmt.Errorf("writing the token file: %w", err)
 	}
 	if parts, ok := Parse(before); ok && string(parts.Role) == role {

@@ -65,10 +65,7 @@ func ReplaceSealed(path string, v any, sync bool) error {
 		return err
 	}
 	if sync {
-		return statedir.Replace(path, 0o600, func(file *os.File) error {
-			_, err := file.Write(data)
-			return err
-		})
+		return statedir.ReplaceWith(path, 0o600, data)
 	}
 	temp := path + ".tmp"
 	file, err := os.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)

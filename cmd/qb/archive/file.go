@@ -100,11 +100,7 @@ func WriteFile(name string, a api.JobArchive) error {
 	if err != nil {
 		return err
 	}
-	err = statedir.Replace(name, 0o600, func(f *os.File) error {
-		_, err := f.Write(data)
-		return err
-	})
-	if err != nil {
+	if err := statedir.ReplaceWith(name, 0o600, data); err != nil {
 		return api.Errorf(api.KindUsage, "%v", err)
 	}
 	return nil

@@ -74,10 +74,7 @@ func (s Saved) save() (string, error) {
 		err = os.MkdirAll(filepath.Dir(name), 0o700)
 	}
 	if err == nil {
-		err = statedir.Replace(name, 0o600, func(f *os.File) error {
-			_, err := f.Write(append(data, '\n'))
-			return err
-		})
+		err = statedir.ReplaceWith(name, 0o600, append(data, '\n'))
 	}
 	if err != nil {
 		return "", fmt.Errorf("keeping the login: %w", err)

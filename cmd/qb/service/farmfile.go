@@ -116,11 +116,7 @@ func replaceJSON(name string, mode fs.FileMode, farm find.Farm) error {
 	if err != nil {
 		return err
 	}
-	err = statedir.Replace(name, mode, func(f *os.File) error {
-		_, err := f.Write(append(data, '\n'))
-		return err
-	})
-	if err != nil {
+	if err := statedir.ReplaceWith(name, mode, append(data, '\n')); err != nil {
 		return fmt.Errorf("writing farm.json: %w", err)
 	}
 	return nil
