@@ -117,14 +117,7 @@ func newTokenRevoke() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID…", Short: "Revoke tokens", Args: commandline.WantArgs(1, -1, "token id"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			c := connect(cmd)
-			for _, id := range ids {
-				if err := c.call(cmd.Context(), api.RevokeToken, api.Params{"token": id}, nil, nil); err != nil {
-					return err
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: revoked\n", output.Escape(id))
-			}
-			return nil
+			return shell.ForEach(cmd, ids, api.RevokeToken, "token", "revoked")
 		},
 	}
 }

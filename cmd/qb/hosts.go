@@ -69,7 +69,7 @@ var hostColumns = []output.Column[api.Host]{
 	{Name: "foreign", Extra: true, Right: true, Member: "slots.foreign"},
 	{Name: "cluster"},
 	{Name: "groups"},
-	{Name: "jobs", Text: func(h api.Host) string { return output.JobsOn(h) }},
+	{Name: "jobs", Text: output.JobsOn},
 	{Name: "last_seen_at", Extra: true},
 	{Name: "locked", Extra: true},
 	{Name: "properties", Extra: true, Text: func(h api.Host) string { return pairs(h.Properties) }},

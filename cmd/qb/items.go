@@ -165,7 +165,7 @@ var attemptColumns = []output.Column[api.Attempt]{
 	{Name: "reason"},
 	{Name: "overuse", Extra: true},
 	{Name: "highlights", Extra: true, Text: func(a api.Attempt) string { return strings.Join(a.Highlights, " | ") }},
-	{Name: "outputpaths", Extra: true, Text: func(a api.Attempt) string { return strings.Join(a.OutputPaths, ",") }},
+	{Name: "outputpaths", Extra: true},
 }
 
 func wallText(start, end *time.Time) string {

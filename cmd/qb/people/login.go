@@ -40,11 +40,7 @@ func (s Shell) LoginCommand() *cobra.Command {
 			case list && len(words) == 0 && revoke == "":
 				return remote.List(s.Shell, cmd, o, tokenColumns, api.OwnTokens, nil)
 			case revoke != "" && len(words) == 0 && !list:
-				if err := s.Send(cmd, api.RevokeOwn, api.Params{"token": revoke}, nil, nil); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: revoked\n", output.Escape(revoke))
-				return err
+				return s.ForEach(cmd, []string{revoke}, api.RevokeOwn, "token", "revoked")
 			case len(words) == 1 && !list && revoke == "":
 				return s.logIn(cmd, words[0], fingerprint, req)
 			}

@@ -162,16 +162,12 @@ func (s Shell) listRights(cmd *cobra.Command, o *order, names []string) error {
 
 // changeRights changes each user by itself. The supervisor refuses a change of a user whom another admin changed meanwhile.
 func (s Shell) changeRights(cmd *cobra.Command, o *order, names []string) error {
+	if o.remove {
+		return s.ForEach(cmd, names, api.RemovePerson, "user", "removed")
+	}
 	farm := s.Connect(cmd)
 	for _, name := range names {
 		var reply api.Person
-		if o.remove {
-			if err := farm.Send(cmd.Context(), api.RemovePerson, api.Params{"user": name}, nil, nil); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", output.Escape(name))
-			continue
-		}
 		var before api.Person
 		var err error
 		if o.add {

@@ -94,10 +94,10 @@ var columns = []output.Column[api.Person]{
 	{Name: "name"},
 	{Name: "role"},
 	{Name: "state", Text: state},
-	{Name: "rights", Extra: true, Text: func(p api.Person) string { return strings.Join(p.Rights, ",") }},
-	{Name: "groups", Text: func(p api.Person) string { return strings.Join(p.Groups, ",") }},
-	{Name: "leads", Text: func(p api.Person) string { return strings.Join(p.Leads, ",") }},
-	{Name: "submit_as", Text: func(p api.Person) string { return strings.Join(p.SubmitAs, ",") }},
+	{Name: "rights", Extra: true},
+	{Name: "groups"},
+	{Name: "leads"},
+	{Name: "submit_as"},
 	{Name: "created_at"},
 	{Name: "created_by", Extra: true},
 }
@@ -167,14 +167,7 @@ func (s Shell) newRemove() *cobra.Command {
 		Long: "Remove users; their tokens end. Their jobs stay. A local user without an entry has the role user again:\n" +
 			"to refuse him, disable him, or leave him out of supervisor_users.",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			farm := s.Connect(cmd)
-			for _, name := range names {
-				if err := farm.Send(cmd.Context(), api.RemovePerson, api.Params{"user": name}, nil, nil); err != nil {
-					return err
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", output.Escape(name))
-			}
-			return nil
+			return s.ForEach(cmd, names, api.RemovePerson, "user", "removed")
 		},
 	}
 }

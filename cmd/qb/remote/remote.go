@@ -45,6 +45,18 @@ func Say[Reply any](s Shell, cmd *cobra.Command, word string, e api.Endpoint, pa
 	return err
 }
 
+// ForEach sends a request for each word, which stands in the path as the parameter, and says what was done.
+func (s Shell) ForEach(cmd *cobra.Command, words []string, e api.Endpoint, param, done string) error {
+	farm := s.Connect(cmd)
+	for _, word := range words {
+		if err := farm.Send(cmd.Context(), e, api.Params{param: word}, nil, nil); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", output.Escape(word), done)
+	}
+	return nil
+}
+
 // List prints the rows of an endpoint.
 func List[Row any](s Shell, cmd *cobra.Command, o output.ListOptions, columns []output.Column[Row], e api.Endpoint, params api.Params) error {
 	return output.Print(cmd.OutOrStdout(), o, columns, func() (rows []Row, err error) {

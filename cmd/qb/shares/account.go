@@ -85,9 +85,9 @@ func (s Shell) newAccountRemove() *cobra.Command {
 
 var accountColumns = []output.Column[api.Account]{
 	{Name: "path"},
-	{Name: "users", Text: func(a api.Account) string { return strings.Join(a.Users, ",") }},
-	{Name: "groups", Text: func(a api.Account) string { return strings.Join(a.Groups, ",") }},
-	{Name: "default_for", Text: func(a api.Account) string { return strings.Join(a.DefaultFor, ",") }},
+	{Name: "users"},
+	{Name: "groups"},
+	{Name: "default_for"},
 	{Name: "by", Extra: true},
 	{Name: "at", Extra: true},
 }
@@ -119,7 +119,7 @@ func (s Shell) newAccountImport() *cobra.Command {
 
 var pastColumns = []output.Column[api.PastAccount]{
 	{Name: "path"},
-	{Name: "users", Text: func(a api.PastAccount) string { return strings.Join(a.Users, ",") }},
+	{Name: "users"},
 }
 
 // mostImported is how many accounts one order adds.
