@@ -18,4 +18,7 @@ type HostInstance struct {
 
 	State         string     `json:"state" enum:"active,draining,suspended,resuming,stopping" doc:"draining: it ends after its item; suspended: its processes stand still; resuming: they do until its slots are free; stopping: it ends now."`
 	ItemStartedAt *time.Time `json:"item_started_at,omitempty"`
+
+	SuspendedAt      *time.Time `json:"suspended_at,omitempty" doc:"Since when its processes stand still by order; absent: they run."`
+	SuspendedSeconds float64    `json:"suspended_seconds,omitempty" doc:"Seconds for which they did before, while it had this item."`
 }

@@ -27,6 +27,8 @@ type instance struct {
 	Memory        int64            `json:"memory"`
 	Holds         map[string]int64 `json:"holds,omitempty"`
 	ItemStartedAt *time.Time       `json:"item_started_at,omitempty"`
+	SuspendedAt   *time.Time       `json:"suspended_at,omitempty"`
+	Suspended     float64          `json:"suspended_seconds,omitempty"`
 }
 
 func newInstancesCommand() *cobra.Command {
@@ -58,7 +60,7 @@ func instancesOf(hosts []api.Host, wanted []int64) (found []instance) {
 	for _, h := range hosts {
 		for _, i := range h.Instances {
 			if len(wanted) == 0 || slices.Contains(wanted, i.Job) {
-				found = append(found, instance{fmt.Sprintf("%d.%d", i.Job, i.Instance), i.Job, i.Instance, i.State, i.Kind, h.Name, i.Item, i.Attempt, i.Slots, i.Memory, i.Holds, i.ItemStartedAt})
+				found = append(found, instance{fmt.Sprintf("%d.%d", i.Job, i.Instance), i.Job, i.Instance, i.State, i.Kind, h.Name, i.Item, i.Attempt, i.Slots, i.Memory, i.Holds, i.ItemStartedAt, i.SuspendedAt, i.SuspendedSeconds})
 			}
 		}
 	}
@@ -66,6 +68,18 @@ func instancesOf(hosts []api.Host, wanted []int64) (found []instance) {
 		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Number, b.Number))
 	})
 	return found
+}
+
+// wall is for how long the item has run, without the time for which it stood still.
+func (i instance) wall() string {
+	if i.ItemStartedAt == nil {
+		return ""
+	}
+	until := time.Now()
+	if i.SuspendedAt != nil {
+		until = *i.SuspendedAt
+	}
+	return output.Span(max(0, until.Sub(*i.ItemStartedAt)-time.Duration(i.Suspended*float64(time.Second))))
 }
 
 var instanceColumns = []output.Column[instance]{
@@ -77,7 +91,9 @@ var instanceColumns = []output.Column[instance]{
 	{Name: "attempt", Right: true},
 	{Name: "slots", Right: true},
 	{Name: "memory", Right: true, Number: output.KnownSize},
-	{Name: "wall", Right: true, Text: func(i instance) string { return wallText(i.ItemStartedAt, nil) }},
+	{Name: "wall", Right: true, Text: instance.wall},
 	{Name: "job", Extra: true},
 	{Name: "item_started_at", Extra: true},
+	{Name: "suspended_at", Extra: true},
+	{Name: "suspended_seconds", Extra: true},
 }

@@ -37,3 +37,20 @@ func TestInstancesOf(t *testing.T) {
 		}
 	}
 }
+
+// TestInstanceWall: the time for which an instance stood still is no part of what its item has run.
+func TestInstanceWall(t *testing.T) {
+	began := time.Now().Add(-time.Hour)
+	stood := began.Add(10 * time.Minute)
+	for want, i := range map[string]instance{
+		"":       {},
+		"1h00m":  {ItemStartedAt: &began},
+		"40m00s": {ItemStartedAt: &began, Suspended: 1200},
+		"10m00s": {ItemStartedAt: &began, SuspendedAt: &stood},
+		"8m20s":  {ItemStartedAt: &began, SuspendedAt: &stood, Suspended: 100},
+	} {
+		if got := i.wall(); got != want {
+			t.Errorf("%+v: %s, want %s", i, got, want)
+		}
+	}
+}

@@ -5,48 +5,97 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 )
 
+// asCommand are the options of qbadmin supervisor that are commands of qb's under the name that Qube has for them.
+var asCommand = []struct{ option, value, command, help string }{
+	{"list", "", "ping", "name the supervisor and its limits (as qbping does)"},
+	{"configuration", "", "config show --origin", "print the settings in force of the qb.conf on this machine and where they come from, secrets left out (as qb config show -origin does)"},
+	{"backup", "FILE", "backup", "write a backup of the database to `FILE`; on a machine that reaches the database (as qb backup does)"},
+}
+
 func newAdminSupervisor() *cobra.Command {
-	var reread, resource bool
-	var address string
 	cmd := &cobra.Command{
-		Use: "supervisor", Short: "Make the supervisor reload its configuration or send a test mail, or list the resources of the whole farm", Args: commandline.WantArgs(0, 0, ""),
-		Example: "  qbadmin supervisor -reread\n  qbadmin supervisor -resource\n  qbadmin supervisor -emailtest ada@studio.example",
+		Use: "supervisor", Short: "Make the supervisor reload its configuration or send a test mail, list the resources of the whole farm, or back it up", Args: commandline.WantArgs(0, 0, ""),
+		Example: "  qbadmin supervisor -reread\n  qbadmin supervisor -resource\n  qbadmin supervisor -emailtest ada@studio.example\n  qbadmin supervisor -backup /backups/qb.dump",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			mail := cmd.Flags().Changed("emailtest")
-			switch {
-			case resource && !reread && !mail:
+			var given []*pflag.Flag
+			cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+				if f.Changed && f.Value.String() != "false" {
+					given = append(given, f)
+				}
+			})
+			if len(given) != 1 {
+				return api.Errorf(api.KindUsage, "give -reread, -resource, -emailtest ADDRESS, -list, -configuration or -backup FILE, one of them")
+			}
+			switch option := given[0]; option.Name {
+			case "reread":
+				return reread(cmd)
+			case "resource":
 				return licencesShell.List(cmd)
-			case mail && !reread && !resource:
-				return testMail(cmd, address)
-			case resource || mail || !reread:
-				return api.Errorf(api.KindUsage, "give -reread, -resource or -emailtest ADDRESS, one of them")
+			case "emailtest":
+				return testMail(cmd, option.Value.String())
+			default:
+				return runAs(cmd, option)
 			}
-			reply, err := ask[api.RereadReply](cmd, api.Reread, nil, nil)
-			if err != nil {
-				return err
-			}
-			from, changed := "defaults and environment", "nothing has changed"
-			if reply.File != "" {
-				from = reply.File
-			}
-			if len(reply.Changed) > 0 {
-				changed = "in force: " + strings.Join(reply.Changed, ", ")
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s read again; %s\n", output.Escape(from), output.Escape(changed))
-			remark(cmd, reply.Remarks)
-			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&reread, "reread", false, "reload the file; if it has errors, the old configuration stays in force")
-	cmd.Flags().BoolVar(&resource, "resource", false, "list resources of the whole farm, such as licences, with their use (as qb resources does)")
-	cmd.Flags().StringVar(&address, "emailtest", "", "send a test mail to `ADDRESS` by mail_host, and print what the mail server answers")
+	cmd.Flags().Bool("reread", false, "reload the file; if it has errors, the old configuration stays in force")
+	cmd.Flags().Bool("resource", false, "list resources of the whole farm, such as licences, with their use (as qb resources does)")
+	cmd.Flags().String("emailtest", "", "send a test mail to `ADDRESS` by mail_host, and print what the mail server answers")
+	for _, o := range asCommand {
+		if o.value == "" {
+			cmd.Flags().Bool(o.option, false, o.help)
+		} else {
+			cmd.Flags().String(o.option, "", o.help)
+		}
+	}
 	return cmd
+}
+
+// runAs runs the command that an option stands for.
+func runAs(cmd *cobra.Command, option *pflag.Flag) error {
+	for _, o := range asCommand {
+		if o.option != option.Name {
+			continue
+		}
+		words := strings.Fields(o.command)
+		if o.value != "" {
+			words = append(words, "--", option.Value.String())
+		}
+		to, args, err := cmd.Root().Find(words)
+		if err != nil {
+			return err
+		}
+		if err := to.ParseFlags(args); err != nil {
+			return err
+		}
+		to.SetContext(cmd.Context())
+		return to.RunE(to, to.Flags().Args())
+	}
+	return nil
+}
+
+func reread(cmd *cobra.Command) error {
+	reply, err := ask[api.RereadReply](cmd, api.Reread, nil, nil)
+	if err != nil {
+		return err
+	}
+	from, changed := "defaults and environment", "nothing has changed"
+	if reply.File != "" {
+		from = reply.File
+	}
+	if len(reply.Changed) > 0 {
+		changed = "in force: " + strings.Join(reply.Changed, ", ")
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s read again; %s\n", output.Escape(from), output.Escape(changed))
+	remark(cmd, reply.Remarks)
+	return nil
 }
 
 // testMail has the supervisor send a mail. It fails if the mail server does not take it.

@@ -54,7 +54,9 @@ type InstanceView struct {
 	ItemName    string
 	Started     time.Time
 	ItemStarted time.Time
-	Progress    int // of the item, per cent
+	Progress    int       // of the item, per cent
+	SuspendedAt time.Time // since when its processes stand still by order; zero: they run
+	Suspended   float64   // seconds for which they did before
 
 	// What it holds of its host, and of the farm.
 	Slots   int

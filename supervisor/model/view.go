@@ -82,6 +82,7 @@ func (h *Host) View(now time.Time, p message.Policy) message.HostView {
 		v.Instances = append(v.Instances, message.InstanceView{
 			Job: i.Job.ID, Number: i.Number, Kind: i.Kind, State: state, Attempt: i.Attempt.AttemptID,
 			ItemName: i.Job.Entries.Item(int(i.Attempt.Item)).Name, Started: i.Began, ItemStarted: i.Attempt.StartedAt, Progress: i.Progress,
+			SuspendedAt: i.Attempt.SuspendedAt, Suspended: i.Attempt.Suspended,
 			Slots: i.Taken(), Memory: i.Attempt.Memory, Holds: i.Attempt.Holds, Devices: i.Devices,
 		})
 	}

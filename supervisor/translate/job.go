@@ -146,7 +146,7 @@ func hostInstance(i message.InstanceView) api.HostInstance {
 	return api.HostInstance{
 		Job: int64(i.Job), Kind: i.Kind.String(), Item: i.ItemName, Number: int(i.Attempt.Item), Attempt: i.Attempt.Number,
 		Instance: i.Number, Slots: i.Slots, Memory: i.Memory, Holds: i.Holds, Devices: i.Devices,
-		State: i.State, ItemStartedAt: timeOrNil(i.ItemStarted),
+		State: i.State, ItemStartedAt: timeOrNil(i.ItemStarted), SuspendedAt: timeOrNil(i.SuspendedAt), SuspendedSeconds: i.Suspended,
 	}
 }
 
