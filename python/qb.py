@@ -1312,6 +1312,9 @@ def _job(row: Mapping[str, Any]) -> Job:
     job["prototype"] = row["type"]
     job["todo"], job["todotally"] = counts["total"], {key: value for key, value in counts.items() if key != "total"}
     job["cpustally"] = {"running": running["primary"] + running["secondary"] + running["draining"]}
+    states = [state for state in ("running", "pending", "blocked", "killed", "failed") if counts[state]]
+    job["agendastatus"] = states[0] if states else "complete"
+    job["subjobstatus"] = "running" if job["cpustally"]["running"] and row["status"] != "suspended" else row["status"]
     for key in ("hosts", "omithosts", "groups", "omitgroups", "flags"):
         job[key] = ",".join(row[key])
     job["mailaddress"] = ",".join(row.get("mailaddress", []))  # a supervisor of an older release has none

@@ -293,6 +293,8 @@ class OnTheFarm(unittest.TestCase):
         info = qb.jobinfo(id=first["id"], agenda=True)[0]
         self.assertEqual((info["status"], info["cpus"], info["max_cpus"], info["prod_show"]), ("complete", 2, -1, "heron"))
         self.assertEqual(info["todotally"]["complete"], 4)
+        self.assertEqual((info["agendastatus"], info["subjobstatus"]), ("complete", "complete"))
+        self.assertEqual((qb.jobinfo(id=second["id"])[0]["agendastatus"], qb.jobinfo(id=second["id"])[0]["subjobstatus"]), ("blocked", "blocked"))
         self.assertEqual([work["name"] for work in info["agenda"]], ["1", "2", "3", "4"])
         self.assertEqual(qb.stdout("%d:%s" % (first["id"], info["agenda"][1]["name"])), "frame 0002\n")
         self.assertIn("frame 0004", qb.stdout(first["id"]))

@@ -54,3 +54,21 @@ func TestInstanceWall(t *testing.T) {
 		}
 	}
 }
+
+// TestRollUps: Qube's words for the states of all items and of all instances.
+func TestRollUps(t *testing.T) {
+	for want, j := range map[string]api.Job{
+		"running running":   {Status: "blocked", Items: api.ItemCounts{Running: 1, Pending: 2, Failed: 1}, Instances: api.InstanceCounts{Draining: 1}},
+		"running suspended": {Status: "suspended", Items: api.ItemCounts{Running: 1, Pending: 2}, Instances: api.InstanceCounts{Primary: 1}},
+		"pending pending":   {Status: "pending", Items: api.ItemCounts{Pending: 1, Complete: 2, Blocked: 1}},
+		"blocked blocked":   {Status: "blocked", Items: api.ItemCounts{Blocked: 1, Killed: 2}},
+		"killed killed":     {Status: "killed", Items: api.ItemCounts{Killed: 1, Failed: 1, Complete: 1}},
+		"failed failed":     {Status: "failed", Items: api.ItemCounts{Failed: 1, Complete: 1}},
+		"complete complete": {Status: "complete", Items: api.ItemCounts{Complete: 1}},
+		"complete pending":  {Status: "pending", Items: api.ItemCounts{Complete: 1}},
+	} {
+		if got := agendaStatus(j) + " " + instanceStatus(j); got != want {
+			t.Errorf("%+v: %s, want %s", j, got, want)
+		}
+	}
+}

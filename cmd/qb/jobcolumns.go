@@ -42,6 +42,8 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	{Name: "failed", Right: true, Member: "items.failed"},
 	{Name: "killed", Extra: true, Right: true, Member: "items.killed"},
 	{Name: "blocked", Extra: true, Right: true, Member: "items.blocked"},
+	{Name: "agendastatus", Extra: true, Status: true, Text: agendaStatus},
+	{Name: "subjobstatus", Extra: true, Status: true, Text: instanceStatus},
 	attributeColumn("retrywork"),
 	{Name: "reason"},
 	{Name: "submitted_at", Extra: true},
@@ -63,6 +65,29 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	attributeColumn("dependency"), attributeColumn("cwd"),
 	{Name: "command", Extra: true, Text: func(j api.Job) string { return strings.Join(j.Command, " ") }},
 })
+
+// agendaStatus is Qube's one word for the states of all items: what runs before what waits, and of ended ones as a job ends.
+func agendaStatus(j api.Job) string {
+	for _, state := range []struct {
+		name  string
+		items int
+	}{
+		{"running", j.Items.Running}, {"pending", j.Items.Pending}, {"blocked", j.Items.Blocked}, {"killed", j.Items.Killed}, {"failed", j.Items.Failed},
+	} {
+		if state.items > 0 {
+			return state.name
+		}
+	}
+	return "complete"
+}
+
+// instanceStatus is Qube's one word for the states of all instances: they run, or are as the job is.
+func instanceStatus(j api.Job) string {
+	if i := j.Instances; i.Primary+i.Secondary+i.Draining > 0 && j.Status != "suspended" {
+		return "running"
+	}
+	return j.Status
+}
 
 // learnedText says where a job's need comes from.
 func learnedText(m api.JobMemory, l *api.Learned) string {
