@@ -2,6 +2,7 @@ package statedir
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,4 +168,22 @@ func TestReplaceIsAllOrNothing(t *testing.T) {
 	if names, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(names) > 0 {
 		t.Errorf("left behind: %v", names)
 	}
+}
+
+func TestLock(t *testing.T) {
+	folder := t.TempDir()
+	release, err := Lock(folder, "lock", "use another")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Lock(folder, "lock", "use another")
+	if want := fmt.Sprintf("state folder %s is in use by process %d; use another", folder, os.Getpid()); err == nil || err.Error() != want {
+		t.Fatalf("a folder that is held: %v, not %q", err, want)
+	}
+	release()
+	again, err := Lock(folder, "lock", "use another")
+	if err != nil {
+		t.Fatal("a folder that was given free:", err)
+	}
+	again()
 }

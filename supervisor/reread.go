@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/user"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/supervisor/audit"
 	"qb/supervisor/central"
 	"qb/supervisor/facts"
@@ -123,20 +122,12 @@ func (s *server) rereadOn(ctx context.Context, hangup <-chan os.Signal) {
 			return
 		case <-hangup:
 			note := &audit.Note{}
-			note.Begin(facts.AuditFacts{At: time.Now(), Who: ownAccount(), Origin: "SIGHUP", Verb: api.Reread.ID})
+			note.Begin(facts.AuditFacts{At: time.Now(), Who: statedir.OwnName(), Origin: "SIGHUP", Verb: api.Reread.ID})
 			if _, err := s.readAgain(audit.With(ctx, note), "SIGHUP"); err != nil {
 				s.log.Warn("cannot reload the configuration", "error", err)
 			}
 		}
 	}
-}
-
-// ownAccount is the name of the user that this process runs as, or the uid if that has no name.
-func ownAccount() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return strconv.Itoa(os.Geteuid())
 }
 
 type mailTestIn struct{ Body api.MailTest }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/supervisor/message"
 	"qb/supervisor/settings"
 )
@@ -87,7 +88,7 @@ func TestReread(t *testing.T) {
 		return strings.Contains(text, "configuration reload failed") && strings.Contains(text, "by=SIGHUP")
 	})
 	eventually(t, "the trail tells what SIGHUP changed", func() bool {
-		rows := must[[]api.AuditEntry](t, admin, api.AuditLog, params("user", ownAccount()), nil)
+		rows := must[[]api.AuditEntry](t, admin, api.AuditLog, params("user", statedir.OwnName()), nil)
 		return len(rows) == 1 && rows[0].From == "SIGHUP" && rows[0].Verb == "reread" && rows[0].Outcome == "done" &&
 			string(rows[0].Detail) == `{"after":{"supervisor_max_cpus_limit":3,"supervisor_smart_share_mode":"none"},"before":{"supervisor_max_cpus_limit":2,"supervisor_smart_share_mode":"jobs"}}`
 	})

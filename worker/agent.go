@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/picture"
@@ -190,7 +191,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	}
 	a.farm.file, a.farm.private, a.farm.own = file, private, own
 	a.launcher = &launcher{
-		runAs: config.RunAs, agentUser: agentUser(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
+		runAs: config.RunAs, agentUser: statedir.OwnName(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
 		supervisor: strings.Join(config.Supervisor, ","), host: config.Name, logLimit: int64(config.LogLimit), environ: os.Environ, programs: programFolder(), owners: map[string]ownerFacts{},
 		lowest: config.LowestUID, lowUsers: config.LowUsersFile, paths: config.pathEntries(),
 	}

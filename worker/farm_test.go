@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/worker/core"
 	"qb/worker/proc"
 	"qb/worker/shim"
@@ -214,7 +215,7 @@ func (f *scriptedFarm) wantLocked(key core.Key, id api.AttemptID) {
 }
 
 func (f *scriptedFarm) job(id int64, command ...string) api.JobSpec {
-	spec := api.JobSpec{Job: id, Version: 1, Name: "job", User: agentUser(), Command: command, Cwd: "/tmp", Agenda: true, PGrp: id}
+	spec := api.JobSpec{Job: id, Version: 1, Name: "job", User: statedir.OwnName(), Command: command, Cwd: "/tmp", Agenda: true, PGrp: id}
 	f.with(func() { f.specs[id] = spec })
 	return spec
 }

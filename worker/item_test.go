@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/units"
 	"qb/worker/core"
 	"qb/worker/shim"
@@ -22,7 +23,7 @@ func (f *scriptedFarm) each(specs []api.JobSpec, check func(i int, end api.Finis
 	for i := range specs {
 		specs[i].Job, specs[i].Version, specs[i].Agenda = int64(i+1), 1, true
 		if specs[i].User == "" {
-			specs[i].User = agentUser()
+			specs[i].User = statedir.OwnName()
 		}
 		if specs[i].Cwd == "" {
 			specs[i].Cwd = "/tmp"
@@ -130,7 +131,7 @@ func TestWorkingFolderIsTheHostsFault(t *testing.T) {
 	}
 	f := newScriptedFarm(t)
 	config := testConfig(t, f)
-	owner := agentUser()
+	owner := statedir.OwnName()
 	if os.Geteuid() == 0 { // root may go everywhere
 		config.RunAs, config.LowestUID, owner = RunAsOwner, 0, "daemon"
 	}

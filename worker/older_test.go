@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/worker/shim"
 )
 
@@ -33,8 +34,8 @@ func playSupervisor(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	me := fmt.Sprintf(`"user":"%s","uid":%d`, agentUser(), os.Getuid())
-	text := strings.NewReplacer(`"user":"root","uid":0`, me, `"user":"root"`, `"user":"`+agentUser()+`"`).Replace(string(record))
+	me := fmt.Sprintf(`"user":"%s","uid":%d`, statedir.OwnName(), os.Getuid())
+	text := strings.NewReplacer(`"user":"root","uid":0`, me, `"user":"root"`, `"user":"`+statedir.OwnName()+`"`).Replace(string(record))
 	answers := strings.Split(strings.TrimSpace(text), "\n")
 	var mu sync.Mutex
 	ends := map[api.AttemptID]api.Finished{}

@@ -3,7 +3,6 @@ package worker
 import (
 	"fmt"
 	"os"
-	"os/user"
 	"runtime"
 	"strings"
 	"time"
@@ -98,13 +97,4 @@ func refusing(state string, floor units.Bytes) string {
 		return fmt.Sprintf("only %s are free on the disk of %s, and worker_disk_floor is %s", units.Size(free), state, floor)
 	}
 	return ""
-}
-
-// agentUser is the name of the user the agent runs as; its number where it has none.
-func agentUser() string {
-	u, err := user.Current()
-	if err != nil {
-		return fmt.Sprint(os.Geteuid())
-	}
-	return u.Username
 }

@@ -7,9 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -33,9 +30,9 @@ import (
 //	log/         output that has not been shipped
 //	ends/        ends of a day that were let go, for audits
 type stateFolder struct {
-	root string
-	id   string
-	lock *os.File
+	root  string
+	id    string
+	close func() // and gives the lock free
 
 	copied bool // it was a copy of another worker's, and was made new
 }
@@ -44,40 +41,20 @@ func openState(root string) (*stateFolder, error) {
 	if err := makeFolders(root); err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(root, "lock"), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	release, err := statedir.Lock(root, "lock", "stop that one, or set another worker_state")
 	if err != nil {
-		return nil, fmt.Errorf("locking the worker's state folder: %w", err)
+		return nil, err
 	}
-	if err := lockSoon(lock); err != nil {
-		holder, _ := os.ReadFile(lock.Name())
-		lock.Close()
-		return nil, fmt.Errorf("the state folder %s is in use by the worker with pid %s; stop it or set another worker_state",
-			root, strings.TrimSpace(string(holder)))
-	}
-	lock.Truncate(0)
-	lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	s := &stateFolder{root: root, lock: lock}
+	s := &stateFolder{root: root, close: release}
 	if err := s.settlePlace(machineID("")); err != nil {
-		lock.Close()
+		release()
 		return nil, err
 	}
 	if s.id, err = s.makeID(); err != nil {
-		lock.Close()
+		release()
 		return nil, err
 	}
 	return s, nil
-}
-
-// lockSoon bears with a holder that is just ending: a process between fork and exec holds the locks of
-// its parent, too.
-func lockSoon(file *os.File) (err error) {
-	for pause := time.Millisecond; pause < time.Second; pause *= 2 {
-		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
-			return nil
-		}
-		time.Sleep(pause)
-	}
-	return err
 }
 
 func (s *stateFolder) makeID() (string, error) {
@@ -114,8 +91,6 @@ func (s *stateFolder) term() (r core.TermRecord) {
 func (s *stateFolder) saveTerm(r core.TermRecord) error {
 	return shim.ReplaceSealed(filepath.Join(s.root, "term"), r, true)
 }
-
-func (s *stateFolder) close() { s.lock.Close() }
 
 func (s *stateFolder) spool() shim.Spool { return shim.Spool(filepath.Join(s.root, "spool")) }
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"qb/api"
-	"qb/cmd/qb/service"
+	"qb/statedir"
 )
 
 // mixedHost is a worker of the mixed farm: hosts differ in slots, memory, groups, cluster and GPUs.
@@ -45,7 +45,7 @@ worker_memory_reserve = "0"
 // three users of the system, else the test's own.
 func startMixed(t *testing.T) (*testFarm, []string) {
 	dir := farmFolder(t)
-	runAs, users := "agent", []string{service.OwnName()}
+	runAs, users := "agent", []string{statedir.OwnName()}
 	if os.Geteuid() == 0 {
 		runAs, users = "owner", []string{"daemon", "mail", "bin"}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"qb/cmd/qb/qube"
-	"qb/cmd/qb/service"
+	"qb/statedir"
 )
 
 // TestMain makes the test binary stand for qb and all its links, the workers and shims of the farms included.
@@ -169,7 +169,7 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Defer(func() { removeTemps(env.WorkDir) })
-			env.Setenv("USER", service.OwnName())
+			env.Setenv("USER", statedir.OwnName())
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("QB_CONF", os.DevNull)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
+	"qb/statedir"
 	"qb/units"
 )
 
@@ -145,14 +145,11 @@ func readCode(cmd *cobra.Command) (string, error) {
 
 // ownName is USER@HOST.
 func ownName() string {
-	name, host := "somebody", "somewhere"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
+	host := "somewhere"
 	if h, err := os.Hostname(); err == nil {
 		host = h
 	}
-	text := name + "@" + host
+	text := statedir.OwnName() + "@" + host
 	return text[:min(len(text), 100)]
 }
 

@@ -21,6 +21,7 @@ import (
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/people"
 	"qb/pause"
+	"qb/statedir"
 	"qb/supervisor/facts"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/store/postgres"
@@ -185,7 +186,7 @@ func (f *localFarm) tell(out io.Writer) {
 		asked += " and unix:" + f.conf.Socket
 	}
 	if f.conf.runAs() == worker.RunAsAgent {
-		whose = fmt.Sprintf("%s and can do what %[1]s can; jobs of other users wait", OwnName())
+		whose = fmt.Sprintf("%s and can do what %[1]s can; jobs of other users wait", statedir.OwnName())
 	}
 	var hosts []string
 	for _, one := range f.workers.all {

@@ -7,9 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,15 +58,6 @@ func spelledOut(_ []string, a slog.Attr) slog.Attr {
 		a.Value = slog.StringValue(a.Value.Duration().String())
 	}
 	return a
-}
-
-// OwnName is the OS user who runs this process.
-func OwnName() string {
-	u, err := user.Current()
-	if err != nil {
-		return strconv.Itoa(os.Geteuid()) // an id that has no name here
-	}
-	return u.Username
 }
 
 // service is the configuration of a supervisor, and what it needs besides.
@@ -142,7 +131,7 @@ func (c *service) renewTokens(ctx context.Context, st store.Reader) error {
 	for _, t := range []struct {
 		role api.Role
 		user string
-	}{{api.Admin, OwnName()}, {api.Worker, "worker"}} {
+	}{{api.Admin, statedir.OwnName()}, {api.Worker, "worker"}} {
 		if err := credentials.Ensure(ctx, c.key, st, c.tokenFile(t.role), t.user, string(t.role), c.SupervisorKeys.TokenDays); err != nil {
 			return err
 		}
