@@ -64,9 +64,39 @@ func newSubCommand() *cobra.Command {
 	}
 	f.StringVar(&o.archive.to, "export", "", "write the job to `FILE` as JSON instead of submitting it")
 	f.StringVar(&o.archive.from, "import", "", "submit the job of `FILE`, as -export and qbarchive write it, or an XML archive of Qube's (.xja); other options and words override it")
+	for _, w := range otherWords {
+		f.String(w.option, "", w.help)
+	}
 	o.results.Bind(f)
 	bindRepeat(cmd)
 	return cmd
+}
+
+// otherWords are options of Qube's that say what other options say.
+var otherWords = []struct{ option, of, begin, help string }{
+	{"frames", "range", "", "the same as -range `ITEMS`"},
+	{"state", "status", "", "the same as -status `STATE`"},
+	{"processors", "reservations", "host.processors=", "an instance takes `N` slots, as -reservations host.processors=N"},
+}
+
+// giveOtherWords gives what they say to the other options. Reservations add up, the others exclude each other.
+func giveOtherWords(f *pflag.FlagSet) error {
+	for _, w := range otherWords {
+		if !f.Changed(w.option) {
+			continue
+		}
+		text := w.begin + f.Lookup(w.option).Value.String()
+		if f.Changed(w.of) {
+			if w.begin == "" {
+				return api.Errorf(api.KindUsage, "-%s is another word for -%s; give one of them", w.option, w.of)
+			}
+			text = f.Lookup(w.of).Value.String() + "," + text
+		}
+		if err := f.Set(w.of, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bindBeside makes the options that stand in the help below that of an attribute.
@@ -127,7 +157,7 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 
 // complete makes the request of options, words and the caller's surroundings.
 func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
-	if err := o.read(cmd); err != nil {
+	if err := cmp.Or(giveOtherWords(cmd.Flags()), o.read(cmd)); err != nil {
 		return err
 	}
 	if len(words) == 0 && o.archive.from != "" {
