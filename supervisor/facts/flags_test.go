@@ -1,7 +1,10 @@
 package facts
 
 import (
+	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -25,5 +28,20 @@ func TestFlagNumbers(t *testing.T) {
 	}
 	if got := flagNames([]string{"elite", "513"}); !slices.Equal(got, []string{FlagElite, FlagUninterruptible}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestFlagsInDocument: docs/operations.md has each flag with its number, and says of those without an effect that they have none.
+func TestFlagsInDocument(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bit, name := range flagBits {
+		_, row, found := strings.Cut(string(text), fmt.Sprintf("\n| `%s` | %d | ", name, 1<<bit))
+		if none := strings.HasPrefix(row, "none: "); !found || none == slices.Contains(Flags, name) {
+			t.Errorf("%s: has a row: %v, has no effect by it: %v", name, found, none)
+		}
 	}
 }
