@@ -233,6 +233,7 @@ func (f *Farm) beginRetire(j *model.Job, o *model.Order, marks []facts.Mark) {
 		if o.Affected > 0 {
 			j.Narrow(&f.policy.Share, o.Affected)
 		}
+		o.SendAway()
 		return
 	}
 	for item := range items.Each(o.Spans) {

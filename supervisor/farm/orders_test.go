@@ -42,6 +42,27 @@ func (r *rows) outcome(job facts.JobID, item facts.ItemNo) string {
 	return fmt.Sprintf("pending#%d", last.Number)
 }
 
+// Instances that are retired in pieces end their items, though their job is narrower from the first piece on.
+func TestRetireInPieces(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		r := pieces(t, 1)
+		r.say("host a slots=9")
+		r.say("submit j items=1-9 cpus=9 max=0")
+		r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Retire, Choice: message.Choice{InstanceStates: facts.Retire.TakesInstances()}, By: "u1", Record: r.rows.prepared(t, 1)})
+		if crash {
+			r.say("crash")
+		}
+		for range 18 {
+			r.settle()
+		}
+		for item := range facts.ItemNo(9) {
+			if got := r.rows.outcome(1, item); got != "running#1" {
+				t.Errorf("crash %v: item %d is %s", crash, item, got)
+			}
+		}
+	}
+}
+
 // An order that is cut into pieces, perhaps by a change of the term after each, does what it does in one.
 func TestOrdersInPieces(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

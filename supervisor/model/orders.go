@@ -48,6 +48,15 @@ func (o *Order) TakeStops() {
 	slices.Sort(o.Taken)
 }
 
+// SendAway has the instances that the order retires leave at the end of their items, before their rows say so: a plan between
+// two pieces of the order would stop them at once, as their job is narrower already.
+func (o *Order) SendAway() {
+	for _, t := range o.Stops {
+		t.SentAway = true
+		t.Touch()
+	}
+}
+
 // Reply answers the order; version is that of its job now.
 func (o *Order) Reply(version int64, remarks ...string) message.ActionReply {
 	r := message.ActionReply{Job: o.Job, Affected: o.Affected, Done: o.Done, Order: o.Number, Version: version, Remarks: append([]string{}, remarks...)}
@@ -131,6 +140,9 @@ func (j *Job) Resume(row facts.OrderFacts, late map[facts.ItemNo]time.Time) {
 			o.Stops = slices.DeleteFunc(j.Running(o), func(t ordered) bool {
 				return t.ID.Item < o.Next || t.Attempt.StartedAt.After(o.Begun)
 			})
+			if o.Action == facts.Retire { // of instances: one of items has nothing left for another term
+				o.SendAway()
+			}
 		}
 	}
 	o.Done = o.Affected - o.Left()
