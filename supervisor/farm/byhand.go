@@ -58,7 +58,7 @@ func (f *Farm) move(now time.Time, j *model.Job, e message.JobOrdered) {
 		f.out.Record(now, facts.EventFacts{Type: "ordered-" + string(e.Action), Job: j.ID, Item: -1, Instance: -1, By: e.By,
 			Why: facts.Why{Cause: fmt.Sprintf("among %s %swith cluster %s and priority %d", facts.Several(len(among), "job"), whose, j.Cluster, j.Priority)}})
 		f.planStale, f.planNow = true, true
-		reply.Affected, reply.Done = 1, 1
+		reply.Affected, reply.Done, reply.Version = 1, 1, j.Version
 	}
 	f.out.Answer(e.Ticket, reply)
 }
