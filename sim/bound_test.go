@@ -18,7 +18,7 @@ func TestBarBigFarm(t *testing.T) {
 	const slots, items, rows, fills, kills = 50, 900, 40, 25 * time.Second, 15 * time.Second
 	filled := 0
 	for seed := uint64(1); seed <= 2*simScripts; seed++ {
-		w := newSimWorld(seed)
+		w := newWorldOf(seed)
 		w.faults = simFaults{lasts: simScriptEnds}
 		w.policy.CommitRows, w.policy.OrderRows, w.policy.Memory.Default, w.policy.Share.MaxCPUsLimit = rows, rows, 0, 1000
 		if len(w.hosts) < 4 {

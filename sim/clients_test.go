@@ -20,18 +20,20 @@ type simClients struct {
 	calls []*simCall
 	jobs  []facts.JobID // that were acknowledged
 
-	killed    map[simItemID]bool     // ordered to be killed, before anybody acted on it
-	completed map[simItemID]bool     // ordered to be complete, likewise
-	reopened  map[facts.JobID]bool   // retry, requeue or redo was ordered
-	freed     map[facts.JobID]bool   // unblock was ordered
-	gave      map[string]bool        // orders, as "redo 7"
-	asked     map[string]facts.JobID // submissions, with the job they were answered, 0 before
-	items     int                    // of all submissions
+	killed    map[simItemID]bool        // ordered to be killed, before anybody acted on it
+	completed map[simItemID]bool        // ordered to be complete, likewise
+	reopened  map[facts.JobID]bool      // retry, requeue or redo was ordered
+	freed     map[facts.JobID]bool      // unblock was ordered
+	gave      map[string]bool           // orders, as "redo 7"
+	asked     map[string]facts.JobID    // submissions, with the job they were answered, 0 before
+	items     int                       // of all submissions
+	previews  map[string]facts.JobFacts // submissions with preview items
 	accounts  simAccounts
 	profiles  simProfiles
 	licences  simLicences
 	chains    simChains
 	limits    simBounds
+	verbs     simVerbs
 	locks     int // and unlocks, ordered so far
 }
 
@@ -42,12 +44,14 @@ type simCall struct {
 	done func(outbox.Reply)
 	over bool
 	try  int
+
+	lifts facts.JobID // that it lets go anywhere
 }
 
 const simCannotLaunch = -1
 
 func newSimClients(w *simWorld) *simClients {
-	return &simClients{world: w, killed: map[simItemID]bool{}, completed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}, accounts: newSimAccounts(w), profiles: newSimProfiles(w), licences: newSimLicences(w), chains: newSimChains(w), limits: newSimBounds(w)}
+	return &simClients{world: w, killed: map[simItemID]bool{}, completed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}, accounts: newSimAccounts(w), profiles: newSimProfiles(w), licences: newSimLicences(w), chains: newSimChains(w), limits: newSimBounds(w), verbs: newSimVerbs(w, simVerbsWorld(w.seed)), previews: map[string]facts.JobFacts{}}
 }
 
 // fate is how an attempt goes: how long, its exit code, and whether it ignores TERM.
@@ -73,6 +77,7 @@ func (c *simClients) begin() {
 	c.accounts.begin(w)
 	c.profiles.begin(w)
 	c.licences.begin(w)
+	c.verbs.begin(w)
 	for n := range 8 {
 		at := w.between(0, w.faults.lasts*2/3)
 		if n < 3 || w.faults.putBack != "" { // a backup is to know of all
@@ -123,14 +128,10 @@ func (c *simClients) submit(n int) {
 	c.profiles.choose(&given)
 	c.chains.choose(w, &given, n, c.jobs)
 	c.limits.choose(&given)
-	c.asked[given.Submission] = 0
-	c.items += items
+	rows := c.divided(&given, items)
 	blocked := w.chance(100)
 	again := func(s *simSupervisor, answer func(outbox.Reply, error)) {
-		s.submit(given, blocked, func(r outbox.Reply, err error) {
-			c.checkSubmitted(given.Submission, r, err)
-			answer(r, err)
-		})
+		s.submitParts(rows, blocked, func(row facts.JobFacts, r outbox.Reply, err error) { c.checkSubmitted(row.Submission, r, err) }, answer)
 	}
 	c.call(&simCall{
 		name: "submit " + given.Submission,
@@ -150,7 +151,7 @@ func (c *simClients) submit(n int) {
 				w.fail("accounts: %s of %s names %q, refused: %v", given.Submission, given.User, given.Account, r.Err)
 				return
 			}
-			c.jobs = append(c.jobs, r.Body.(message.JobReply).Job.ID)
+			c.submitted(given, rows)
 			if w.chance(400) && w.faults.putBack == "" { // he does not believe it, and sends it once more
 				w.after(w.between(0, w.faults.lasts), func() { c.call(&simCall{name: "submit again " + given.Submission, run: again}) })
 			}
@@ -279,13 +280,13 @@ func (c *simClients) vary(e *message.JobOrdered) {
 	}
 }
 
-// checkChosen: an order on one instance is for what that one runs (S17).
+// checkChosen: an order on one instance is for what that one runs, and one on several for no more (S17).
 func (c *simClients) checkChosen(e message.JobOrdered, r outbox.Reply) {
 	if e.Choice.Instances == nil || r.Err != nil {
 		return
 	}
-	if affected := r.Body.(message.ActionReply).Affected; affected > 1 {
-		c.world.fail("S17: %s of instance %d of job %d affected %d items", e.Action, e.Choice.Instances[0].First, e.Job, affected)
+	if affected := r.Body.(message.ActionReply).Affected; affected > e.Choice.Instances[0].Len() {
+		c.world.fail("S17: %s of instances %v of job %d affected %d items", e.Action, e.Choice.Instances, e.Job, affected)
 	} else if affected == 1 {
 		c.world.some("an order hit one instance")
 	}
@@ -313,10 +314,23 @@ func (c *simClients) order(e message.JobOrdered, total int) *simCall {
 		c.freed[e.Job] = true
 	}
 	key := c.key()
-	call := &simCall{name: fmt.Sprintf("%s %d %v", e.Action, e.Job, e.Items),
-		run: func(s *simSupervisor, answer func(outbox.Reply, error)) { s.order(key, e, answer) }, done: func(r outbox.Reply) { c.checkChosen(e, r); c.undo(e, r) }}
+	call := &simCall{name: fmt.Sprintf("%s %d %v %v", e.Action, e.Job, e.Items, e.Choice),
+		run: func(s *simSupervisor, answer func(outbox.Reply, error)) { s.order(key, e, answer) }}
+	if call.done = func(r outbox.Reply) { c.checkOrder(e, r); c.undo(e, r) }; slices.Contains(simLifts, e.Action) {
+		call.lifts = e.Job
+	}
 	c.call(call)
 	return call
+}
+
+// checkOrder holds the answer to an order against what is promised of it.
+func (c *simClients) checkOrder(e message.JobOrdered, r outbox.Reply) {
+	c.checkChosen(e, r)
+	c.checkItems(e, r)
+	c.checkMoved(e, r)
+	if slices.Contains(simLifts, e.Action) {
+		c.verbs.lifted[e.Job] = c.world.now
+	}
 }
 
 func (c *simClients) lock(h *simHost, lock bool) {

@@ -48,7 +48,7 @@ func TestSimSeedsOnceWrong(t *testing.T) {
 func TestSlowClockIsCharged(t *testing.T) {
 	lost := 0
 	for seed := uint64(1); seed <= simScripts; seed++ {
-		w := newSimWorld(seed)
+		w := newWorldOf(seed)
 		w.faults = simFaults{lasts: simScriptEnds}
 		for _, h := range w.hosts {
 			h.rate = 0.995

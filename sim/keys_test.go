@@ -154,7 +154,7 @@ const simKeyWorlds = 16
 func TestSimKeys(t *testing.T) {
 	var sum simKeys
 	for seed := uint64(1); seed <= simKeyWorlds; seed++ {
-		w := newSimWorld(seed)
+		w := newWorldOf(seed)
 		if w.faults.putBack != "" { // a world of its own, with its own faults
 			continue
 		}

@@ -190,7 +190,7 @@ func (a *simAgent) memory() core.HostMeasured {
 // stress is what people at the machine do now and then to its processors and its swap, until calm returns. It draws nothing, so that the rest of a
 // story is what it would be without.
 func (h *simHost) stress() (busy float64, swap api.SyncSwap) {
-	if h.world.calm {
+	if h.world.calm || h.world.clients.verbs.on {
 		return 0, swap
 	}
 	name := int(h.name[len(h.name)-1])

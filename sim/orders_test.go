@@ -93,6 +93,7 @@ func (c *simClients) undo(e message.JobOrdered, r outbox.Reply) {
 	w.after(time.Duration(len(c.calls)%7)*300*time.Millisecond, func() {
 		call := c.order(back, w.rows.jobs[e.Job].items)
 		call.done = func(r outbox.Reply) {
+			c.checkOrder(back, r)
 			if r.Err != nil {
 				if r.Err.Kind != "stale" && r.Err.Kind != "not-found" && r.Err.Kind != "unavailable" {
 					w.fail("S24: %s of %v of job %d, which takes back %s, is refused: %v", action, back.Items, e.Job, e.Action, r.Err)

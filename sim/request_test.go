@@ -55,6 +55,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 		answer(nil, err)
 		return
 	}
+	s.world.clients.verbs.hear(facts.HostID(in.Host), t.epoch, s.world.now)
 	if s.world.enrolled() {
 		e.Host.Key = "key of " + in.StateID
 	}

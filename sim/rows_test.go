@@ -35,6 +35,13 @@ type simRows struct {
 
 	named   []simNamed
 	unfreed map[[2]facts.JobID]time.Duration // since when a job waits, by itself and the other, for what has come true
+
+	applied  int                  // transactions
+	vacated  map[simInstance]int  // in which an attempt of an instance last ended
+	widened  []simInstance        // that this transaction adds
+	draining map[simInstance]bool // that are to leave after their items, for sharing's sake
+
+	overtaken map[facts.JobID]time.Duration // since when a job has nothing while others begin that stand behind it
 }
 
 type simJobRow struct {
@@ -46,10 +53,14 @@ type simJobRow struct {
 	failures  map[facts.ItemNo]int // since a person last let the item run again
 	preempted map[facts.ItemNo]int // for sharing's sake, since then
 	retries   int                  // most that the job ever allowed
+	effects   []*simEffect         // of orders
+	changed   int                  // transaction that last wrote its row or its marks
+	earlier   facts.JobFacts       // its row before that
 }
 
 func newSimRows() *simRows {
 	return &simRows{
+		vacated: map[simInstance]int{}, draining: map[simInstance]bool{}, overtaken: map[facts.JobID]time.Duration{},
 		orderEpoch: map[int64]int64{},
 		jobs:       map[facts.JobID]*simJobRow{}, held: map[facts.HostID]int{}, locks: map[facts.HostID]bool{}, slots: map[facts.HostID]int{}, hosts: map[facts.HostID]facts.HostFacts{},
 		began: map[facts.AttemptID]time.Duration{}, books: newSimBooks(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, stopped: map[facts.AttemptID]time.Duration{}, outlived: map[facts.AttemptID]bool{},
@@ -87,10 +98,12 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 		r.world.fail("S8: epoch %d commits after epoch %d", epoch, r.epoch)
 	}
 	r.epoch, r.books.skew = epoch, skew
+	r.applied++
 	r.blackHole = slices.ContainsFunc(writes, func(w facts.Write) bool {
 		e, ok := w.(facts.AddEvent)
 		return ok && (e.Event.Type == "host-locked" || e.Event.Type == "host-suspect") && e.Event.By == "qb"
 	})
+	effects := r.beforeOrders(writes)
 	for _, w := range writes {
 		switch w := w.(type) {
 		case facts.PutJob:
@@ -132,25 +145,36 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 			r.checkOrdered(w.Job, writes)
 			r.reopen(w)
 		case facts.AddEvent:
-			if point := simEvents[w.Event.Type]; point != "" && (w.Event.By == "qb" || w.Event.Type[0] != 'h') {
-				r.world.some(point)
-			}
-			switch w.Event.Type {
-			case "unkillable":
-				r.outlived[r.jobs[w.Event.Job].latest(w.Event.Item).AttemptID] = true
-			case "host-suspect":
-				r.close(w.Event)
-			}
+			r.hear(w.Event)
 		case facts.RenameHost, facts.ForgetHost, facts.PutHost:
 			r.applyHost(w)
 		}
 	}
+	r.afterOrders(effects)
 	r.checkWhole(writes)
+}
+
+// hear takes in a line of the history.
+func (r *simRows) hear(e facts.EventFacts) {
+	if point := simEvents[e.Type]; point != "" && (e.By == "qb" || e.Type[0] != 'h') {
+		r.world.some(point)
+	}
+	switch e.Type {
+	case "unkillable":
+		r.outlived[r.jobs[e.Job].latest(e.Item).AttemptID] = true
+	case "host-suspect":
+		r.close(e)
+	case "stopped":
+		r.leave(e)
+	case "draining":
+		r.draining[simInstance{e.Job, e.Instance}] = true
+	}
 }
 
 // checkWhole looks at what only a whole transaction tells.
 func (r *simRows) checkWhole(writes []facts.Write) {
 	r.checkNamed()
+	r.checkWidth()
 	r.checkBooks()
 	r.checkBudgets()
 	r.checkProfiles(writes)
@@ -194,6 +218,7 @@ func (r *simRows) jobHolds(l facts.Link) bool {
 
 func (r *simRows) changeMarks(w facts.ChangeMarks) {
 	j := r.jobs[w.Job]
+	r.changes(j)
 	for _, gone := range w.Remove {
 		n := slices.IndexFunc(j.marks, func(m facts.Mark) bool { return m.Span() == gone.Span() && m.Kind == gone.Kind })
 		if n < 0 {
@@ -219,11 +244,13 @@ func (r *simRows) putJob(given facts.JobFacts) {
 		r.jobs[given.ID] = j
 		j.facts = given
 		r.checkAccount(given)
+		r.world.clients.checkPreviewed(given)
 	}
 	if j.facts.State.Final() && !given.State.Final() && !r.world.clients.reopened[given.ID] && !r.blackHole {
 		r.world.fail("S4: job %d was %s and is %s, and nobody ordered it", given.ID, j.facts.State, given.State)
 	}
 	r.checkLinks(j, given)
+	r.changes(j)
 	j.facts = given
 	r.checkCircle(given.ID)
 	j.retries = max(j.retries, given.RetryWork)
@@ -247,6 +274,14 @@ func (r *simRows) checkLinks(j *simJobRow, given facts.JobFacts) {
 		default:
 			r.named = append(r.named, simNamed{given.ID, l})
 		}
+	}
+}
+
+// changes notes that a transaction writes the row of a job, or its marks.
+func (r *simRows) changes(j *simJobRow) {
+	delete(r.overtaken, j.facts.ID)
+	if j.changed != r.applied {
+		j.changed, j.earlier = r.applied, j.facts
 	}
 }
 
@@ -283,6 +318,9 @@ func (r *simRows) start(a facts.AttemptFacts) {
 	r.checkSeats(a)
 	r.checkLocked(a)
 	r.checkWithin(a)
+	r.widen(a)
+	r.checkAvoided(j, a)
+	r.checkFirst(j, a)
 }
 
 func (r *simRows) stop(e facts.StopAttempt) {
@@ -309,6 +347,7 @@ func (r *simRows) end(e facts.EndAttempt) {
 	}
 	r.held[a.Host] -= a.Taken()
 	r.live--
+	r.vacated[simInstance{a.Job, a.Instance}] = r.applied
 	r.notePoints(a, e)
 	r.unpromise(a, e)
 	a.State, a.Again, a.Why, a.Wall, a.Peak = e.State, e.Again, e.Why, e.Wall, e.Peak

@@ -152,6 +152,8 @@ func (r *simRows) checkStop(a *facts.AttemptFacts) {
 	switch a.Reason {
 	case facts.ReasonKilled, facts.ReasonBlocked, facts.ReasonInterrupted, facts.ReasonMigrated, facts.ReasonHostLocked, facts.ReasonMarkedComplete, facts.ReasonMarkedFailed:
 		return
+	case facts.ReasonRetired, facts.ReasonSentAway:
+		w.fail("S26: %v is stopped, and its instance is to leave when it ends (%s)", a.AttemptID, a.Reason)
 	case facts.ReasonRestored:
 		if w.faults.putBack != "" {
 			return

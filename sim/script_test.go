@@ -22,7 +22,7 @@ const (
 func script(t *testing.T, plan func(*simWorld, *simHost)) {
 	struck := 0
 	for seed := uint64(1); seed <= simScripts; seed++ {
-		w := newSimWorld(seed)
+		w := newWorldOf(seed)
 		w.faults = simFaults{lasts: simScriptEnds}
 		w.at(simScriptAt, func() {
 			for _, h := range w.hosts {

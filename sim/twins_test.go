@@ -185,6 +185,9 @@ func (r *simRows) applyHost(w facts.Write) {
 		r.forgetHost(w.Host)
 	case facts.PutHost:
 		r.world.tookOver(w.Host)
+		if was := r.hosts[w.Host.ID]; was.LockedBy != "" || was.Locked > 0 || w.Host.LockedBy != "" || w.Host.Locked > 0 {
+			r.world.clients.verbs.shut[w.Host.ID] = r.world.now
+		}
 		r.hosts[w.Host.ID] = w.Host
 		r.locks[w.Host.ID], r.slots[w.Host.ID] = w.Host.LockedBy != "" || w.Host.Locked > 0, w.Host.Slots
 		if r.held[w.Host.ID] > w.Host.Slots {

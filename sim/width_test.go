@@ -1,0 +1,81 @@
+package sim
+
+import "qb/supervisor/facts"
+
+// simInstance is an instance of a job.
+type simInstance struct {
+	job    facts.JobID
+	number int
+}
+
+// width is how many instances a job may have by its row; limited says whether that is a limit of its own.
+func (w *simWorld) width(f facts.JobFacts) (width int, limited bool) {
+	most := w.policy.Share.MaxCPUsLimit
+	switch {
+	case f.MaxCPUs == nil || *f.MaxCPUs < 0:
+		return max(f.CPUs, most), false
+	case *f.MaxCPUs == 0:
+		return f.CPUs, true
+	}
+	return max(f.CPUs, min(*f.MaxCPUs, most)), *f.MaxCPUs <= most
+}
+
+// counted are the job's attempts that are neither stopping nor the last of their instances.
+func (r *simRows) counted(job facts.JobID) (n int) {
+	for item := range r.jobs[job].items {
+		a := r.jobs[job].latest(facts.ItemNo(item))
+		if a != nil && a.State == facts.Running && a.Reason != facts.ReasonSentAway && a.Reason != facts.ReasonRetired && !r.draining[simInstance{job, a.Instance}] {
+			n++
+		}
+	}
+	return n
+}
+
+// widen notes an instance that a transaction adds to a job. What goes on to its next item is none.
+func (r *simRows) widen(a facts.AttemptFacts) {
+	i := simInstance{a.Job, a.Instance}
+	if last, ended := r.vacated[i]; !ended || last != r.applied {
+		r.widened = append(r.widened, i)
+		delete(r.draining, i)
+	}
+}
+
+// checkWidth: no new instance makes a job wider than it may be, but for those that are to leave (S25).
+func (r *simRows) checkWidth() {
+	for _, i := range r.widened {
+		j := r.jobs[i.job]
+		most, _ := r.world.width(j.facts)
+		if was, _ := r.world.width(j.earlier); j.changed == r.applied {
+			most = max(most, was)
+		}
+		if n := r.counted(i.job); n > most {
+			r.world.fail("S25: instance %d is one of %d of job %d, which may have %d (cpus %d, max_cpus %d)", i.number, n, i.job, most, j.facts.CPUs, *j.facts.MaxCPUs)
+		} else if n == most && len(j.effects) > 0 {
+			r.world.some("the last instance of a job that was ordered about")
+		}
+	}
+	r.widened = nil
+}
+
+// checkRetired: who retires instances has the job so much narrower, by max_cpus and by cpus where that is more, and 1 wide at
+// least (S26). Retired items count as complete (S24), and nothing that runs is stopped.
+func (r *simRows) checkRetired(x *simEffect) {
+	if x.retired == 0 || x.is.Version != x.was.Version+1 {
+		return
+	}
+	was, limited := r.world.width(x.was)
+	is, _ := r.world.width(x.is)
+	if !limited {
+		if len(x.busy) > 0 {
+			return // how wide it was is not told
+		}
+		was = min(was, max(x.was.CPUs, x.counted))
+	}
+	if is != was-x.retired || is < 1 || x.is.CPUs != min(x.was.CPUs, is) {
+		r.world.fail("S26: %d instances of job %d are retired, which was %d wide with %d cpus, and is %d wide with %d", x.retired, x.job, was, x.was.CPUs, is, x.is.CPUs)
+	}
+	r.world.some("a job narrowed by a retired instance")
+	if is == 1 {
+		r.world.some("a job narrowed to its last instance")
+	}
+}
