@@ -157,7 +157,7 @@ func TestBarTop(t *testing.T) {
 		w := newVerbsWorld(seed)
 		w.clients.verbs.on, w.policy.CPUShare.Mode = false, "off"
 		var jobs []facts.JobID
-		w.at(simScriptAt-10*time.Second, func() {
+		w.at(simScriptAt-5*time.Second, func() {
 			w.clients.give(facts.JobFacts{Name: "crowd", User: "u1", CPUs: 40, Priority: 3, Agenda: agenda.Spec{Range: "1-60"}}, func(facts.JobID) {})
 		})
 		for n := range 5 {
