@@ -335,16 +335,47 @@ func meantFor(r *rig, j facts.JobView, h message.HostView) bool {
 		}
 	}
 	s := r.farm.Snapshot(r.now)
-	for _, start := range planner.Balance(s).Starts {
+	starts := planner.Balance(s).Starts
+	for _, start := range starts {
 		if job := &s.Jobs[start.Job]; s.Hosts[start.Host].Name == string(h.ID) && job.Num != int64(j.ID) {
 			slots, memory = slots-job.Slots, memory-job.Memory
 		}
+	}
+	if limitMeantFor(r, s, starts, j) {
+		return true
 	}
 	takes := j.Memory.Need
 	if takes == 0 {
 		takes = h.PerIdle
 	}
 	return ending && (slots < 1 || memory < takes)
+}
+
+// limitMeantFor says that the plan gives what is left of a limit of the job to starts of others, while instances leave for which
+// some of those wait.
+func limitMeantFor(r *rig, s planner.Snapshot, starts []planner.PlannedStart, j facts.JobView) bool {
+	if !slices.ContainsFunc(r.farm.View(r.now).Jobs, func(o facts.JobView) bool { return o.Draining > 0 }) {
+		return false
+	}
+	left := maps.Clone(s.Limits)
+	take := func(job int) {
+		for name, n := range s.Jobs[job].Takes {
+			left[name] -= n
+		}
+	}
+	for _, i := range s.Running {
+		take(i.Job)
+	}
+	for _, start := range starts {
+		take(start.Job)
+	}
+	n := slices.IndexFunc(s.Jobs, func(o planner.SnapJob) bool { return o.Num == int64(j.ID) })
+	for name := range s.Jobs[n].Takes {
+		if _, limit := s.Limits[name]; limit && left[name] < 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // primariesFirst wants of a farm at rest that no job lacks a primary beside another's secondary whose slot and
