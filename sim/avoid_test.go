@@ -44,11 +44,9 @@ func (v *simVerbs) hear(host facts.HostID, epoch int64, now time.Duration) {
 func (r *simRows) surely(j *simJobRow, than facts.HostID, since time.Duration) facts.HostID {
 	w, v := r.world, &r.world.clients.verbs
 	most := max(2*w.policy.Memory.Default, simGB)
-	troubled := map[facts.HostID]bool{than: true}
 	for _, list := range j.attempts {
 		for _, a := range list {
 			most = max(most, 2*a.Memory, 2*a.Peak)
-			troubled[a.Host] = troubled[a.Host] || a.State == facts.Failed || a.Reason == facts.ReasonMigrated
 		}
 	}
 	for _, h := range w.hosts {
@@ -56,11 +54,23 @@ func (r *simRows) surely(j *simJobRow, than facts.HostID, since time.Duration) f
 		heard := v.heard[id]
 		spoke := heard.epoch == r.epoch && heard.first < since-time.Second && heard.well < since-time.Second && w.now-heard.last < 4*time.Second
 		fits := h.offer() >= most && (h.gpus > 0 || j.facts.Reservations != simGPU+"=1") && j.facts.Requirements == "" && h.serves(j.facts.User) && h.refusedAt == 0
-		if row := r.hosts[id]; !troubled[id] && spoke && fits && row.LockedBy == "" && row.Locked == 0 && v.shut[id] <= since {
+		if row := r.hosts[id]; id != than && !j.troubledOn(id) && spoke && fits && row.LockedBy == "" && row.Locked == 0 && v.shut[id] <= since {
 			return id
 		}
 	}
 	return ""
+}
+
+// troubledOn says whether something of the job failed on a host or was migrated from there, so that it may avoid that, too.
+func (j *simJobRow) troubledOn(host facts.HostID) bool {
+	for _, list := range j.attempts {
+		for _, a := range list {
+			if a.Host == host && (a.State == facts.Failed || a.Reason == facts.ReasonMigrated) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // leave takes in that an attempt stops for its job to go elsewhere, as the history tells.
@@ -84,7 +94,7 @@ func (r *simRows) checkAvoided(j *simJobRow, a facts.AttemptFacts) {
 			if lifted, ever := w.clients.verbs.lifted[a.Job]; ever && lifted+2*simDecided > left.at || w.clients.lifts(a.Job) {
 				continue
 			}
-			if !r.served(left.other, left.at) {
+			if !r.served(left.other, left.at) || j.troubledOn(left.other) {
 				continue
 			}
 			if b.Host != a.Host {

@@ -36,9 +36,11 @@ type simRows struct {
 	named   []simNamed
 	unfreed map[[2]facts.JobID]time.Duration // since when a job waits, by itself and the other, for what has come true
 
-	applied  int                  // transactions
-	vacated  map[simInstance]int  // in which an attempt of an instance last ended
-	widened  []simInstance        // that this transaction adds
+	applied  int                           // transactions
+	vacated  map[simInstance]int           // in which an attempt of an instance last ended
+	widened  []simInstance                 // that this transaction adds
+	wide     map[simInstance]time.Duration // since when they make their job too wide, in a term
+	wideIn   int64
 	draining map[simInstance]bool // that are to leave after their items, for sharing's sake
 
 	overtaken map[facts.JobID]time.Duration // since when a job has nothing while others begin that stand behind it
@@ -60,7 +62,7 @@ type simJobRow struct {
 
 func newSimRows() *simRows {
 	return &simRows{
-		vacated: map[simInstance]int{}, draining: map[simInstance]bool{}, overtaken: map[facts.JobID]time.Duration{},
+		vacated: map[simInstance]int{}, draining: map[simInstance]bool{}, wide: map[simInstance]time.Duration{}, overtaken: map[facts.JobID]time.Duration{},
 		orderEpoch: map[int64]int64{},
 		jobs:       map[facts.JobID]*simJobRow{}, held: map[facts.HostID]int{}, locks: map[facts.HostID]bool{}, slots: map[facts.HostID]int{}, hosts: map[facts.HostID]facts.HostFacts{},
 		began: map[facts.AttemptID]time.Duration{}, books: newSimBooks(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, stopped: map[facts.AttemptID]time.Duration{}, outlived: map[facts.AttemptID]bool{},

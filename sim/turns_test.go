@@ -101,6 +101,9 @@ const simOvertaken = 8 * time.Second
 func (r *simRows) checkFirst(j *simJobRow, a facts.AttemptFacts) {
 	w := r.world
 	delete(r.overtaken, a.Job)
+	if last, ended := r.vacated[simInstance{a.Job, a.Instance}]; ended && last == r.applied {
+		return // its instance goes on: whether it gives way is for the policy of preemption
+	}
 	if !w.clients.verbs.on || a.Kind != facts.Primary || w.policy.CPUShare.Mode != "off" || r.running(a.Job) > 1 || a.Memory < w.policy.Memory.Default {
 		return
 	}

@@ -1,11 +1,22 @@
 package sim
 
-import "qb/supervisor/facts"
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"qb/supervisor/facts"
+)
 
 // simInstance is an instance of a job.
 type simInstance struct {
 	job    facts.JobID
 	number int
+}
+
+func (i simInstance) compare(o simInstance) int {
+	return cmp.Or(cmp.Compare(i.job, o.job), cmp.Compare(i.number, o.number))
 }
 
 // width is how many instances a job may have by its row; limited says whether that is a limit of its own.
@@ -40,21 +51,44 @@ func (r *simRows) widen(a facts.AttemptFacts) {
 	}
 }
 
-// checkWidth: no new instance makes a job wider than it may be, but for those that are to leave (S25).
+// simPieces is how long it takes at most until a plan is carried out whose rows take several commits; a leader may be stopped meanwhile.
+const simPieces = 8 * time.Second
+
+// checkWidth: no new instance makes a job wider than it may be, but for those that are to leave (S25). Those that leave for it may
+// do so in one of the next commits of the same plan.
 func (r *simRows) checkWidth() {
+	if r.wideIn != r.epoch { // whoever leads now plans anew
+		clear(r.wide)
+		r.wideIn = r.epoch
+	}
 	for _, i := range r.widened {
 		j := r.jobs[i.job]
-		most, _ := r.world.width(j.facts)
-		if was, _ := r.world.width(j.earlier); j.changed == r.applied {
-			most = max(most, was)
-		}
-		if n := r.counted(i.job); n > most {
-			r.world.fail("S25: instance %d is one of %d of job %d, which may have %d (cpus %d, max_cpus %d)", i.number, n, i.job, most, j.facts.CPUs, *j.facts.MaxCPUs)
-		} else if n == most && len(j.effects) > 0 {
+		if n, most := r.counted(i.job), r.widest(j); n == most && len(j.effects) > 0 {
 			r.world.some("the last instance of a job that was ordered about")
+		} else if _, known := r.wide[i]; n > most && !known {
+			r.wide[i] = r.world.now
 		}
 	}
 	r.widened = nil
+	for _, i := range slices.SortedFunc(maps.Keys(r.wide), simInstance.compare) {
+		j := r.jobs[i.job]
+		if j == nil || r.counted(i.job) <= r.widest(j) {
+			delete(r.wide, i)
+			continue
+		}
+		if n, most := r.counted(i.job), r.widest(j); r.world.now-r.wide[i] > simPieces {
+			r.world.fail("S25: instance %d is one of %d of job %d, which may have %d (cpus %d, max_cpus %d)", i.number, n, i.job, most, j.facts.CPUs, *j.facts.MaxCPUs)
+		}
+	}
+}
+
+// widest is the width of a job, or that before a change that has just been made.
+func (r *simRows) widest(j *simJobRow) int {
+	most, _ := r.world.width(j.facts)
+	if was, _ := r.world.width(j.earlier); j.changed == r.applied {
+		most = max(most, was)
+	}
+	return most
 }
 
 // checkRetired: who retires instances has the job so much narrower, by max_cpus and by cpus where that is more, and 1 wide at
