@@ -31,6 +31,10 @@ var simOnceWrong = map[uint64]string{
 	6718:  "a job waited on beside a free slot when others gave their memory back there, for a host without a free GPU had memory enough",
 	8390:  "a worker whose state folder was wiped and that had another name was held to one part of the memory with the host it had been",
 	10090: "before two looks in a row an item gave memory back unheard, and what others use was told too low",
+	2335:  "a job from which something was migrated went back, as the other host was left in the same way",
+	4567:  "an instance that took its next item was held to begin before a better job, which may not stop it",
+	7082:  "a profile was forgotten in the commit of an end that had taught it",
+	7147:  "instances that leave for new ones left in the next commit of a plan", 8483: "likewise",
 	15671: "the items of three jobs run one after another, for there is one GPU only", 16779: "likewise",
 }
 
