@@ -119,7 +119,6 @@ func Run(ctx context.Context, config Config, options Options) error {
 			os.Remove(temps)
 		}
 	}()
-	reapOwn()
 	booted, err := a.adopt()
 	if err != nil {
 		return err
@@ -291,7 +290,7 @@ func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
 			}
 			a.look()
 		case r := <-a.restart.checked:
-			if a.restarts(r) && over != nil {
+			if over != nil && a.restarts(r) { // else it is being stopped
 				return ErrRestart
 			}
 		case <-over:

@@ -3,10 +3,8 @@ package worker
 import (
 	"context"
 	"errors"
-	"os"
 
 	"qb/worker/core"
-	"qb/worker/proc"
 )
 
 // ErrRestart ends Run when an admin has the worker start again: the caller becomes its program anew, with the same process id.
@@ -52,16 +50,4 @@ func (a *agent) restarts(r checked) bool {
 	a.restart.refused, a.restart.why = r.id, r.err.Error()
 	a.post(core.Configured{Identity: a.identity(), Stress: a.stress()})
 	return false
-}
-
-// reapOwn waits for the shims that this process started before it became this program, which nobody else can.
-func reapOwn() {
-	for _, p := range proc.All() {
-		if p.Parent != os.Getpid() {
-			continue
-		}
-		if child, err := os.FindProcess(p.PID); err == nil {
-			go child.Wait()
-		}
-	}
 }

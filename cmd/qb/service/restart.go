@@ -15,6 +15,7 @@ import (
 
 	"qb/cmd/qb/commandline"
 	"qb/limitwriter"
+	"qb/worker/proc"
 )
 
 // Limits of a look at the configuration before a restart.
@@ -63,4 +64,17 @@ func becomeWorker(args []string) error {
 		err = syscall.Exec(program, args, os.Environ())
 	}
 	return fmt.Errorf("starting this worker again: %w", err)
+}
+
+// reapShims waits for the shims that this process started before it became this program, which nobody else can. It has no other
+// children yet.
+func reapShims() {
+	for _, p := range proc.All() {
+		if p.Parent != os.Getpid() {
+			continue
+		}
+		if child, err := os.FindProcess(p.PID); err == nil {
+			go child.Wait()
+		}
+	}
 }

@@ -79,7 +79,11 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	if err := settleWorker(conf, cmp.Or(o.join, o.supervisor), o.join != ""); err != nil {
 		return err
 	}
-	if err := conf.WithOrigin(errors.Join(keys.Validate(), keys.Startable())); err != nil || o.check {
+	if err := conf.WithOrigin(errors.Join(keys.Validate(), keys.Startable())); err != nil {
+		return err
+	}
+	if o.check {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "a worker can start with this configuration")
 		return err
 	}
 	if err := statedir.Make(keys.State, 0o700, stateOwner(keys.State)...); err != nil {
@@ -99,6 +103,7 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 		Log: newLogFrom(cmd.ErrOrStderr(), levelOf(!o.quiet)), RunAsShown: o.quiet, Trusted: trusted, StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices, Own: ownKeys(conf, o.slots > 0),
 		Check: func(ctx context.Context) error { return checkWorker(ctx, restartArgs(cmd)) },
 	}
+	reapShims()
 	err = worker.Run(cmd.Context(), *keys, options)
 	switch {
 	case !errors.Is(err, worker.ErrRestart):
