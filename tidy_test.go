@@ -217,7 +217,7 @@ var theirs = regexp.MustCompile(`QB_[A-Z_]*FRAME|(?i)\b(log|stack|call)[ -]frame
 // wire is a frame, and the graphs of smartshare, which knows no hosts, and JSON trees consist of nodes.
 var meant = map[string]*regexp.Regexp{
 	"frame": regexp.MustCompile(`^(api/sync|supervisor/logread|supervisor/logstore/(store|demux|size|doc)|worker/(shim/pump|logs?|ship))(_test)?\.go$`),
-	"node":  regexp.MustCompile(`^smartshare/|^api/snapshot_tree\.go$`),
+	"node":  regexp.MustCompile(`^smartshare/`),
 }
 
 // source is one parsed file.
