@@ -65,6 +65,9 @@ func (r *simRows) checkCharge(a *facts.AttemptFacts, e facts.EndAttempt) {
 		}
 		if run != nil {
 			least = (run.computed - run.on.lag(w.policy.ExecutionLease)).Seconds()
+			if !a.ReleasedAt.IsZero() { // it stood still, and ran on to end; nobody heard for how long
+				least -= (w.policy.KillGrace + simKilled).Seconds()
+			}
 		}
 	}
 	if charged < least-simCent || charged > most+simCent {

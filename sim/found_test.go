@@ -35,6 +35,11 @@ var simOnceWrong = map[uint64]string{
 	4567:  "an instance that took its next item was held to begin before a better job, which may not stop it",
 	7082:  "a profile was forgotten in the commit of an end that had taught it",
 	7147:  "instances that leave for new ones left in the next commit of a plan", 8483: "likewise",
+	15341: "a job waited for items that an order of the last term had not come to yet",
+	19616: "an item that waited before it was tried again was missed among those that wait for others",
+	13831: "an order was held to stop what the plan had stopped in the same commit",
+	18333: "what a suspended item computes to end, when nobody hears of it, is not charged",
+	15589: "a licence reported used once more, by a copy of the call that came late, was so for ever",
 	15671: "the items of three jobs run one after another, for there is one GPU only", 16779: "likewise",
 }
 

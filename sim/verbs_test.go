@@ -92,6 +92,8 @@ func (x *simEffect) read(writes []facts.Write) {
 			if why.Reason == facts.ReasonRetired {
 				x.retired++
 			}
+		} else if id.Job == x.job { // by the plan, maybe before the order
+			x.plain[id.Item] = false
 		}
 	}
 	for _, w := range writes {
