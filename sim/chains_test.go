@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"testing"
+	"time"
 
 	"qb/agenda"
 	"qb/supervisor/facts"
@@ -322,5 +324,44 @@ func (t *simTerm) checkReasons() {
 		if j.Code != facts.ReasonWaitsForJobs && j.Code != facts.ReasonWaitsForLabel {
 			t.supervisor.world.fail("S19: job %d waits for %+v, and says %s (%s)", j.ID, j.WaitFor, j.Code, j.Reason)
 		}
+	}
+}
+
+// TestBarRetriedAtOnce (S11): of a job that is killed and at once run again nobody is freed, if both come with one commit.
+func TestBarRetriedAtOnce(t *testing.T) {
+	held := 0
+	for seed := uint64(1); seed <= simScripts; seed++ {
+		w := newVerbsWorld(seed)
+		w.clients.verbs.on = false
+		for n := range 8 {
+			nowhere := facts.JobFacts{User: "u1", CPUs: 1, Priority: 3, Requirements: "host.name=nowhere", Agenda: agenda.Spec{Range: "1-3"}}
+			parent, child := nowhere, nowhere
+			parent.Name, child.Name = fmt.Sprintf("parent %d", n), fmt.Sprintf("child %d", n)
+			w.at(simScriptAt-20*time.Second, func() {
+				w.clients.give(parent, func(id facts.JobID) {
+					child.Dependency = fmt.Sprintf("link-killed-job-%d", id)
+					w.clients.give(child, func(waits facts.JobID) {
+						w.at(max(w.now, simScriptAt), func() { // the leader hears both at once
+							for _, action := range []facts.Action{facts.Kill, facts.Retry} {
+								e := message.JobOrdered{Job: id, Action: action, By: "op"}
+								w.clients.noteOrder(e, 3)
+								w.leader().supervisor.order(fmt.Sprintf("%s %d at once", action, id), e, func(r outbox.Reply, err error) {
+									if err == nil && r.Err == nil && action == facts.Retry && w.rows.jobs[waits].facts.State == facts.Blocked {
+										held++
+									}
+								})
+							}
+						})
+					})
+				})
+			})
+		}
+		if w.live(); w.failure != "" {
+			t.Errorf("%s\nseed %d: %s", w.story(), seed, w.failure)
+			return
+		}
+	}
+	if held == 0 {
+		t.Error("no job that was killed was run again in the same commit")
 	}
 }

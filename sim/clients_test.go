@@ -293,6 +293,19 @@ func (c *simClients) checkChosen(e message.JobOrdered, r outbox.Reply) {
 }
 
 func (c *simClients) order(e message.JobOrdered, total int) *simCall {
+	c.noteOrder(e, total)
+	key := c.key()
+	call := &simCall{name: fmt.Sprintf("%s %d %v %v", e.Action, e.Job, e.Items, e.Choice),
+		run: func(s *simSupervisor, answer func(outbox.Reply, error)) { s.order(key, e, answer) }}
+	if call.done = func(r outbox.Reply) { c.checkOrder(e, r); c.undo(e, r) }; slices.Contains(simLifts, e.Action) {
+		call.lifts = e.Job
+	}
+	c.call(call)
+	return call
+}
+
+// noteOrder remembers what an order may bring about.
+func (c *simClients) noteOrder(e message.JobOrdered, total int) {
 	c.gave[fmt.Sprintf("%s %d", e.Action, e.Job)] = true
 	switch e.Action {
 	case facts.Kill, facts.ToComplete, facts.Retire:
@@ -313,14 +326,6 @@ func (c *simClients) order(e message.JobOrdered, total int) *simCall {
 	case facts.Unblock:
 		c.freed[e.Job] = true
 	}
-	key := c.key()
-	call := &simCall{name: fmt.Sprintf("%s %d %v %v", e.Action, e.Job, e.Items, e.Choice),
-		run: func(s *simSupervisor, answer func(outbox.Reply, error)) { s.order(key, e, answer) }}
-	if call.done = func(r outbox.Reply) { c.checkOrder(e, r); c.undo(e, r) }; slices.Contains(simLifts, e.Action) {
-		call.lifts = e.Job
-	}
-	c.call(call)
-	return call
 }
 
 // checkOrder holds the answer to an order against what is promised of it.
