@@ -59,6 +59,7 @@ func (d *simDatabase) lead() *simSession {
 	}
 	once, cancel := context.WithCancel(context.Background())
 	cancel()
+	d.memory.Now = func() time.Time { return simStart.Add(d.world.now + d.skew) }
 	term, err := d.memory.Lead(once)
 	if err != nil {
 		return nil
@@ -67,7 +68,7 @@ func (d *simDatabase) lead() *simSession {
 		d.world.fail("S8: epoch %d follows epoch %d", term.Epoch(), d.epoch)
 	}
 	d.epoch, d.leads = term.Epoch(), term.Epoch()
-	s := &simSession{database: d, term: term, epoch: term.Epoch(), clock: terms.NewClock(simStart.Add(d.world.now+d.skew), d.world.now), began: simStart.Add(d.world.now + d.skew), skew: d.skew, lastUse: d.world.now}
+	s := &simSession{database: d, term: term, epoch: term.Epoch(), clock: terms.NewClock(term.Began(), d.world.now), began: term.Began(), skew: d.skew, lastUse: d.world.now}
 	s.watch()
 	return s
 }

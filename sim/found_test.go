@@ -40,6 +40,7 @@ var simOnceWrong = map[uint64]string{
 	13831: "an order was held to stop what the plan had stopped in the same commit",
 	18333: "what a suspended item computes to end, when nobody hears of it, is not charged",
 	15589: "a licence reported used once more, by a copy of the call that came late, was so for ever",
+	49777: "of two terms after a restore no host heard the first, and the second did not know that the number which hosts obeyed was given again", 52097: "likewise",
 	15671: "the items of three jobs run one after another, for there is one GPU only", 16779: "likewise",
 }
 

@@ -66,9 +66,18 @@ type Descent struct {
 	PutBack bool
 	// Moved says, with PutBack, that the lineage is new: hosts may still obey another database.
 	Moved bool
+	// Past are the latest terms before this one as the rows know them, the last first; those since the last restore alone.
+	Past []PastTerm
 }
 
-// Heard is a term above the own one, of which a worker had proof.
+// PastTerm is a term that is over.
+type PastTerm struct {
+	Epoch int64
+	Began time.Time
+}
+
+// Heard is a term that the rows do not know, of which a worker had proof. The next one is to have a number above its epoch, which is
+// not below the own one.
 type Heard struct {
 	Lineage string
 	Epoch   int64

@@ -40,6 +40,7 @@ var (
 type Watch struct {
 	key   farmkey.Key
 	term  api.Term
+	past  map[int64]int64 // begins of terms before this one, in microseconds, by their numbers
 	grace time.Duration
 
 	mu      sync.Mutex
@@ -82,6 +83,10 @@ func New(key farmkey.Key, epoch int64, began time.Time, d store.Descent, rows fa
 	w := &Watch{key: key, grace: grace, others: map[string]otherDatabase{}}
 	w.term = w.sign(d.Lineage, epoch, began.UnixMicro())
 	if !d.PutBack {
+		w.past = map[int64]int64{}
+		for _, t := range d.Past {
+			w.past[t.Epoch] = t.Began.UnixMicro()
+		}
 		return w
 	}
 	r := &round{
@@ -156,8 +161,10 @@ func (w *Watch) compare(now time.Duration, host string, held *api.HeldTerm) erro
 	}
 	silent := max(0, time.Duration(held.SilentSeconds*float64(time.Second)))
 	living := !own && silent < livingFor
-	higher := held.Epoch >= w.term.Epoch       // an equal number is of another term: it was given again
-	if higher && (!living || w.round != nil) { // without a round, what lives elsewhere is none of this term's business
+	began, known := w.past[held.Epoch]
+	again := held.Epoch == w.term.Epoch || own && known && began != held.Began // its number was given again
+	if (again || held.Epoch > w.term.Epoch) && (!living || w.round != nil) {   // without a round, what lives elsewhere is none of this term's business
+		heard.Epoch = max(heard.Epoch, w.term.Epoch)
 		w.end = &End{heard, false}
 		return ErrTermEnds
 	}

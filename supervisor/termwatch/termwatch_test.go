@@ -47,6 +47,8 @@ func TestTermWatchCompares(t *testing.T) {
 		"a former term":             {held(ownKey, "here", 3, 0), nil, nil, false},
 		"a higher term":             {held(ownKey, "here", 9, 0), ErrTermEnds, &End{store.Heard{Lineage: "here", Epoch: 9, Host: "a"}, false}, false},
 		"this number, given before": {heldSince(ownKey, "here", 5, 4, 0), ErrTermEnds, &End{store.Heard{Lineage: "here", Epoch: 5, Host: "a"}, false}, false},
+		"a number given again":      {heldSince(ownKey, "here", 4, 3, 0), ErrTermEnds, &End{store.Heard{Lineage: "here", Epoch: 5, Host: "a"}, false}, false},
+		"a number of another's":     {heldSince(ownKey, "there", 4, 3, 11*time.Second), nil, nil, false},
 		"another farm's":            {held(farmkey.New(), "here", 9, 0), nil, nil, true},
 		"no proof":                  {&api.HeldTerm{Lineage: "here", Epoch: 9}, nil, nil, true},
 		"beyond all bounds":         {held(ownKey, "here", 1<<61, 0), nil, nil, true},
@@ -55,7 +57,7 @@ func TestTermWatchCompares(t *testing.T) {
 		"a dead one, lower":         {held(ownKey, "there", 4, 11*time.Second), nil, nil, false},
 		"one in place of own":       {held(ownKey, "there", 4, 0, "before", "here"), ErrOtherDatabase, &End{store.Heard{Lineage: "there", Epoch: 4, Host: "a"}, true}, false},
 	} {
-		w := watchOf(store.Descent{Lineage: "here"}, 0)
+		w := watchOf(store.Descent{Lineage: "here", Past: []store.PastTerm{{Epoch: 4, Began: time.UnixMicro(4)}, {Epoch: 3, Began: time.UnixMicro(3)}}}, 0)
 		err := w.Hear(0, &api.Sync{Host: "a", Held: c.held})
 		if !errors.Is(err, c.err) || (w.Unverified() != "") != c.unverified {
 			t.Errorf("%s: %v, unverified %q", name, err, w.Unverified())

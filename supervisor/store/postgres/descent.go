@@ -78,7 +78,7 @@ func (t *term) Descent() store.Descent { return t.descent }
 // Succeed records that the rows were put back, as a host obeyed the term that was heard. It raises the epoch to that
 // one and so ends this term.
 func (t *term) Succeed(ctx context.Context, h store.Heard) error {
-	cause := fmt.Sprintf("the database was restored: host %s obeyed term %d of it, which is not below its own, %d", h.Host, h.Epoch, t.epoch)
+	cause := fmt.Sprintf("the database was restored: host %s obeyed a term that it does not know; the next is above %d", h.Host, h.Epoch)
 	return t.change(ctx, "restored", cause, sqlSucceed, t.epoch, h.Epoch, h.Lineage)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -86,8 +87,12 @@ func (p *Store) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
 		if t.descent, note, err = p.descend(ctx, tx, who); err != nil {
 			return err
 		}
-		if err := tx.QueryRow(ctx, sqlRaiseEpoch, p.name).Scan(&t.epoch, &t.began); err != nil {
+		var past []int64
+		if err := tx.QueryRow(ctx, sqlRaiseEpoch, p.name).Scan(&t.epoch, &t.began, &past); err != nil {
 			return err
+		}
+		for pair := range slices.Chunk(past, 2) {
+			t.descent.Past = append(t.descent.Past, store.PastTerm{Epoch: pair[0], Began: time.UnixMicro(pair[1])})
 		}
 		// Without room for the event a term can still be led, for reading; the epoch's row needs no room.
 		err = pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error {

@@ -33,8 +33,10 @@ const (
 
 	sqlSupersede = `UPDATE supervisor SET superseded_by = $2 WHERE epoch = $1`
 
-	sqlSettle = `UPDATE restore SET settled_at = clock_timestamp(), job_floor = $2, attempt_floor = $3
-		WHERE settled_at IS NULL AND EXISTS (SELECT FROM supervisor WHERE epoch = $1)`
+	// Hosts may have obeyed others of the numbers that were given before: these say nothing any more.
+	sqlSettle = `WITH own AS (UPDATE supervisor SET terms = terms[1:2] WHERE epoch = $1 RETURNING epoch)
+		UPDATE restore SET settled_at = clock_timestamp(), job_floor = $2, attempt_floor = $3
+		WHERE settled_at IS NULL AND EXISTS (SELECT FROM own)`
 
 	// Of a database that a restore is about to replace.
 	sqlHasTables = `SELECT to_regclass('public.supervisor') IS NOT NULL, to_regclass('public.restore') IS NOT NULL,

@@ -259,6 +259,37 @@ func TestTermsFence(t *testing.T) {
 	})
 }
 
+// A term knows when those before it began, but for what was before a restore was settled.
+func TestTermKnowsThoseBefore(t *testing.T) {
+	onBoth(t, func(t *testing.T, s both) {
+		first := lead(t, s)
+		if err := first.Succeed(ctx, store.Heard{Lineage: first.Descent().Lineage, Epoch: first.Epoch() + 3, Host: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		first.Close(ctx)
+		restored := lead(t, s)
+		if !restored.Descent().PutBack || restored.Settle(ctx, 7, 1) != nil {
+			t.Fatal("the restore is not settled")
+		}
+		restored.Close(ctx)
+		known := []store.Term{restored}
+		for range 3 {
+			term := lead(t, s)
+			past := term.Descent().Past
+			if len(past) != len(known) {
+				t.Fatalf("term %d knows %v, not %d terms", term.Epoch(), past, len(known))
+			}
+			for n, p := range past {
+				if before := known[len(known)-1-n]; p.Epoch != before.Epoch() || p.Began.UnixMicro() != before.Began().UnixMicro() {
+					t.Errorf("term %d knows that %d began at %s, and %d did at %s", term.Epoch(), p.Epoch, p.Began, before.Epoch(), before.Began())
+				}
+			}
+			term.Close(ctx)
+			known = append(known, term)
+		}
+	})
+}
+
 // A worker's words cannot end a term, and a clock that was set back cannot either.
 func TestOddInputIsTamed(t *testing.T) {
 	onBoth(t, func(t *testing.T, s both) {

@@ -20,6 +20,7 @@ type memoryDescent struct {
 	moved        bool
 	jobFloor     facts.JobID
 	floors       []int // of attempts
+	past         []store.PastTerm
 }
 
 func (d *memoryDescent) floor(number int) bool { return slices.Contains(d.floors, number) }
@@ -34,7 +35,7 @@ func (d *memoryDescent) lead() (store.Descent, error) {
 	case d.lineage == "":
 		d.lineage = rules.NewLineage()
 	}
-	return store.Descent{Lineage: d.lineage, PutBack: d.pending, Moved: d.moved}, nil
+	return store.Descent{Lineage: d.lineage, PutBack: d.pending, Moved: d.moved, Past: d.past}, nil
 }
 
 // Descent is of the database in which the term leads.
@@ -66,7 +67,7 @@ func (t *memoryTerm) Settle(ctx context.Context, lastJob facts.JobID, lastAttemp
 	return t.use(ctx, func(m *Memory) error {
 		d := &m.descent
 		d.pending, d.moved, d.jobFloor = false, false, lastJob+store.FarmGap
-		d.floors = append(slices.Clone(d.floors), lastAttempt+store.FarmGap)
+		d.floors, d.past = append(slices.Clone(d.floors), lastAttempt+store.FarmGap), d.past[:1]
 		return nil
 	})
 }
@@ -92,6 +93,7 @@ func (m *Memory) Dump() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := NewMemory()
+	c.Now = m.Now
 	c.fill(m)
 	c.descent.copied = true
 	return c

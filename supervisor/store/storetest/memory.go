@@ -17,6 +17,8 @@ import (
 // refuses, and has of all reads those of a term, and of what orders and repeated calls need. No method waits but Lead, and
 // that only while another leads. It is safe for concurrent use.
 type Memory struct {
+	Now func() time.Time // the clock of the database, by which terms begin
+
 	mu     sync.Mutex
 	epoch  int64
 	leader *memoryTerm
@@ -46,7 +48,7 @@ var _ store.Store = (*Memory)(nil)
 
 // NewMemory is an empty store.
 func NewMemory() *Memory {
-	return &Memory{freed: make(chan struct{}), jobs: map[facts.JobID]*memoryJob{},
+	return &Memory{Now: time.Now, freed: make(chan struct{}), jobs: map[facts.JobID]*memoryJob{},
 		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), profiles: memoryProfiles{}, resources: memoryResources{}, mails: memoryMails{rows: map[int64]facts.MailFacts{}}}
 }
 
@@ -93,7 +95,8 @@ func (m *Memory) tryLead() (*memoryTerm, <-chan struct{}) {
 		return nil, m.freed
 	}
 	m.epoch++
-	m.leader = &memoryTerm{store: m, epoch: m.epoch, began: time.Now(), descent: d}
+	m.leader = &memoryTerm{store: m, epoch: m.epoch, began: m.Now(), descent: d}
+	m.descent.past = append([]store.PastTerm{{Epoch: m.epoch, Began: m.leader.began}}, m.descent.past...)
 	return m.leader, nil
 }
 
@@ -108,7 +111,7 @@ type memoryTerm struct {
 // Epoch is the term's number.
 func (t *memoryTerm) Epoch() int64 { return t.epoch }
 
-// Began is when the term began, by the clock of this machine.
+// Began is when the term began, by the clock of the database.
 func (t *memoryTerm) Began() time.Time { return t.began }
 
 // use runs f while nobody else uses the store; any error ends the term.
