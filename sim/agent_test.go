@@ -33,6 +33,7 @@ type simAgent struct {
 	others   int64 // memory of other agents' items, at the last look
 	leaveBy  time.Duration
 	identity api.Sync
+	said     api.Sync // its latest sync
 }
 
 // simLimits are the core's, with waits that fit short leases.
@@ -259,7 +260,7 @@ func (a *simAgent) sync(s api.Sync) {
 	w, at := a.host.world, a.at
 	a.calls++
 	call := a.calls
-	a.call, a.asked = call, s.Sequence
+	a.call, a.asked, a.said = call, s.Sequence, s
 	w.detail("%s sends %s sync %d of %s: epoch %d, %v, ended %v", a.host.name, w.supervisors[at].name, s.Sequence, s.Incarnation, s.Epoch, s.Instances, s.Finished)
 	to := w.supervisors[at]
 	back := func(reply *api.SyncReply, err error) {

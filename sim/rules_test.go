@@ -50,7 +50,7 @@ func (r *simRows) checkEnd(a *facts.AttemptFacts, e facts.EndAttempt) {
 	if e.From != a.State {
 		w.fail("S4: %v ends from %s, and its row says %s", e.ID, e.From, a.State)
 	}
-	for name, x := range map[string]float64{"wall": e.Wall, "cpu": e.CPU, "peak": float64(e.Peak), "cpu charge": e.Charge.CPU, "memory charge": e.Charge.RAM} {
+	for name, x := range map[string]float64{"wall": e.Wall, "cpu": e.CPU, "peak": float64(e.Peak), "suspended": e.Suspended, "released": e.Released, "cpu charge": e.Charge.CPU, "memory charge": e.Charge.RAM} {
 		if math.IsNaN(x) || math.IsInf(x, 0) || x < 0 {
 			w.fail("S14: %v has a %s of %v", e.ID, name, x)
 		}

@@ -328,6 +328,21 @@ func TestBarReplaced(t *testing.T) {
 	})
 }
 
+// TestBarRemoved (S3): a host that was removed stays so, though a copy of its last word comes later.
+func TestBarRemoved(t *testing.T) {
+	const removed, late = 60 * time.Second, 65 * time.Second
+	script(t, func(w *simWorld, h *simHost) {
+		said := h.agent.said
+		h.powerOff()
+		w.at(simScriptAt+removed, func() { w.clients.removeHost(h) })
+		unknown := func() bool { return w.stateOf(h) == "unknown" }
+		w.by(simScriptAt+late, "S3", "it is removed", unknown)
+		w.at(simScriptAt+late, func() { w.leader().supervisor.sync(said, func(*api.SyncReply, error) {}) })
+		w.by(simScriptEnds-time.Second, "S3", "it is still removed", unknown)
+		w.after(simScriptEnds, h.powerOn)
+	})
+}
+
 // TestBarTakenBack (B1, F31): a host that is answered in vain, and is cut off wholly while another machine takes its
 // name over and dies, has its name again when nothing is left there of the other; it is given nothing until it hears.
 func TestBarTakenBack(t *testing.T) {
