@@ -459,7 +459,7 @@ func (r *simRows) same(live, rebuilt *message.View) {
 		}
 		is := rebuilt.Jobs[at]
 		w.sameOrders(was, is)
-		if r.jobs[was.ID].facts.RetryDelay > 0 { // an item whose pause is over may wait for others once more, which a new term sees in its first step
+		if r.jobs[was.ID].facts.RetryDelay > 0 && slices.ContainsFunc(was.WaitFor, facts.Link.Each) { // an item whose pause is over may wait for others once more, which a new term sees in its first step
 			was.Items.Pending, was.Items.Blocked = was.Items.Pending+was.Items.Blocked, 0
 			is.Items.Pending, is.Items.Blocked = is.Items.Pending+is.Items.Blocked, 0
 		}

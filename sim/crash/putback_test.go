@@ -2,6 +2,8 @@ package crash
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"syscall"
 	"testing"
@@ -40,24 +42,65 @@ func TestPutBackUnderALeader(t *testing.T) {
 	}
 }
 
-// setEpoch has the rows tell of another term than the leader's.
-func (r *crashRig) setEpoch(epoch int64) {
-	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, r.database)
-	r.must(err)
-	defer conn.Close(ctx)
-	_, err = conn.Exec(ctx, `UPDATE supervisor SET epoch = $1`, epoch)
-	r.must(err)
+// The row of terms is put back while the host is not heard, and two leaders follow before it is: the second has a number above the one
+// that the host obeys, and finds by its begin that the rows know another term of that number.
+func TestPutBackBeforeTwoLeaders(t *testing.T) {
+	t.Parallel()
+	r := newCrashRig(t, 1, 1, 2)
+	long := r.qb(0, r.both(), "qbsub", "-max_cpus", "0", "sleep", "1000")
+	r.until("the item runs", func() bool { return len(r.running(long)) == 1 })
+	before, backup := r.running(long), r.epoch()
+	r.query(`CREATE TABLE backup AS SELECT epoch, terms FROM supervisor`)
+	r.depose()
+	r.until("another term gives items out", func() bool { return r.settledAbove(backup) })
+	r.qb(0, r.both(), "qbwait", r.qb(0, r.both(), "qbsub", "true")) // so the host obeys it
+	if restores := r.query(`SELECT count(*) FROM restore`); restores != 0 {
+		t.Fatalf("%d restores were noted before there was one", restores)
+	}
+	r.agents[0].signal(syscall.SIGSTOP)
+	r.query(`UPDATE supervisor SET epoch = backup.epoch, terms = backup.terms FROM backup`)
+	for n := int64(1); n <= 2; n++ {
+		r.until("another leads", func() bool { return r.epoch() == backup+n })
+		if n == 1 {
+			r.depose()
+		}
+	}
+	r.agents[0].signal(syscall.SIGCONT)
+	r.until("the restore is noticed", func() bool { return r.query(`SELECT count(*) FROM restore WHERE reason = 'higher-term'`) == 1 })
+	r.until("the host is up", func() bool {
+		return r.settledAbove(backup+2) && r.query(`SELECT count(*) FROM restore WHERE settled_at IS NULL`) == 0
+	})
+	if after := r.running(long); !slices.Equal(before, after) {
+		t.Errorf("items ran as %v, and after the row was put back as %v", before, after)
+	}
+	if restores := r.query(`SELECT count(*) FROM restore`); restores != 1 {
+		t.Errorf("one restore was noticed as %d", restores)
+	}
 }
 
-func (r *crashRig) epoch() (epoch int64) {
+// depose ends the leader's session.
+func (r *crashRig) depose() {
+	r.query(`SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory' AND granted`)
+}
+
+// query makes one statement, and returns the number that it tells, 0 if it tells none.
+func (r *crashRig) query(sql string) (number int64) {
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, r.database)
 	r.must(err)
 	defer conn.Close(ctx)
-	r.must(conn.QueryRow(ctx, `SELECT epoch FROM supervisor`).Scan(&epoch))
-	return epoch
+	if err := conn.QueryRow(ctx, sql).Scan(&number); !errors.Is(err, pgx.ErrNoRows) {
+		r.must(err)
+	}
+	return number
 }
+
+// setEpoch has the rows tell of another term than the leader's.
+func (r *crashRig) setEpoch(epoch int64) {
+	r.query(fmt.Sprintf(`UPDATE supervisor SET epoch = %d`, epoch))
+}
+
+func (r *crashRig) epoch() int64 { return r.query(`SELECT epoch FROM supervisor`) }
 
 // settledAbove says whether a term above a number gives items out and all hosts are up in it.
 func (r *crashRig) settledAbove(epoch int64) bool {

@@ -66,9 +66,13 @@ type Descent struct {
 	PutBack bool
 	// Moved says, with PutBack, that the lineage is new: hosts may still obey another database.
 	Moved bool
-	// Past are the latest terms before this one as the rows know them, the last first; those since the last restore alone.
+	// Past are the last of the terms before this one, the latest first, at most PastTerms. With PutBack there are none, and after that
+	// those since the restore was settled.
 	Past []PastTerm
 }
+
+// PastTerms is of how many terms before its own a term knows when they began.
+const PastTerms = 31
 
 // PastTerm is a term that is over.
 type PastTerm struct {
@@ -76,11 +80,10 @@ type PastTerm struct {
 	Began time.Time
 }
 
-// Heard is a term that the rows do not know, of which a worker had proof. The next one is to have a number above its epoch, which is
-// not below the own one.
+// Heard is a term that the rows do not know, of which a worker had proof.
 type Heard struct {
 	Lineage string
-	Epoch   int64
+	Epoch   int64  // the rows are raised to it: not below the own one, unless this database is superseded
 	Host    string // whose worker it was
 }
 

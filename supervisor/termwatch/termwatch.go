@@ -40,7 +40,7 @@ var (
 type Watch struct {
 	key   farmkey.Key
 	term  api.Term
-	past  map[int64]int64 // begins of terms before this one, in microseconds, by their numbers
+	past  []store.PastTerm
 	grace time.Duration
 
 	mu      sync.Mutex
@@ -80,13 +80,9 @@ type round struct {
 
 // New makes the watch of a term. The facts are those that it was loaded with.
 func New(key farmkey.Key, epoch int64, began time.Time, d store.Descent, rows facts.Facts, grace, now time.Duration) *Watch {
-	w := &Watch{key: key, grace: grace, others: map[string]otherDatabase{}}
+	w := &Watch{key: key, past: d.Past, grace: grace, others: map[string]otherDatabase{}}
 	w.term = w.sign(d.Lineage, epoch, began.UnixMicro())
 	if !d.PutBack {
-		w.past = map[int64]int64{}
-		for _, t := range d.Past {
-			w.past[t.Epoch] = t.Began.UnixMicro()
-		}
 		return w
 	}
 	r := &round{
@@ -161,9 +157,9 @@ func (w *Watch) compare(now time.Duration, host string, held *api.HeldTerm) erro
 	}
 	silent := max(0, time.Duration(held.SilentSeconds*float64(time.Second)))
 	living := !own && silent < livingFor
-	began, known := w.past[held.Epoch]
-	again := held.Epoch == w.term.Epoch || own && known && began != held.Began // its number was given again
-	if (again || held.Epoch > w.term.Epoch) && (!living || w.round != nil) {   // without a round, what lives elsewhere is none of this term's business
+	latest := slices.IndexFunc(w.past, func(p store.PastTerm) bool { return p.Epoch == held.Epoch })
+	again := own && latest >= 0 && w.past[latest].Began.UnixMicro() != held.Began // its number was given again
+	if (again || held.Epoch >= w.term.Epoch) && (!living || w.round != nil) {     // without a round, what lives elsewhere is none of this term's business
 		heard.Epoch = max(heard.Epoch, w.term.Epoch)
 		w.end = &End{heard, false}
 		return ErrTermEnds

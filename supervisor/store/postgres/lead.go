@@ -88,11 +88,13 @@ func (p *Store) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
 			return err
 		}
 		var past []int64
-		if err := tx.QueryRow(ctx, sqlRaiseEpoch, p.name).Scan(&t.epoch, &t.began, &past); err != nil {
+		if err := tx.QueryRow(ctx, sqlRaiseEpoch, p.name, 2*(1+store.PastTerms)).Scan(&t.epoch, &t.began, &past); err != nil {
 			return err
 		}
-		for pair := range slices.Chunk(past, 2) {
-			t.descent.Past = append(t.descent.Past, store.PastTerm{Epoch: pair[0], Began: time.UnixMicro(pair[1])})
+		if !t.descent.PutBack {
+			for pair := range slices.Chunk(past, 2) {
+				t.descent.Past = append(t.descent.Past, store.PastTerm{Epoch: pair[0], Began: time.UnixMicro(pair[1])})
+			}
 		}
 		// Without room for the event a term can still be led, for reading; the epoch's row needs no room.
 		err = pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error {

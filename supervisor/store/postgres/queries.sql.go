@@ -24,7 +24,7 @@ const (
 	sqlUnlock  = `SELECT pg_advisory_unlock($1)`
 
 	sqlRaiseEpoch = `UPDATE supervisor SET epoch = epoch + 1, leader = $1, since = at, checked_at = at,
-		terms = (ARRAY[epoch + 1, (extract(epoch FROM at) * 1000000)::bigint] || terms)[1:64]
+		terms = (ARRAY[epoch + 1, (extract(epoch FROM at) * 1000000)::bigint] || terms)[1:$2]
 		FROM (SELECT clock_timestamp() AS at) AS clock RETURNING epoch, at, terms[3:]`
 	sqlTermEvent = `INSERT INTO event (epoch, at, type, host, by, cause)
 		VALUES ($1, clock_timestamp(), 'term', '', $2::text, 'epoch ' || $1::bigint)`

@@ -33,7 +33,7 @@ const (
 
 	sqlSupersede = `UPDATE supervisor SET superseded_by = $2 WHERE epoch = $1`
 
-	// Hosts may have obeyed others of the numbers that were given before: these say nothing any more.
+	// Hosts may have obeyed others of the numbers that were given before: their begins are of no use any more.
 	sqlSettle = `WITH own AS (UPDATE supervisor SET terms = terms[1:2] WHERE epoch = $1 RETURNING epoch)
 		UPDATE restore SET settled_at = clock_timestamp(), job_floor = $2, attempt_floor = $3
 		WHERE settled_at IS NULL AND EXISTS (SELECT FROM own)`

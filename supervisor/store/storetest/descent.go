@@ -35,7 +35,11 @@ func (d *memoryDescent) lead() (store.Descent, error) {
 	case d.lineage == "":
 		d.lineage = rules.NewLineage()
 	}
-	return store.Descent{Lineage: d.lineage, PutBack: d.pending, Moved: d.moved, Past: d.past}, nil
+	of := store.Descent{Lineage: d.lineage, PutBack: d.pending, Moved: d.moved}
+	if !d.pending {
+		of.Past = d.past[:min(len(d.past), store.PastTerms)]
+	}
+	return of, nil
 }
 
 // Descent is of the database in which the term leads.
