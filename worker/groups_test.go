@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,9 +23,8 @@ func still(p proc.Process) bool {
 	if p.State == 'T' {
 		return true
 	}
-	own, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.PID))
 	for _, kind := range cgroup.Kinds {
-		for _, folder := range cgroup.OwnFolders(string(own), kind) {
+		for _, folder := range cgroup.FoldersOf(strconv.Itoa(p.PID), kind) {
 			if (cgroup.Group{Kind: kind, Folder: folder}).Frozen() {
 				return true
 			}

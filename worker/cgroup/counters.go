@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,10 +13,7 @@ import (
 
 // OomKills counts how often the kernel killed in the group for want of memory.
 func (c Group) OomKills() int64 {
-	if c.Kind == V2 {
-		return ReadCounter(filepath.Join(c.Folder, "memory.events"), "oom_kill")
-	}
-	return ReadCounter(filepath.Join(c.Folder, "memory.oom_control"), "oom_kill")
+	return ReadCounter(filepath.Join(c.Folder, memoryFiles[c.Kind].kills), "oom_kill")
 }
 
 // LimitMemory limits memory and swap together.
@@ -46,23 +44,7 @@ func (c Group) UnlimitMemory() {
 // MemoryNow is what the kernel counts of the group's processes: their own pages and what lies in their shared memory
 // and /dev/shm, whatever they call themselves. Copies of files, which can be dropped, are not in it.
 func (c Group) MemoryNow() (bytes int64, ok bool) {
-	data, err := os.ReadFile(filepath.Join(c.Folder, "memory.stat"))
-	if err != nil {
-		return 0, false
-	}
-	names := []string{"anon ", "shmem "}
-	if c.Kind != V2 {
-		names = []string{"total_rss ", "total_shmem "}
-	}
-	for line := range strings.Lines(string(data)) {
-		for _, name := range names {
-			if rest, is := strings.CutPrefix(line, name); is {
-				n, _ := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
-				bytes, ok = bytes+n, true
-			}
-		}
-	}
-	return bytes, ok
+	return sumCounters(filepath.Join(c.Folder, "memory.stat"), memoryFiles[c.Kind].own...)
 }
 
 // Counters are the groups of an instance in which the kernel counts its memory and its processes; zero where this host
@@ -93,11 +75,7 @@ func (c Group) counting(kind, file2, file1, name string) Group {
 	if c.Kind == V2 && writable(c, file2) {
 		return c
 	}
-	data, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return Group{}
-	}
-	for _, folder := range OwnFolders(string(data), kind) {
+	for _, folder := range FoldersOf("self", kind) {
 		group := Group{kind, filepath.Join(folder, groupPrefix+name)}
 		if os.Mkdir(group.Folder, 0o755) != nil {
 			continue
@@ -153,28 +131,27 @@ func (k Counters) Remove() error {
 	return err
 }
 
-// memoryGroup is this process's own group.
-type memoryGroup struct {
-	kind          string // V2 or Memory
-	folder, limit string
+// memoryFiles are the files and counters of the kinds of groups that count memory.
+var memoryFiles = map[string]struct {
+	magic               int64
+	limit, usage, kills string
+	cache               string   // counter of memory.stat: copies of files that can be dropped
+	own                 []string // counters of memory.stat: what cannot be
+}{
+	V2: {unix.CGROUP2_SUPER_MAGIC, "memory.max", "memory.current", "memory.events", "inactive_file", []string{"anon", "shmem"}},
+	Memory: {unix.CGROUP_SUPER_MAGIC, "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.oom_control", "total_inactive_file",
+		[]string{"total_rss", "total_shmem"}},
 }
 
 // memoryGroups are this process's own groups, of version 2 first.
-func memoryGroups() (groups []memoryGroup) {
-	data, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return nil
-	}
-	for _, folder := range OwnFolders(string(data), V2) {
-		groups = append(groups, memoryGroup{V2, folder, "memory.max"})
-	}
-	for _, folder := range OwnFolders(string(data), Memory) {
-		groups = append(groups, memoryGroup{Memory, folder, "memory.limit_in_bytes"})
+func memoryGroups() (groups []Group) {
+	for _, kind := range []string{V2, Memory} {
+		for _, folder := range FoldersOf("self", kind) {
+			groups = append(groups, Group{kind, folder})
+		}
 	}
 	return groups
 }
-
-var groupMagic = map[string]int64{V2: unix.CGROUP2_SUPER_MAGIC, Memory: unix.CGROUP_SUPER_MAGIC}
 
 func isGroup(folder string, magic int64) bool {
 	var fs unix.Statfs_t
@@ -183,17 +160,20 @@ func isGroup(folder string, magic int64) bool {
 
 // ReadCounter reads NAME NUMBER from a file of counters, 0 if it is not there.
 func ReadCounter(path, name string) int64 {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0
-	}
+	n, _ := sumCounters(path, name)
+	return n
+}
+
+// sumCounters adds up what a file of counters says of several; false if it has none of them.
+func sumCounters(path string, names ...string) (sum int64, ok bool) {
+	data, _ := os.ReadFile(path) // none is in a file that cannot be read
 	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, name+" "); ok {
-			n, _ := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
-			return n
+		if name, number, found := strings.Cut(line, " "); found && slices.Contains(names, name) {
+			n, _ := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+			sum, ok = sum+n, true
 		}
 	}
-	return 0
+	return sum, ok
 }
 
 // MemoryEnforcer says who holds items to their limits here: the kernel, or the agent by its looks.
@@ -209,36 +189,34 @@ func MemoryEnforcer(k Counters) string {
 // the one counts that leaves least.
 func OwnLimit() (limit, left int64, ok bool) { return leastLeft(memoryGroups()) }
 
-func leastLeft(groups []memoryGroup) (limit, left int64, ok bool) {
+func leastLeft(groups []Group) (limit, left int64, ok bool) {
 	for _, g := range groups {
-		for isGroup(g.folder, groupMagic[g.kind]) {
-			if most, rest, is := g.left(); is && (!ok || rest < left) {
+		for isGroup(g.Folder, memoryFiles[g.Kind].magic) {
+			if most, rest, is := g.memoryLeft(); is && (!ok || rest < left) {
 				limit, left, ok = most, rest, true
 			}
-			g.folder = filepath.Dir(g.folder)
+			g.Folder = filepath.Dir(g.Folder)
 		}
 	}
 	return limit, left, ok
 }
 
-// left is the limit of a group and what is left of it; what can be dropped of its files counts as left.
-func (g memoryGroup) left() (limit, left int64, ok bool) {
-	text, err := os.ReadFile(filepath.Join(g.folder, g.limit))
+// memoryLeft is the limit of a group and what is left of it; what can be dropped of its files counts as left.
+func (c Group) memoryLeft() (limit, left int64, ok bool) {
+	files := memoryFiles[c.Kind]
+	limit, limitErr := c.number(files.limit)
+	used, usedErr := c.number(files.usage)
+	if limitErr != nil || usedErr != nil || limit <= 0 || limit >= 1<<60 {
+		return 0, 0, false
+	}
+	return limit, max(0, limit-used+ReadCounter(filepath.Join(c.Folder, "memory.stat"), files.cache)), true
+}
+
+// number reads a file of the group that holds one.
+func (c Group) number(name string) (int64, error) {
+	text, err := os.ReadFile(filepath.Join(c.Folder, name))
 	if err != nil {
-		return 0, 0, false
+		return 0, err
 	}
-	limit, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil || limit <= 0 || limit >= 1<<60 {
-		return 0, 0, false
-	}
-	usage, cache := "memory.current", "inactive_file"
-	if g.kind == Memory {
-		usage, cache = "memory.usage_in_bytes", "total_inactive_file"
-	}
-	used, err := os.ReadFile(filepath.Join(g.folder, usage))
-	if err != nil {
-		return 0, 0, false
-	}
-	n, _ := strconv.ParseInt(strings.TrimSpace(string(used)), 10, 64)
-	return limit, max(0, limit-n+ReadCounter(filepath.Join(g.folder, "memory.stat"), cache)), true
+	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 }

@@ -46,12 +46,8 @@ const groupPrefix = "qb-i-"
 
 // New makes a group of the first kind that this host lets us make.
 func New(kinds []string, name string) Group {
-	data, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return Group{}
-	}
 	for _, kind := range kinds {
-		for _, home := range homes(string(data), kind) {
+		for _, home := range homes(kind) {
 			c := Group{kind, filepath.Join(home, groupPrefix+name)}
 			if c.Make() {
 				return c
@@ -61,20 +57,20 @@ func New(kinds []string, name string) Group {
 	return Group{}
 }
 
-// OwnFolders are the folders that may be this process's own group.
-func OwnFolders(own, kind string) (folders []string) {
-	for line := range strings.Lines(own) {
+// FoldersOf are the folders that may be the group of a process, a number or "self".
+func FoldersOf(process, kind string) (folders []string) {
+	controller, roots, magic := kind, []string{"/sys/fs/cgroup/" + kind}, int64(unix.CGROUP_SUPER_MAGIC)
+	if kind == V2 { // its line names no controller
+		controller, roots, magic = "", []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}, unix.CGROUP2_SUPER_MAGIC
+	}
+	groups, _ := os.ReadFile("/proc/" + process + "/cgroup") // without it none is known
+	for line := range strings.Lines(string(groups)) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		switch {
-		case len(parts) != 3:
-		case kind == V2 && parts[0] == "0" && parts[1] == "":
-			for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
-				if folder := filepath.Join(root, parts[2]); isGroup(folder, unix.CGROUP2_SUPER_MAGIC) {
-					folders = append(folders, folder)
-				}
-			}
-		case kind == parts[1] && kind != "": // of version 1, by its controller's name
-			if folder := filepath.Join("/sys/fs/cgroup", kind, parts[2]); isGroup(folder, unix.CGROUP_SUPER_MAGIC) {
+		if len(parts) != 3 || parts[1] != controller {
+			continue
+		}
+		for _, root := range roots {
+			if folder := filepath.Join(root, parts[2]); isGroup(folder, magic) {
 				folders = append(folders, folder)
 			}
 		}
@@ -85,8 +81,8 @@ func OwnFolders(own, kind string) (folders []string) {
 // homes are the folders below which groups are made, the best first. In version 2 a group with processes in it
 // gives those below it no count of memory. So where systemd has put this process into a group of its own below
 // the one that it has left to us (Delegate, DelegateSubgroup), that one is better.
-func homes(own, kind string) (homes []string) {
-	parents := OwnFolders(own, kind)
+func homes(kind string) (homes []string) {
+	parents := FoldersOf("self", kind)
 	if kind != V2 {
 		return parents
 	}

@@ -11,25 +11,24 @@ import (
 func TestLimitOfAServiceIsFelt(t *testing.T) {
 	t.Parallel()
 	for _, g := range memoryGroups() {
-		service := memoryGroup{g.kind, filepath.Join(g.folder, fmt.Sprintf("qb-felt-%d", os.Getpid())), g.limit}
-		if os.Mkdir(service.folder, 0o755) != nil {
+		service := Group{g.Kind, filepath.Join(g.Folder, fmt.Sprintf("qb-felt-%d", os.Getpid()))}
+		if os.Mkdir(service.Folder, 0o755) != nil {
 			continue
 		}
-		defer os.Remove(service.folder)
-		if (Group{g.kind, service.folder}).write(g.limit, "104857600") != nil {
+		defer os.Remove(service.Folder)
+		if service.write(memoryFiles[g.Kind].limit, "104857600") != nil {
 			continue // nothing counts memory there
 		}
-		below := service
-		below.folder = filepath.Join(service.folder, "agent")
-		if err := os.Mkdir(below.folder, 0o755); err != nil {
+		below := Group{g.Kind, filepath.Join(service.Folder, "agent")}
+		if err := os.Mkdir(below.Folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		defer os.Remove(below.folder)
-		if limit, left, ok := leastLeft([]memoryGroup{below}); !ok || limit != 100<<20 || left > limit || left < limit/2 {
-			t.Errorf("%s: %d left of %d, %v; want 100 MB", below.folder, left, limit, ok)
+		defer os.Remove(below.Folder)
+		if limit, left, ok := leastLeft([]Group{below}); !ok || limit != 100<<20 || left > limit || left < limit/2 {
+			t.Errorf("%s: %d left of %d, %v; want 100 MB", below.Folder, left, limit, ok)
 		}
-		if limit, _, _ := leastLeft([]memoryGroup{g}); limit == 100<<20 {
-			t.Errorf("%s has the limit of one below it", g.folder)
+		if limit, _, _ := leastLeft([]Group{g}); limit == 100<<20 {
+			t.Errorf("%s has the limit of one below it", g.Folder)
 		}
 	}
 }

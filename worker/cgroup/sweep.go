@@ -27,12 +27,8 @@ func (c Group) Hold() {
 // Sweep removes empty groups of instances whose shims are gone, of whatever worker: those of one whose state folder
 // was removed have nobody else. The kernel removes none that has a process.
 func Sweep(kinds []string) (removed int) {
-	data, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return 0
-	}
 	for _, kind := range append([]string{Memory, Pids}, kinds...) {
-		for _, home := range homes(string(data), kind) {
+		for _, home := range homes(kind) {
 			names, _ := proc.Names(home)
 			for _, name := range names {
 				if strings.HasPrefix(name, groupPrefix) && abandoned(filepath.Join(home, name)) && unix.Rmdir(filepath.Join(home, name)) == nil {
