@@ -11,6 +11,8 @@ import (
 
 	"github.com/godbus/dbus/v5"
 	"golang.org/x/sys/unix"
+
+	"qb/pause"
 )
 
 // How often the host is looked at, and how long logind may take for an answer.
@@ -43,16 +45,11 @@ func Watch(ctx context.Context, log *slog.Logger) *Watcher {
 }
 
 func (w *Watcher) run(ctx context.Context) {
-	ticks := time.NewTicker(lookEvery)
-	defer ticks.Stop()
-	w.look(ctx, time.Now())
+	defer w.hangUp()
 	for {
-		select {
-		case <-ctx.Done():
-			w.hangUp()
+		w.look(ctx, time.Now())
+		if pause.For(ctx, lookEvery) != nil {
 			return
-		case now := <-ticks.C:
-			w.look(ctx, now)
 		}
 	}
 }

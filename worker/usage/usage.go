@@ -15,6 +15,7 @@ import (
 
 	"qb/api"
 	"qb/limitwriter"
+	"qb/pause"
 )
 
 // Limits of the command.
@@ -47,9 +48,7 @@ func (p *Poller) Latest() *api.Usage {
 
 // Run asks until the context ends.
 func (p *Poller) Run(ctx context.Context) {
-	tick := time.NewTicker(p.Interval)
-	defer tick.Stop()
-	for number := int64(1); ctx.Err() == nil; number++ {
+	for number := int64(1); ; number++ {
 		resources, err := p.ask(ctx)
 		switch {
 		case err != nil && !p.failed && ctx.Err() == nil:
@@ -61,9 +60,8 @@ func (p *Poller) Run(ctx context.Context) {
 		if err == nil {
 			p.latest.Store(&api.Usage{Number: number, Resources: resources})
 		}
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
+		if pause.For(ctx, p.Interval) != nil {
+			return
 		}
 	}
 }
