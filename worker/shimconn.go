@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -224,10 +223,9 @@ func (l *shimConn) connect() bool {
 	l.conn, l.ordered = conn, false
 	l.retry.Stop()
 	go func(generation int) {
-		reader := bufio.NewReaderSize(conn, 16<<10)
-		for {
+		for lines := shim.Messages(conn); ; {
 			h := heard{generation: generation}
-			h.err = shim.ReadMessage(reader, &h.message)
+			h.err = shim.ReadMessage(lines, &h.message)
 			select {
 			case l.heard <- h:
 			case <-l.a.ctx.Done():

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -109,25 +110,19 @@ const maxMessage = 8 << 20
 
 var errMessage = errors.New("a message between agent and shim is too long")
 
-func ReadMessage(r *bufio.Reader, v any) error {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > maxMessage {
-			return errMessage
-		}
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return err
-		}
+// Messages are the lines that come over a connection.
+func Messages(conn net.Conn) *bufio.Scanner {
+	lines := bufio.NewScanner(conn)
+	lines.Buffer(nil, maxMessage+1)
+	return lines
+}
+
+// ReadMessage reads the next one. A connection that ends is an error.
+func ReadMessage(lines *bufio.Scanner, v any) error {
+	if !lines.Scan() {
+		return cmp.Or(lines.Err(), io.ErrUnexpectedEOF)
 	}
-	if err := json.Unmarshal(line, v); err != nil {
+	if err := json.Unmarshal(lines.Bytes(), v); err != nil { // also a line that was cut
 		return fmt.Errorf("a message between agent and shim: %w", err)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"bufio"
 	"fmt"
 	"net"
 	"os"
@@ -22,7 +21,7 @@ import (
 
 // What a shim inherits from the agent, besides its standard files.
 const (
-	lockFD   = 3 // the intent, locked
+	lockFD   = 3 // the intent, locked for as long as this process lives
 	socketFD = 4 // listening already, so that the agent need not wait for the shim to come up
 )
 
@@ -45,7 +44,6 @@ const (
 type shim struct {
 	dir, root string
 	intent    Intent
-	lock      *os.File
 	now       *os.File
 	null      *os.File
 	spool     Spool
@@ -107,13 +105,8 @@ func newShim(dir string) (*shim, error) {
 		do: make(chan func(), shimBacklog), forks: make(chan func(), 1), quit: make(chan struct{}),
 	}
 	s.spool = Spool(filepath.Join(s.root, "spool"))
-	s.lock = os.NewFile(lockFD, "intent")
-	data := make([]byte, 64<<10)
-	n, err := s.lock.ReadAt(data, 0)
-	if n == 0 {
-		return nil, fmt.Errorf("reading the intent: %w", err)
-	}
-	if err := unseal(data[:n], &s.intent); err != nil {
+	err := ReadSealed(filepath.Join(dir, "intent"), &s.intent)
+	if err != nil {
 		return nil, fmt.Errorf("reading the intent: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -275,10 +268,9 @@ func (s *shim) hangUp() {
 }
 
 func (s *shim) read(conn net.Conn, generation int) {
-	reader := bufio.NewReaderSize(conn, 64<<10)
-	for {
+	for lines := Messages(conn); ; {
 		var m Order
-		err := ReadMessage(reader, &m)
+		err := ReadMessage(lines, &m)
 		s.post(func() {
 			switch {
 			case generation != s.generation:
