@@ -16,26 +16,15 @@ import (
 // what descends from shims whose folders are not below root. Their kernel numbers are world-readable; pages that several
 // share count in each.
 func otherAgents(root string) (memory int64, seconds float64) {
-	all := proc.All()
-	children, ticks := map[int][]int{}, map[int]uint64{}
-	for _, p := range all {
-		children[p.Parent], ticks[p.PID] = append(children[p.Parent], p.PID), p.Ticks
-	}
-	for _, p := range all {
-		if p.Parent == 2 || !foreignShim(p.PID, root) {
-			continue
-		}
-		for queue := children[p.PID]; len(queue) > 0; queue = queue[1:] {
-			memory += shim.ResidentBytes(queue[0])
-			seconds += float64(ticks[queue[0]]) / ticksPerSecond
-			queue = append(queue, children[queue[0]]...)
+	for _, p := range proc.All() {
+		if p.Parent != 2 && foreignShim(p.PID, root) {
+			_, resident, cpu := shim.TreeUse(p.PID)
+			memory += resident
+			seconds += cpu
 		}
 	}
 	return memory, seconds
 }
-
-// ticksPerSecond of processor time in the kernel's tables: the same on every Linux.
-const ticksPerSecond = 100
 
 // foreignShim says whether a process is the shim of another agent: PROGRAM shim FOLDER/i/JOB.N. Anybody may call a
 // process so; believed is one of root or of our own user that holds the lock of its folder, which is its own.

@@ -73,18 +73,10 @@ func (m *meter) run() {
 }
 
 func (m *meter) look() {
-	var resident int64
-	var ticks uint64
-	family := proc.Family(m.root)
-	for _, pid := range family {
-		resident += ResidentBytes(pid)
-		if p, ok := proc.Read(pid); ok {
-			ticks += p.Ticks
-		}
-	}
+	family, resident, cpu := TreeUse(m.root)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.liveCPU = float64(ticks) / clockTicks
+	m.liveCPU = cpu
 	if m.group.Kind != "" {
 		if bytes, ok := m.group.MemoryNow(); ok {
 			m.memory, m.peak = bytes, max(m.peak, bytes)
@@ -106,6 +98,18 @@ func (m *meter) look() {
 	}
 	m.memory = proportional
 	m.peak = max(m.peak, proportional)
+}
+
+// TreeUse is what descends from a process, with its resident bytes and its seconds of processor time.
+func TreeUse(root int) (family []int, resident int64, cpu float64) {
+	family = proc.Family(root)
+	for _, pid := range family {
+		resident += residentBytes(pid)
+		if p, ok := proc.Read(pid); ok {
+			cpu += float64(p.Ticks) / clockTicks
+		}
+	}
+	return family, resident, cpu
 }
 
 // reaped adds a process that has ended. A peak near the shim's own is the shim's, so that process is left to the samples.
@@ -130,8 +134,8 @@ func (m *meter) now() (memory int64, cpu float64) {
 	return m.memory, m.cpu + m.liveCPU
 }
 
-// ResidentBytes is cheap: the kernel keeps the number.
-func ResidentBytes(pid int) int64 {
+// residentBytes is cheap: the kernel keeps the number.
+func residentBytes(pid int) int64 {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
 		return 0
@@ -146,32 +150,24 @@ func ResidentBytes(pid int) int64 {
 
 // proportionalBytes falls back on the resident size where the kernel refuses, as for a setuid program.
 func proportionalBytes(pid int) int64 {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
-	if err != nil {
-		return ResidentBytes(pid)
+	if bytes := sizeIn("/proc/"+strconv.Itoa(pid)+"/smaps_rollup", "Pss:"); bytes > 0 {
+		return bytes
 	}
-	for line := range bytes.Lines(data) {
-		if rest, ok := bytes.CutPrefix(line, []byte("Pss:")); ok {
-			return kilobytes(rest)
-		}
-	}
-	return ResidentBytes(pid)
+	return residentBytes(pid)
 }
 
 // ownPeak is the largest this program has been since it began. (The peak in its resource usage is of no
 // use: exec hands on the peak of the program that forked it, here the agent's.)
-func ownPeak() int64 {
-	data, _ := os.ReadFile("/proc/self/status")
+func ownPeak() int64 { return sizeIn("/proc/self/status", "VmHWM:") }
+
+// sizeIn is a size in a file of the kernel's, which has it in kB behind its name; 0 if it is not there.
+func sizeIn(path, name string) int64 {
+	data, _ := os.ReadFile(path)
 	for line := range bytes.Lines(data) {
-		if rest, ok := bytes.CutPrefix(line, []byte("VmHWM:")); ok {
-			return kilobytes(rest)
+		if words := bytes.Fields(line); len(words) == 3 && string(words[0]) == name {
+			n, _ := strconv.ParseInt(string(words[1]), 10, 64)
+			return n * 1024
 		}
 	}
 	return 0
-}
-
-// kilobytes reads a number as the kernel writes it, with blanks before and kB behind.
-func kilobytes(text []byte) int64 {
-	n, _ := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(text), []byte("kB")))), 10, 64)
-	return n * 1024
 }
