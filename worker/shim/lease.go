@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 	"time"
@@ -13,38 +12,30 @@ import (
 )
 
 // bootTimer rings at a moment of the boot-time clock, at once after a suspend that slept past it.
-type bootTimer struct{ file *os.File }
+type bootTimer struct {
+	fd   int
+	file *os.File // of the same, for reading
+}
 
 func newBootTimer() (*bootTimer, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("making a timer on CLOCK_BOOTTIME: %w", err)
 	}
-	return &bootTimer{os.NewFile(uintptr(fd), "timer")}, nil
+	return &bootTimer{fd, os.NewFile(uintptr(fd), "timer")}, nil
 }
 
 func (t *bootTimer) set(at core.Moment) error {
-	raw, err := t.file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(at, 1)))}
-	controlErr := raw.Control(func(fd uintptr) { err = unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, &spec, nil) })
-	if controlErr != nil {
-		return controlErr
-	}
-	return err
+	return unix.TimerfdSettime(t.fd, unix.TFD_TIMER_ABSTIME, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(at, 1)))}, nil)
 }
 
 func (t *bootTimer) run(ring func()) {
-	var count [8]byte
+	var count [8]byte // how often it rang, never 0
 	for {
 		if _, err := t.file.Read(count[:]); err != nil {
 			return
 		}
-		if binary.NativeEndian.Uint64(count[:]) > 0 {
-			ring()
-		}
+		ring()
 	}
 }
 
