@@ -16,9 +16,7 @@ const CodeNoLicence = "no_licence"
 const mostSaid = 200
 
 // licences looks in an item's output for words that say it found no licence. The pump's goroutine writes it until it has ended.
-type licences struct {
-	rules []licenceRule
-}
+type licences []licenceRule
 
 type licenceRule struct {
 	api.NoLicence
@@ -27,35 +25,31 @@ type licenceRule struct {
 }
 
 // watchLicences is nil if there is nothing to look for. A pattern that cannot be read finds nothing; the supervisor has read it.
-func watchLicences(rules []api.NoLicence) *licences {
-	if len(rules) == 0 {
-		return nil
-	}
-	l := &licences{}
+func watchLicences(rules []api.NoLicence) (l licences) {
 	for _, r := range rules {
 		rule := licenceRule{NoLicence: r}
 		if r.Pattern != "" {
 			rule.pattern, _ = patterns.Compile(r.Pattern)
 		}
-		l.rules = append(l.rules, rule)
+		l = append(l, rule)
 	}
 	return l
 }
 
-func (l *licences) look(line []byte) {
-	for n := 0; l != nil && n < len(l.rules); n++ {
-		if r := &l.rules[n]; r.pattern != nil && r.pattern.Match(line) {
+func (l licences) look(line []byte) {
+	for n := range l {
+		if r := &l[n]; r.pattern != nil && r.pattern.Match(line) {
 			r.pattern, r.found = nil, string(line[:min(len(line), mostSaid)])
 		}
 	}
 }
 
 // judge says of a failed command that it found no licence, if it did.
-func (l *licences) judge(f *api.Finished) {
-	if l == nil || f.Outcome != "signal" && (f.Outcome != "exit" || f.ExitCode == nil || *f.ExitCode == 0) {
+func (l licences) judge(f *api.Finished) {
+	if f.Outcome != "signal" && (f.Outcome != "exit" || f.ExitCode == nil || *f.ExitCode == 0) {
 		return
 	}
-	for _, r := range l.rules {
+	for _, r := range l {
 		switch {
 		case r.found != "":
 			f.Code, f.Resource, f.Reason = CodeNoLicence, r.Resource, fmt.Sprintf("it wrote %q", r.found)

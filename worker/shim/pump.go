@@ -44,9 +44,9 @@ type pump struct {
 	cutting atomic.Bool
 	// What is looked for in the output of the item's own command.
 	lines    patterns.Lines
-	licences *licences       // nil: nothing of licences
-	seen     *patterns.Watch // nil: nothing of the job's
-	spent    time.Duration   // looking, that was not made up for
+	licences licences
+	seen     *patterns.Watch
+	spent    time.Duration // looking, that was not made up for
 	percent  atomic.Int32
 	buffer   [HeaderSize + pumpBuffer]byte
 }
@@ -60,7 +60,7 @@ func newPump(file *os.File, limit int64) (*pump, error) {
 	if info, err := file.Stat(); err == nil {
 		size = info.Size() // of the stages before
 	}
-	return &pump{file: file, size: size, limit: limit, head: limit - most - noteRoom, tail: tail{most: int(most)}, wake: wake}, nil
+	return &pump{file: file, size: size, limit: limit, head: limit - most - noteRoom, tail: tail{most: int(most)}, wake: wake, seen: &patterns.Watch{}}, nil
 }
 
 // run reads until the end and closes the pipes and the file.
@@ -191,15 +191,16 @@ const lookDebt = 4 * time.Millisecond
 // this one cannot read find nothing.
 func (p *pump) watch(o *RunOrder) {
 	p.licences = watchLicences(o.NoLicence)
-	p.seen, _ = patterns.New(o.Rules)
-	if p.licences == nil && p.seen == nil {
+	seen, _ := patterns.New(o.Rules)
+	if seen != nil {
+		p.seen = seen
+	}
+	if p.licences == nil && seen == nil {
 		return
 	}
 	p.lines.Take = func(line []byte) {
 		p.licences.look(line)
-		if p.seen != nil {
-			p.seen.Look(line)
-		}
+		p.seen.Look(line)
 	}
 }
 
@@ -218,27 +219,7 @@ func (p *pump) look(stream byte, n int) {
 	}
 }
 
-func (p *pump) noteProgress() {
-	if p.seen != nil {
-		p.percent.Store(int32(p.seen.Progress()))
-	}
-}
+func (p *pump) noteProgress() { p.percent.Store(int32(p.seen.Progress())) }
 
 // progress is how far the item is in per cent, by its output; 0: not known.
 func (p *pump) progress() int { return int(p.percent.Load()) }
-
-// found is what was found in the output beside progress and errors; after run.
-func (p *pump) found() (highlights, paths []string) {
-	if p.seen == nil {
-		return nil, nil
-	}
-	return p.seen.Highlights(), p.seen.OutputPaths()
-}
-
-// failure is the line of output by which the item has failed, "" if there is none; after run.
-func (p *pump) failure() string {
-	if p.seen == nil {
-		return ""
-	}
-	return p.seen.Failure()
-}

@@ -118,13 +118,13 @@ func (s *shim) ended(it *shimItem) {
 	f.CPU, f.PeakMemory = it.cpu, it.peak
 	more := it.at < len(it.order.Before)+len(it.order.After)
 	if stage == nil {
-		it.highlights, it.paths = it.pump.found()
+		it.highlights, it.paths = it.pump.seen.Highlights(), it.pump.seen.OutputPaths()
 	}
 	switch {
 	case it.stopped:
 		more = false
 	case stage == nil:
-		if line := it.pump.failure(); line != "" && Done(f) {
+		if line := it.pump.seen.Failure(); line != "" && Done(f) {
 			f.Outcome, f.ExitCode, f.Code, f.Reason = "launch", nil, codeLogError, fmt.Sprintf("a line of its output matches regex_errors: %q", line)
 		}
 		it.result = &f
