@@ -296,11 +296,9 @@ func (s *shim) verdict(it *shimItem) api.Finished {
 		f.Outcome, f.Limit, f.Code, f.Reason = cmp.Or(it.outcome, core.OutcomeStopped), it.limit, it.code, it.reason
 	case it.outOfMemory(&f):
 	case it.status.Signaled():
-		n := int(it.status.Signal())
-		f.Outcome, f.Signal = "signal", &n
+		f.Outcome, f.Signal = "signal", new(int(it.status.Signal()))
 	default:
-		code := it.status.ExitStatus()
-		f.Outcome, f.ExitCode = "exit", &code
+		f.Outcome, f.ExitCode = "exit", new(it.status.ExitStatus())
 	}
 	f.PeakMemory, f.CPU = it.meter.end()
 	f.Wall, f.Suspended = it.ran(it.ended).Seconds(), it.suspendedUntil(it.ended).Seconds()
@@ -384,8 +382,7 @@ func (it *shimItem) outOfMemory(f *api.Finished) bool {
 	}
 	f.Outcome = core.OutcomeMemory
 	if it.status.Signaled() {
-		n := int(signal)
-		f.Signal = &n
+		f.Signal = new(int(signal))
 	}
 	return true
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -52,17 +53,14 @@ const (
 // what the owner named, for two seconds at most; without its answer the system's own error is reported.
 func (s *shim) launchReason(o *RunOrder, err error) found {
 	text := fmt.Sprintf("cannot start %s in %s: %v", o.Argv[0], o.Dir, err)
-	var errno syscall.Errno
-	if !errors.As(err, &errno) {
+	errno, ok := errors.AsType[syscall.Errno](err)
+	switch {
+	case !ok:
 		return found{Reason: text}
-	}
-	if errno == syscall.E2BIG {
+	case errno == syscall.E2BIG:
 		return found{Reason: fmt.Sprintf("%s; command and environment take %s", text, units.Size(int64(sizeOf(o))))}
 	}
-	asked, marshalErr := json.Marshal(look{RunOrder{Argv: o.Argv[:1], Env: []string{"PATH=" + searchPath(o)}, Dir: o.Dir, DirOptional: o.DirOptional}, errno})
-	if marshalErr != nil {
-		return found{Reason: text}
-	}
+	asked, _ := json.Marshal(look{RunOrder{Argv: o.Argv[:1], Env: []string{"PATH=" + searchPath(o)}, Dir: o.Dir, DirOptional: o.DirOptional}, errno}) // texts and numbers: it cannot fail
 	answer := &limitwriter.Buffer{Most: lookText}
 	child := &exec.Cmd{
 		Path: "/proc/self/exe", Args: append(append([]string{}, os.Args[:len(os.Args)-1]...), lookWord), Env: Environment(), Dir: "/",
@@ -109,9 +107,7 @@ func lookMain(in io.Reader, out io.Writer) int {
 	if err := json.NewDecoder(io.LimitReader(in, lookAsk)).Decode(&asked); err != nil || len(asked.Order.Argv) == 0 {
 		return 2
 	}
-	answer := asked.find()
-	answer.Reason = strings.ToValidUTF8(answer.Reason, "?")
-	if json.NewEncoder(out).Encode(answer) != nil {
+	if json.NewEncoder(out).Encode(asked.find()) != nil {
 		return 2
 	}
 	return 0
@@ -137,11 +133,7 @@ func unusable(dir string, err error) found {
 
 // folderFault is the code of an error of chdir that another host may not have: its own file systems and mounts make it.
 func folderFault(err error) string {
-	var errno syscall.Errno
-	if !errors.As(err, &errno) {
-		return ""
-	}
-	switch errno {
+	switch errno, _ := errors.AsType[syscall.Errno](err); errno {
 	case syscall.EACCES, syscall.EPERM:
 		return folderDenied
 	case syscall.ENOENT, syscall.ENOTDIR, syscall.ESTALE, syscall.EIO, syscall.ENOTCONN, syscall.ETIMEDOUT, syscall.EHOSTDOWN,
@@ -158,22 +150,16 @@ func (l look) program() string {
 	paths := candidatesIn(o, o.Dir)
 	path := paths[0]
 	if !strings.Contains(name, "/") {
-		at := firstThere(paths)
+		at := slices.IndexFunc(paths, func(path string) bool {
+			info, err := os.Stat(path)
+			return err == nil && !info.IsDir()
+		})
 		if at < 0 {
 			return fmt.Sprintf("cannot start %q: no such program in its PATH, which is %s", name, searchPath(o))
 		}
 		path = paths[at]
 	}
 	return fmt.Sprintf("cannot start %s in %s: %v", path, o.Dir, l.Errno) + l.cause(path)
-}
-
-func firstThere(paths []string) int {
-	for n, path := range paths {
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			return n
-		}
-	}
-	return -1
 }
 
 // cause is the likely one.
@@ -220,8 +206,7 @@ func shebang(path string) string {
 
 // bareError leaves out the path that the sentence around it names anyway.
 func bareError(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err
 	}
 	return err

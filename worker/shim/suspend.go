@@ -52,11 +52,6 @@ func (s *shim) sayUnstarted(it *shimItem) {
 	}
 }
 
-// release ends a suspension before the item is stopped, so that it hears its TERM.
-func (s *shim) release(it *shimItem) {
-	s.suspend(SuspendOrder{Attempt: it.order.Attempt})
-}
-
 // suspendedUntil is how long the item was suspended by then.
 func (it *shimItem) suspendedUntil(then core.Moment) core.Moment {
 	if it.suspended == 0 {
