@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -358,9 +359,8 @@ func (c *Core) Step(now Moment, ev Event) []Order {
 	case Unanswered:
 		c.onUnanswered(ev)
 	case Configured:
-		usage := c.identity.Usage
+		ev.Identity.Usage = c.identity.Usage
 		c.identity, c.limits.Stress, c.configuring, c.shownIn = ev.Identity, ev.Stress, false, nil
-		c.identity.Usage = usage
 	case Closing:
 		c.closing = ev.Reason
 	case Ticked:
@@ -479,10 +479,5 @@ func (c *Core) onShimMeasured(ev ShimMeasured) {
 
 // sortedInstances makes the order of orders and lists independent of map order.
 func (c *Core) sortedInstances() []*instance {
-	list := make([]*instance, 0, len(c.instances))
-	for _, i := range c.instances {
-		list = append(list, i)
-	}
-	slices.SortFunc(list, func(a, b *instance) int { return compareKeys(a.key, b.key) })
-	return list
+	return slices.SortedFunc(maps.Values(c.instances), func(a, b *instance) int { return compareKeys(a.key, b.key) })
 }

@@ -11,53 +11,46 @@ import (
 // reconcile compares what should run with what does, and orders the difference. It may be repeated
 // after any event: an order once given changes the state so that it is not given twice.
 func (c *Core) reconcile() {
-	if c.closing != "" {
-		c.reconcileNothing()
-		return
-	}
-	if !c.heard {
+	if !c.heard && c.closing == "" {
 		return
 	}
 	for _, i := range c.sortedInstances() {
 		want, wanted := c.desired[i.key]
 		switch {
-		case !wanted:
-			c.leave(i, "")
+		case !wanted || c.closing != "":
+			c.leave(i)
 		case want.Attempt == i.attempt:
 			c.maybeSuspend(i, want)
 			c.maybeRenew(i)
 		case i.state == StateIdle:
-			c.maybeHand(i, want)
+			c.maybeRun(i.key, want)
 		case i.state != StateClosing:
-			c.stop(i, "")
+			c.stop(i)
 		}
+	}
+	if c.closing != "" {
+		return
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(c.desired), compareKeys) {
 		if c.instances[key] == nil {
-			c.maybeStart(key, c.desired[key])
+			c.maybeRun(key, c.desired[key])
 		}
-	}
-}
-
-func (c *Core) reconcileNothing() {
-	for _, i := range c.sortedInstances() {
-		c.leave(i, c.closing)
 	}
 }
 
 // leave ends an instance that nobody wants.
-func (c *Core) leave(i *instance, reason string) {
+func (c *Core) leave(i *instance) {
 	switch i.state {
 	case StateClosing:
 	case StateIdle:
 		i.state = StateClosing
 		c.order(CloseShim{i.key})
 	default:
-		c.stop(i, reason)
+		c.stop(i)
 	}
 }
 
-func (c *Core) stop(i *instance, reason string) {
+func (c *Core) stop(i *instance) {
 	if i.stopped {
 		return
 	}
@@ -65,7 +58,7 @@ func (c *Core) stop(i *instance, reason string) {
 	if i.state != StateUnknown {
 		i.state = StateStopping
 	}
-	o := StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Reason: reason, Code: codeNotWanted}
+	o := StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Reason: c.closing, Code: codeNotWanted}
 	if c.closing != "" {
 		o.Code, o.Close = codeWorkerStopped, true
 	}
@@ -103,22 +96,19 @@ func (c *Core) runnable(want api.Desired) (Item, bool) {
 	return Item{Desired: want, Spec: spec}, true
 }
 
-func (c *Core) maybeHand(i *instance, want api.Desired) {
+// maybeRun gives the item to the instance, which is idle, or to a new one if there is none.
+func (c *Core) maybeRun(key Key, want api.Desired) {
 	item, ok := c.runnable(want)
-	if !ok || c.livesElsewhere(i.key, want.Attempt) || !c.admits(want) {
-		return
-	}
-	*i = instance{key: i.key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd, told: toTell(want)}
-	c.order(HandItem{Key: i.key, Item: item, Lease: c.leaseEnd})
-}
-
-func (c *Core) maybeStart(key Key, want api.Desired) {
-	item, ok := c.runnable(want)
-	if !ok || len(c.instances) >= c.limits.Instances || c.livesElsewhere(key, want.Attempt) || !c.admits(want) {
+	fresh := c.instances[key] == nil
+	if !ok || fresh && len(c.instances) >= c.limits.Instances || c.livesElsewhere(key, want.Attempt) || !c.admits(want) {
 		return
 	}
 	c.instances[key] = &instance{key: key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd, told: toTell(want)}
-	c.order(StartShim{Key: key, Item: item, Lease: c.leaseEnd})
+	if fresh {
+		c.order(StartShim{Key: key, Item: item, Lease: c.leaseEnd})
+	} else {
+		c.order(HandItem{Key: key, Item: item, Lease: c.leaseEnd})
+	}
 }
 
 // livesElsewhere guards against an answer that moves a running attempt to another instance number.

@@ -165,15 +165,6 @@ func (c *Core) relieve() {
 // if none is to go, also because one is on its way.
 func (c *Core) furthestOver() (victim *instance, over int64) {
 	var secondary bool
-	before := func(by int64, second bool) bool {
-		switch {
-		case victim == nil || (by > 0) != (over > 0):
-			return victim == nil || by > 0
-		case second != secondary:
-			return second
-		}
-		return by > over
-	}
 	for _, i := range c.sortedInstances() {
 		if i.stopped && !i.stuck && i.state != StateIdle && i.state != StateClosing {
 			return nil, 0 // its memory is on the way
@@ -182,11 +173,23 @@ func (c *Core) furthestOver() (victim *instance, over int64) {
 		if !ok || i.memory <= 0 || (i.state != StateRunning && i.state != StateFrozen && i.state != StateSuspended) {
 			continue
 		}
-		if by, second := i.memory-want.Memory, want.Kind == "secondary"; before(by, second) {
+		by, second := i.memory-want.Memory, want.Kind == "secondary"
+		if victim == nil || cmp.Or(compareBools(by > 0, over > 0), compareBools(second, secondary), cmp.Compare(by, over)) > 0 {
 			victim, over, secondary = i, by, second
 		}
 	}
 	return victim, over
+}
+
+// compareBools puts false before true.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // watchLimits ends an item that has run beyond its hard limit of memory, where the kernel does not, or

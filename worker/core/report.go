@@ -223,20 +223,8 @@ func (c *Core) sendEnds(s *api.Sync) {
 
 // foundBytes is what the finds of an end take at most in JSON, where some characters are six.
 func foundBytes(f *api.Finished) (size int) {
-	for _, list := range [][]string{f.Highlights, f.OutputPaths} {
-		for _, text := range list {
-			size += 3
-			for n := range len(text) {
-				switch b := text[n]; {
-				case b < ' ' || b == '<' || b == '>' || b == '&':
-					size += 6
-				case b == '"' || b == '\\' || b > '~':
-					size += 2
-				default:
-					size++
-				}
-			}
-		}
+	for _, text := range slices.Concat(f.Highlights, f.OutputPaths) {
+		size += 6*len(text) + 3
 	}
 	return size
 }
@@ -333,10 +321,7 @@ func (c *Core) freeze() {
 
 // backOff doubles from BackOff to BackOffMx, each time spread over its upper half.
 func (c *Core) backOff() {
-	wait := c.limits.BackOffMx
-	if c.failures < 16 {
-		wait = min(wait, c.limits.BackOff<<c.failures)
-	}
+	wait := min(c.limits.BackOffMx, c.limits.BackOff<<min(c.failures, 15))
 	c.failures++
 	c.nextSync = c.now + wait/2 + time.Duration(c.random.Int64N(int64(wait/2)+1))
 }

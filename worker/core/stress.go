@@ -127,13 +127,7 @@ func (c *Core) returnKept() {
 		}
 	}
 	slices.SortStableFunc(running, func(a, b *instance) int {
-		primary := func(i *instance) int {
-			if c.desired[i.key].Kind == "secondary" {
-				return 0
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(primary(a), primary(b)), cmp.Compare(a.wall, b.wall))
+		return cmp.Or(compareBools(c.desired[a.key].Kind != "secondary", c.desired[b.key].Kind != "secondary"), cmp.Compare(a.wall, b.wall))
 	})
 	for _, i := range running {
 		if over <= 0 {
