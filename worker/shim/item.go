@@ -326,11 +326,7 @@ func (s *shim) record(it *shimItem, f api.Finished) {
 		if it.pid != 0 {
 			r.Started = it.started
 		}
-		err := s.spool.Put(r)
-		if err != nil {
-			err = s.spool.PutSpare(s.dir, r)
-		}
-		if err != nil {
+		if s.spool.PutAnyhow(s.dir, r) != nil {
 			// Its memory is free already, and the agent must not take it off what others use.
 			s.say(Report{Sample: &sample{CPU: f.CPU, Wall: f.Wall, Frozen: s.frozen}})
 			s.after(recordRetry, func() { s.record(it, f) })

@@ -31,13 +31,10 @@ func Seal(v any) ([]byte, error) {
 }
 
 func unseal(data []byte, v any) error {
-	head, body, found := bytes.Cut(data, []byte("\n"))
+	head, body, _ := bytes.Cut(data, []byte("\n"))
 	var sum uint32
 	var length int
-	if !found {
-		return ErrTorn
-	}
-	if n, err := fmt.Sscanf(string(head), "%08x %d", &sum, &length); err != nil || n != 2 {
+	if _, err := fmt.Sscanf(string(head), "%08x %d", &sum, &length); err != nil {
 		return ErrTorn
 	}
 	if length < 0 || length > len(body) || crc32.Checksum(body[:length], castagnoli) != sum {
@@ -132,6 +129,15 @@ func MakeSpare(dir string) error {
 	return err
 }
 
+// PutAnyhow puts the record of an instance's item, on a disk that is full into the room that its folder has.
+func (s Spool) PutAnyhow(dir string, r Spooled) error {
+	err := s.Put(r)
+	if err != nil && s.PutSpare(dir, r) == nil {
+		return nil
+	}
+	return err
+}
+
 // PutSpare is put without any need of space.
 func (s Spool) PutSpare(dir string, r Spooled) error {
 	if f := &r.Finished; len(f.Reason) > SpareReason {
@@ -176,7 +182,7 @@ func (s Spool) Drop(id api.AttemptID) error {
 }
 
 // Load reads all records of this boot. Those of another boot are removed: a new boot ends every attempt
-// of the old one. Torn ones are put aside and named in torn.
+// of the old one. Torn ones are put aside and named in torn; those that earlier starts put aside are removed.
 func (s Spool) Load(boot string) (records []api.Finished, torn []string, err error) {
 	entries, err := os.ReadDir(string(s))
 	if err != nil {
@@ -185,7 +191,11 @@ func (s Spool) Load(boot string) (records []api.Finished, torn []string, err err
 	for _, entry := range entries {
 		name := entry.Name()
 		path := filepath.Join(string(s), name)
-		if strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".torn") {
+		switch filepath.Ext(name) {
+		case ".torn":
+			os.Remove(path)
+			continue
+		case ".tmp":
 			continue
 		}
 		id, ok := AttemptOf(name)
@@ -202,14 +212,4 @@ func (s Spool) Load(boot string) (records []api.Finished, torn []string, err err
 		records = append(records, r.Finished)
 	}
 	return records, torn, nil
-}
-
-// Sweep removes what earlier starts put aside.
-func (s Spool) Sweep() {
-	entries, _ := os.ReadDir(string(s))
-	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), ".torn") {
-			os.Remove(filepath.Join(string(s), entry.Name()))
-		}
-	}
 }

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,16 +39,9 @@ type stages struct {
 
 // begin leaves out what the instance has behind it.
 func (s *shim) begin(o *RunOrder) {
-	if !s.readied {
-		return
+	if s.readied {
+		o.Before = slices.DeleteFunc(o.Before, func(stage Stage) bool { return stage.First })
 	}
-	var left []Stage
-	for _, stage := range o.Before {
-		if !stage.First {
-			left = append(left, stage)
-		}
-	}
-	o.Before = left
 }
 
 // stage is the present one; nil: the item's own command.
