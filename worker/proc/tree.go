@@ -63,10 +63,7 @@ func (id ID) Alive() bool {
 // All reads the whole table. It is not a snapshot: what is forked or re-parented meanwhile may be
 // missed, so that those who need certainty look again.
 func All() []Process {
-	names, err := Names("/proc")
-	if err != nil {
-		return nil
-	}
+	names, _ := Names("/proc")
 	list := make([]Process, 0, len(names))
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
@@ -119,10 +116,7 @@ func Family(root int) []int {
 		threads := fmt.Sprintf("/proc/%d/%s", queue[0], threadsOfProcess)
 		names, _ := Names(threads)
 		for _, name := range names {
-			data, err := os.ReadFile(threads + "/" + name + "/children")
-			if err != nil {
-				continue
-			}
+			data, _ := os.ReadFile(threads + "/" + name + "/children") // none are read of a thread that has ended
 			for _, field := range strings.Fields(string(data)) {
 				if pid, err := strconv.Atoi(field); err == nil {
 					found = append(found, pid)
