@@ -99,10 +99,7 @@ func (m *Maker) ship(ctx context.Context, p api.Picture) {
 
 // make asks a child that has the owner's identity, and ends it and what it started when it takes too long.
 func (m *Maker) make(ctx context.Context, t Order) Answer {
-	asked, err := json.Marshal(Ask{t.Dir, t.Files, m.Converter})
-	if err != nil {
-		return Answer{Code: api.PictureFailed}
-	}
+	asked, _ := json.Marshal(Ask{t.Dir, t.Files, m.Converter}) // texts: it cannot fail
 	said := &limitwriter.Buffer{Most: 2*api.MaxPicture + 1024}
 	child := &exec.Cmd{
 		Path: m.Program[0], Args: append(append([]string{}, m.Program[1:]...), Word), Env: t.Env, Dir: "/",
@@ -114,8 +111,6 @@ func (m *Maker) make(ctx context.Context, t Order) Answer {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- child.Wait() }()
-	late := time.NewTimer(m.limit)
-	defer late.Stop()
 	select {
 	case err := <-ended:
 		var answer Answer
@@ -123,7 +118,7 @@ func (m *Maker) make(ctx context.Context, t Order) Answer {
 			return Answer{Code: api.PictureFailed}
 		}
 		return answer
-	case <-late.C:
+	case <-time.After(m.limit):
 	case <-ctx.Done():
 	}
 	_ = syscall.Kill(-child.Process.Pid, syscall.SIGKILL) // with what it started; it may just have ended, but a number is not given again that soon

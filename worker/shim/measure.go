@@ -54,20 +54,17 @@ func (m *meter) run() {
 	defer close(m.stopped)
 	m.look()
 	wait := secondLook
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	for {
 		select {
 		case <-m.stop:
 			return
-		case <-timer.C:
+		case <-time.After(wait):
 			m.look()
 			m.afterLook()
 			wait = min(2*wait, regularLook)
 			if m.closely {
 				wait = min(wait, closeLook)
 			}
-			timer.Reset(wait)
 		}
 	}
 }

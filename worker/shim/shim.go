@@ -191,13 +191,12 @@ func (s *shim) loop() {
 	defer s.intent.Counted.Remove()
 	defer s.intent.Group.Remove()
 	defer close(s.quit)
-	tick := time.NewTicker(shimTick)
-	defer tick.Stop()
+	tick := time.Tick(shimTick)
 	for !s.done {
 		select {
 		case f := <-s.do:
 			f()
-		case <-tick.C:
+		case <-tick:
 			s.onTick()
 		}
 	}
