@@ -192,38 +192,26 @@ func (l *launcher) itemVariables(item core.Item) map[string]string {
 
 // ownerOf finds whom an item runs as, and refuses whom this host may not serve.
 func (l *launcher) ownerOf(name string) (ownerFacts, error) {
-	if l.runAs == RunAsAgent {
-		if name != l.agentUser {
-			return ownerFacts{}, fmt.Errorf("its worker runs all items as %s (worker_run_as = %q) and so takes only that user's jobs, not those of %q", l.agentUser, RunAsAgent, name)
-		}
-		name = l.agentUser
+	if l.runAs == RunAsAgent && name != l.agentUser {
+		return ownerFacts{}, fmt.Errorf("its worker runs all items as %s (worker_run_as = %q) and so takes only that user's jobs, not those of %q", l.agentUser, RunAsAgent, name)
 	}
 	owner := l.lookUp(name)
-	if owner.known != nil && l.runAs == RunAsOwner {
-		return ownerFacts{}, owner.known
+	switch {
+	case l.runAs == RunAsAgent:
+		owner.home = cmp.Or(shim.Variable(l.environ(), "HOME"), owner.home)
+		return owner, nil
+	case owner.known != nil:
+		return owner, owner.known
 	}
-	if l.runAs == RunAsOwner && owner.login.UID == 0 && !l.allowRoot {
-		return ownerFacts{}, fmt.Errorf("%q is root here, and root's jobs run only where worker_allow_root is true", name)
-	}
-	if l.runAs == RunAsOwner {
-		if err := l.mayServe(name, owner.login.UID); err != nil {
-			return ownerFacts{}, err
-		}
-	}
-	if l.runAs == RunAsAgent {
-		for _, entry := range l.environ() {
-			if home, ok := strings.CutPrefix(entry, "HOME="); ok && home != "" {
-				owner.home = home
-			}
-		}
-	}
-	return owner, nil
+	return owner, l.mayServe(name, owner.login.UID)
 }
 
-// mayServe refuses accounts of the system that the host's own file does not list; ownerOf has asked about root.
+// mayServe refuses root, where that is not allowed, and accounts of the system that the host's own file does not list.
 func (l *launcher) mayServe(name string, uid uint32) error {
 	why := ""
 	switch {
+	case uid == 0 && !l.allowRoot:
+		return fmt.Errorf("%q is root here, and root's jobs run only where worker_allow_root is true", name)
 	case uid == 0:
 		return nil
 	case unnamed(uid):

@@ -3,6 +3,7 @@ package shim
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -52,10 +53,8 @@ func notThere(err error) bool {
 // items of an instance run the same program.
 func (s *shim) candidates(o *RunOrder, dir string) []string {
 	list := candidatesIn(o, dir)
-	for n, path := range list {
-		if n > 0 && path == s.found {
-			return append([]string{path}, list...)
-		}
+	if slices.Index(list, s.found) > 0 {
+		return append([]string{s.found}, list...)
 	}
 	return list
 }
@@ -72,7 +71,7 @@ func candidatesIn(o *RunOrder, dir string) []string {
 		return []string{absolute(name)}
 	}
 	var list []string
-	for _, folder := range filepath.SplitList(searchPath(o)) {
+	for _, folder := range filepath.SplitList(Variable(o.Env, "PATH")) {
 		if len(list) < pathTries {
 			list = append(list, filepath.Join(absolute(folder), name))
 		}
@@ -80,13 +79,14 @@ func candidatesIn(o *RunOrder, dir string) []string {
 	return append(list, "/nowhere/"+name)[:max(1, len(list))] // an empty PATH finds nothing
 }
 
-func searchPath(o *RunOrder) (search string) {
-	for _, entry := range o.Env {
-		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
-			search = value
+// Variable is the value of a variable in an environment: the last one, "" if there is none.
+func Variable(environment []string, name string) (value string) {
+	for _, entry := range environment {
+		if text, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = text
 		}
 	}
-	return search
+	return value
 }
 
 // execute bears with a program that is just being written, and a host that is just out of processes.

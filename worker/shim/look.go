@@ -60,7 +60,7 @@ func (s *shim) launchReason(o *RunOrder, err error) found {
 	case errno == syscall.E2BIG:
 		return found{Reason: fmt.Sprintf("%s; command and environment take %s", text, units.Size(int64(sizeOf(o))))}
 	}
-	asked, _ := json.Marshal(look{RunOrder{Argv: o.Argv[:1], Env: []string{"PATH=" + searchPath(o)}, Dir: o.Dir, DirOptional: o.DirOptional}, errno}) // texts and numbers: it cannot fail
+	asked, _ := json.Marshal(look{RunOrder{Argv: o.Argv[:1], Env: []string{"PATH=" + Variable(o.Env, "PATH")}, Dir: o.Dir, DirOptional: o.DirOptional}, errno}) // texts and numbers: it cannot fail
 	answer := &limitwriter.Buffer{Most: lookText}
 	child := &exec.Cmd{
 		Path: "/proc/self/exe", Args: append(append([]string{}, os.Args[:len(os.Args)-1]...), lookWord), Env: Environment(), Dir: "/",
@@ -155,7 +155,7 @@ func (l look) program() string {
 			return err == nil && !info.IsDir()
 		})
 		if at < 0 {
-			return fmt.Sprintf("cannot start %q: no such program in its PATH, which is %s", name, searchPath(o))
+			return fmt.Sprintf("cannot start %q: no such program in its PATH, which is %s", name, Variable(o.Env, "PATH"))
 		}
 		path = paths[at]
 	}
