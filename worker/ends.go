@@ -1,7 +1,7 @@
 package worker
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,8 +40,7 @@ const (
 	endsKept     = 25 * time.Hour
 	clockEvery   = time.Minute // between two clock checks in the log
 	clockDrift   = 0.001       // seconds by which a second since boot may be wrong
-	endLineMost  = 4096
-	endsPageSize = 1000 // lines
+	endsPageSize = 1000        // lines
 )
 
 // endLine is one line; exactly one member is set.
@@ -72,30 +71,23 @@ func (l *endLog) add(r api.EndRecord) error {
 	if err != nil {
 		return err
 	}
-	var lines []byte
+	var lines bytes.Buffer
+	out := json.NewEncoder(&lines)
 	if c := l.checked; !c.Time.IsZero() && (fresh || c.Boot != l.written.Boot || c.At-l.written.At >= clockEvery.Seconds()) {
-		if lines, err = appendLine(lines, endLine{Clock: &c}); err != nil {
-			return err
+		if err := out.Encode(endLine{Clock: &c}); err != nil {
+			return fmt.Errorf("encoding a clock check: %w", err)
 		}
 		l.written = c
 	}
-	if lines, err = appendLine(lines, endLine{End: &r}); err != nil {
-		return err
+	if err := out.Encode(endLine{End: &r}); err != nil {
+		return fmt.Errorf("encoding an end record: %w", err)
 	}
-	n, err := l.file.Write(lines)
+	n, err := l.file.Write(lines.Bytes())
 	l.size += int64(n)
 	if err != nil {
 		l.close() // what follows a torn line begins in a file of its own
 	}
 	return err
-}
-
-func appendLine(lines []byte, line endLine) ([]byte, error) {
-	data, err := json.Marshal(line)
-	if err != nil {
-		return nil, fmt.Errorf("encoding an end record: %w", err)
-	}
-	return append(append(lines, data...), '\n'), nil
 }
 
 // room opens a new file if there is none or it is large or old enough, and removes what is too old or too much.
@@ -104,9 +96,6 @@ func (l *endLog) room() (fresh bool, err error) {
 		return false, nil
 	}
 	l.close()
-	if err := os.MkdirAll(l.dir, 0o700); err != nil {
-		return false, err
-	}
 	numbers, err := l.numbers()
 	if err != nil {
 		return false, err
@@ -138,9 +127,6 @@ func (l *endLog) path(number int) string { return filepath.Join(l.dir, strconv.I
 // numbers are those of the files, oldest first.
 func (l *endLog) numbers() (numbers []int, err error) {
 	names, err := proc.Names(l.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	for _, name := range names {
 		if n, err := strconv.Atoi(name); err == nil && n > 0 {
 			numbers = append(numbers, n)
@@ -157,23 +143,15 @@ func (l *endLog) read(take func(endLine) bool) error {
 		return err
 	}
 	for _, n := range numbers {
-		file, err := os.Open(l.path(n))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		data, err := os.ReadFile(l.path(n))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // else it became too old just now
 			return err
 		}
-		lines := bufio.NewScanner(file)
-		lines.Buffer(make([]byte, endLineMost), endLineMost)
-		for lines.Scan() {
+		for text := range bytes.Lines(data) {
 			var line endLine
-			if json.Unmarshal(lines.Bytes(), &line) == nil && !take(line) {
-				return file.Close()
+			if json.Unmarshal(text, &line) == nil && !take(line) {
+				return nil
 			}
-		}
-		if err := errors.Join(lines.Err(), file.Close()); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -32,7 +32,7 @@ func itemsIn(t *testing.T, l *endLog) (items []int, clocks int) {
 
 // TestEndLogIsKeptOverRestartsAndTornLines: another agent goes on in a file of its own behind a torn line.
 func TestEndLogIsKeptOverRestartsAndTornLines(t *testing.T) {
-	l := &endLog{dir: filepath.Join(t.TempDir(), "ends")}
+	l := &endLog{dir: t.TempDir()}
 	l.check("boot", time.Second, 3*time.Second, time.Unix(1000, 0))
 	l.check("boot", 4*time.Second, 4*time.Second+2*time.Millisecond, time.Unix(1002, 0))
 	if l.checked.Error != 0.001 || l.checked.At != 4.001 {
@@ -92,6 +92,9 @@ func TestEndsAreShippedToAnAudit(t *testing.T) {
 	f.shellJob(1, `exit 3`)
 	f.shellJob(2, `echo up; sleep 300`)
 	config := testConfig(t, f)
+	if err := makeFolders(config.State); err != nil {
+		t.Fatal(err)
+	}
 	before := &endLog{dir: filepath.Join(config.State, "ends")} // of a former agent
 	before.check("former", time.Second, time.Second, time.Unix(1000, 0))
 	for n := range 2 * endsPageSize {
