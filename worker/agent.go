@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -25,16 +26,14 @@ import (
 
 // Options are what the program around the agent decides.
 type Options struct {
-	Token       string            // empty: read from worker_token_file, if that is set
-	Log         *slog.Logger      // nil: none
-	ShimCommand []string          // program and arguments that run shim.Main; empty: this program with "shim"
-	StopItems   func() bool       // asked when the context ends: stop all items, or leave them running
-	Ready       func(name string) // called once, at the first answer; may be nil
-	NoDevices   bool              // another agent on this machine offers its GPUs
-	Trusted     []uint32          // accounts that may be the supervisor on this machine, beside those that api.NewClient trusts
-	Own         []string          // keys of CentralKeys that the configuration sets itself
-	RunAsShown  bool              // whoever starts the worker has said as whom items run
-	Check       Check             // before a restart; nil: there is none
+	Log         *slog.Logger
+	ShimCommand []string    // program and arguments that run shim.Main; empty: this program with "shim"
+	StopItems   func() bool // asked when the context ends: stop all items, or leave them running
+	NoDevices   bool        // another agent on this machine offers its GPUs
+	Trusted     []uint32    // accounts that may be the supervisor on this machine, beside those that api.NewClient trusts
+	Own         []string    // keys of CentralKeys that the configuration sets itself
+	RunAsShown  bool        // whoever starts the worker has said as whom items run
+	Check       Check       // before a restart
 
 	groupKinds []string // kinds of control groups to try; nil: all
 }
@@ -69,21 +68,19 @@ type agent struct {
 	conns       map[core.Key]*shimConn
 	linked      sync.WaitGroup
 	farm        *supervisorConn
-	ready       func()
 
-	sweeping   atomic.Bool
-	looks      int
-	others     int64   // memory of other agents' items, at the last look
-	othersCPU  float64 // seconds that those had, at the last look
-	swap       swapSeen
-	busy       busySeen
-	keeper     keeper
-	stopKeeper func()
-	central    central
-	restart    restart
-	poller     *usage.Poller // nil: no command is to be asked
-	used       int64         // of the machine's memory, by anybody, at the last look
-	lookedAt   time.Time     // beside the regular looks
+	sweeping  atomic.Bool
+	looks     int
+	others    int64   // memory of other agents' items, at the last look
+	othersCPU float64 // seconds that those had, at the last look
+	swap      swapSeen
+	busy      busySeen
+	keeper    keeper
+	central   central
+	restart   restart
+	poller    *usage.Poller // nil: no command is to be asked
+	used      int64         // of the machine's memory, by anybody, at the last look
+	lookedAt  time.Time     // beside the regular looks
 
 	mu     sync.Mutex
 	events []core.Event // bounded: connections to shims and senders wait for orders meanwhile
@@ -149,13 +146,7 @@ func Run(ctx context.Context, config Config, options Options) error {
 func newAgent(ctx context.Context, config Config, options Options, state *stateFolder) (*agent, error) {
 	a := &agent{
 		ctx: ctx, config: config, log: options.Log, state: state, ends: endLog{dir: filepath.Join(state.root, "ends")},
-		restart: restart{check: options.Check, checked: make(chan checked)}, incarnation: rand.Text(), conns: map[core.Key]*shimConn{}, wake: make(chan struct{}, 1), ready: func() {},
-	}
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
-	}
-	if options.Ready != nil {
-		a.ready = sync.OnceFunc(func() { options.Ready(config.Name) })
+		restart: restart{check: options.Check, checked: make(chan checked)}, incarnation: rand.Text(), conns: map[core.Key]*shimConn{}, wake: make(chan struct{}, 1),
 	}
 	if a.groupKinds = options.groupKinds; a.groupKinds == nil {
 		a.groupKinds = cgroup.Kinds
@@ -170,10 +161,9 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	if a.shim, err = shimCommand(options.ShimCommand); err != nil {
 		return nil, err
 	}
-	token, file := options.Token, ""
-	if token == "" && config.TokenFile != "" {
-		file = config.TokenFile
-		if token, err = readToken(file); err != nil && state.token().Token == "" {
+	own, token := state.token(), ""
+	if config.TokenFile != "" {
+		if token, err = readToken(config.TokenFile); err != nil && own.Token == "" {
 			return nil, err
 		}
 	}
@@ -181,14 +171,10 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	if err != nil {
 		return nil, err
 	}
-	own := state.token()
-	if own.Token != "" {
-		token = own.Token
-	}
-	if a.farm, err = newSupervisorConn(a, config.Supervisor, token, own.Pins, options.Trusted...); err != nil {
+	if a.farm, err = newSupervisorConn(a, config.Supervisor, cmp.Or(own.Token, token), own.Pins, options.Trusted...); err != nil {
 		return nil, err
 	}
-	a.farm.file, a.farm.private, a.farm.own = file, private, own
+	a.farm.file, a.farm.private, a.farm.own = config.TokenFile, private, own
 	a.launcher = &launcher{
 		runAs: config.RunAs, agentUser: statedir.OwnName(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
 		supervisor: strings.Join(config.Supervisor, ","), host: config.Name, logLimit: int64(config.LogLimit), environ: os.Environ, programs: programFolder(), owners: map[string]ownerFacts{},
@@ -199,9 +185,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	}
 	a.ships = newShipper(ctx, a.log, state.logPath, a.farm.appendLog)
 	a.central.own, a.central.keys = config, options.Own
-	if a.keeper, a.stopKeeper, err = a.startKeeper(config); err != nil {
-		return nil, err
-	}
+	a.keeper = a.startKeeper(config)
 	a.loadCentral()
 	if a.poller, err = a.newPoller(); err != nil {
 		return nil, err
@@ -260,13 +244,7 @@ func (a *agent) take() []core.Event {
 }
 
 func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
-	host := time.NewTicker(hostLook)
-	defer host.Stop()
-	measure := time.NewTicker(a.config.ReportInterval.Std())
-	defer measure.Stop()
-	wake := time.NewTimer(0)
-	defer wake.Stop()
-	over := ctx.Done()
+	host, measure, over := time.Tick(hostLook), time.Tick(a.config.ReportInterval.Std()), ctx.Done()
 	var deadline <-chan time.Time
 	for {
 		events := a.take()
@@ -277,14 +255,13 @@ func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
 		if deadline != nil && a.core.Quiet() {
 			return nil
 		}
-		wake.Reset(max(0, a.core.Wake()-shim.BootNow()))
 		select {
 		case <-a.wake:
-		case <-wake.C:
+		case <-time.After(max(0, a.core.Wake()-shim.BootNow())):
 			a.step(core.Ticked{})
-		case <-measure.C:
+		case <-measure:
 			a.measureMemory(nil)
-		case <-host.C:
+		case <-host:
 			if !a.state.intact() {
 				return fmt.Errorf("the worker's state folder %s was removed or replaced; its items end by themselves, start the worker again", a.state.root)
 			}
@@ -421,7 +398,7 @@ func (a *agent) carryOut(o core.Order) {
 	case core.SendSync:
 		a.farm.sync(o.Sync)
 	case core.GiveUpSync:
-		a.farm.giveUp(o.Sequence, o.Overdue)
+		a.farm.giveUp(o.Overdue)
 	}
 }
 

@@ -100,24 +100,16 @@ func (a *agent) takeCentral(c api.Central) {
 	if err == nil {
 		config, err = config.settled()
 	}
-	keeper, stop, kept := a.keeper, a.stopKeeper, error(nil)
-	if err == nil {
-		if keeper, stop, kept = a.startKeeper(config); kept != nil {
-			err = kept
-		}
-	}
 	a.central.Central.Version, a.central.err = c.Version, ""
 	if err != nil {
 		a.central.err = err.Error()
 		a.log.Warn("the supervisor's file sets what this worker cannot take; it keeps what it has", "error", err)
 		return
 	}
-	if a.stopKeeper != nil {
-		a.stopKeeper()
-	}
-	a.keeper, a.stopKeeper = keeper, stop
+	a.keeper.stop()
+	a.keeper = a.startKeeper(config)
 	a.config, a.central.Values = config, c.Values
-	if err := a.saveCentral(c); err != nil {
+	if err := shim.ReplaceSealed(filepath.Join(a.state.root, centralFile), c, true); err != nil {
 		a.log.Warn("the central configuration cannot be kept; a restart of this worker begins without it", "error", err)
 	}
 	a.log.Info("central configuration taken", "version", c.Version, "keys", slices.Sorted(maps.Keys(c.Values)))
@@ -127,10 +119,6 @@ func (a *agent) takeCentral(c api.Central) {
 func (a *agent) configure(c api.Central) {
 	a.takeCentral(c)
 	a.post(core.Configured{Identity: a.identity(), Stress: a.stress()})
-}
-
-func (a *agent) saveCentral(c api.Central) error {
-	return shim.ReplaceSealed(filepath.Join(a.state.root, centralFile), c, true)
 }
 
 // loadCentral takes up what was taken last.

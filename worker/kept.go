@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"qb/worker/core"
@@ -15,30 +14,22 @@ type keeper struct {
 	watcher  *people.Watcher // nil: nobody asks who is there
 	idle     time.Duration
 	kept     core.Kept // while they are
+	stop     func()
 }
 
-func newKeeper(ctx context.Context, log *slog.Logger, c Config) (k keeper, err error) {
-	if k.calendar, err = people.ParseCalendar(c.Calendar); err != nil {
-		return k, err
-	}
-	if k.idle = c.Nimby.Std(); k.idle > 0 {
-		k.watcher = people.Watch(ctx, log)
+// startKeeper is one for a configuration that is valid.
+func (a *agent) startKeeper(c Config) (k keeper) {
+	ctx, stop := context.WithCancel(a.ctx)
+	k.calendar, _ = people.ParseCalendar(c.Calendar)
+	k.idle, k.stop = c.Nimby.Std(), stop
+	if k.idle > 0 {
+		k.watcher = people.Watch(ctx, a.log)
 	}
 	k.kept = core.Kept{Slots: c.CPUs, Return: c.KeptAction == KeptReturn}
 	if c.KeptSlots > 0 {
 		k.kept.Slots = min(c.CPUs, c.KeptSlots)
 	}
-	return k, nil
-}
-
-// startKeeper is one for the configuration, and what ends it.
-func (a *agent) startKeeper(c Config) (keeper, func(), error) {
-	ctx, stop := context.WithCancel(a.ctx)
-	k, err := newKeeper(ctx, a.log, c)
-	if err != nil {
-		stop()
-	}
-	return k, stop, err
+	return k
 }
 
 // now is what the clock and the people at the host make of it; the calendar goes by local time.

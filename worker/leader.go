@@ -19,9 +19,6 @@ const (
 // call sends a sync to the address in use. It is given up early if another supervisor says that it leads,
 // and that one's address is taken.
 func (f *supervisorConn) call(ctx context.Context, at uint32, s api.Sync, reply *api.SyncReply) error {
-	if len(f.syncs) == 1 {
-		return f.syncs[at].Call(ctx, api.SyncWorker, nil, s, reply)
-	}
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	f.wait.Go(func() { f.lookAround(ctx, at, leave) })

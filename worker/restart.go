@@ -29,12 +29,8 @@ type checked struct {
 // checkRestart looks whether a worker that started now would come up, which may take a while.
 func (a *agent) checkRestart(id string) {
 	a.linked.Go(func() {
-		r := checked{id, errors.New("whatever runs this worker cannot start it again; do it by hand")}
-		if a.restart.check != nil {
-			r.err = a.restart.check(a.ctx)
-		}
 		select {
-		case a.restart.checked <- r:
+		case a.restart.checked <- checked{id, a.restart.check(a.ctx)}:
 		case <-a.ctx.Done():
 		}
 	})

@@ -169,11 +169,7 @@ func (l *shimConn) record() (api.Finished, error) {
 	if now, err := readNow(l.dir); err == nil && now.Attempt == f.Attempt && now.Process.PID != 0 {
 		r.Started = now.StartedAt
 	}
-	err := l.a.state.spool().Put(r)
-	if err != nil && l.a.state.spool().PutSpare(l.dir, r) == nil {
-		err = nil
-	}
-	return f, err
+	return f, l.a.state.spool().PutAnyhow(l.dir, r)
 }
 
 // end tells the core, once the log has been shipped as far as is worth waiting for.
@@ -332,6 +328,11 @@ func (l *shimConn) maybeReconnect(ctx context.Context) (gone bool) {
 	if l.connect() {
 		return false
 	}
+	return l.tryLater()
+}
+
+// tryLater waits longer each time.
+func (l *shimConn) tryLater() (gone bool) {
 	l.pause = min(2*l.pause, reconnectMax)
 	l.retry.Reset(l.pause)
 	return false
@@ -342,7 +343,7 @@ func (l *shimConn) maybeReconnect(ctx context.Context) (gone bool) {
 // word was taken in: so the instance stays until there is space for it.
 func (l *shimConn) settle(ctx context.Context) (gone bool) {
 	if !l.ended && !l.cleared() {
-		return l.settleLater()
+		return l.tryLater()
 	}
 	if !l.ended {
 		f, err := l.a.state.spool().Get(l.attempt)
@@ -353,7 +354,7 @@ func (l *shimConn) settle(ctx context.Context) (gone bool) {
 			if l.pause < reconnectMax { // else it was said
 				l.log.Error("the record of an item that is lost cannot be written; it is tried again", "attempt", shim.AttemptName(l.attempt), "error", err)
 			}
-			return l.settleLater()
+			return l.tryLater()
 		}
 		l.end(f)
 	}
@@ -364,12 +365,6 @@ func (l *shimConn) settle(ctx context.Context) (gone bool) {
 	}
 	l.discard()
 	return true
-}
-
-func (l *shimConn) settleLater() (gone bool) {
-	l.pause = min(2*l.pause, reconnectMax)
-	l.retry.Reset(l.pause)
-	return false
 }
 
 // discard removes what is left of an instance that has ended: its control group, then the folder that names it.

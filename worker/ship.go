@@ -84,11 +84,9 @@ func (s *shipper) finish(id api.AttemptID, then func()) {
 		return
 	}
 	s.wait.Go(func() {
-		timer := time.NewTimer(shipWait)
-		defer timer.Stop()
 		select {
 		case <-sh.done:
-		case <-timer.C:
+		case <-time.After(shipWait):
 		case <-s.ctx.Done():
 		}
 		then()
@@ -98,16 +96,13 @@ func (s *shipper) finish(id api.AttemptID, then func()) {
 func (s *shipper) run(sh *shipment) {
 	ended, pause := sh.ended, shipEvery
 	for {
-		timer := time.NewTimer(pause)
 		select {
 		case <-s.ctx.Done():
-			timer.Stop()
 			return
 		case <-ended:
 			ended = nil
-		case <-timer.C:
+		case <-time.After(pause):
 		}
-		timer.Stop()
 		all, err := s.catchUp(sh, ended == nil)
 		switch {
 		case all:

@@ -15,13 +15,7 @@ const endsShipFor = time.Minute
 
 // shipEnds answers an audit that asks, once.
 func (f *supervisorConn) shipEnds(audit string) {
-	f.mu.Lock()
-	again := audit == "" || audit == f.audit
-	if !again {
-		f.audit = audit
-	}
-	f.mu.Unlock()
-	if again {
+	if audit == "" || f.audit.Swap(audit) == audit {
 		return
 	}
 	f.wait.Go(func() {

@@ -128,16 +128,8 @@ func (s *stateFolder) declare(in shim.Intent) (*os.File, error) {
 		file.Close()
 		return nil, fmt.Errorf("locking %s: %w", file.Name(), err)
 	}
-	if _, err = file.Write(data); err == nil {
-		err = file.Sync()
-	}
-	if err == nil {
-		err = statedir.SyncFolder(dir)
-	}
-	if err == nil {
-		err = statedir.SyncFolder(filepath.Dir(dir))
-	}
-	if err != nil {
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Sync(), statedir.SyncFolder(dir), statedir.SyncFolder(filepath.Dir(dir))); err != nil {
 		file.Close()
 		return nil, err
 	}

@@ -20,13 +20,15 @@ import (
 // supervisorConn speaks to the supervisor: one sync at a time, and logs beside it on connections of their own,
 // so that a long log never holds up a sync.
 type supervisorConn struct {
-	a       *agent
-	syncs   []*api.Client
-	logs    []*api.Client
-	file    string        // of the token; empty: it was given otherwise
-	at      atomic.Uint32 // which address is in use; moves on when one cannot be reached
-	wait    sync.WaitGroup
-	cancels map[uint64]context.CancelFunc // used by the loop only
+	a      *agent
+	syncs  []*api.Client
+	logs   []*api.Client
+	file   string        // of the token; empty: it was given otherwise
+	at     atomic.Uint32 // which address is in use; moves on when one cannot be reached
+	wait   sync.WaitGroup
+	cancel context.CancelFunc // of the latest sync; used by the loop only
+
+	audit atomic.Value // the last one that was answered
 
 	enrolling sync.Mutex
 	pins      *pin.Set           // nil: the token says
@@ -37,7 +39,6 @@ type supervisorConn struct {
 	mu       sync.Mutex
 	failing  bool
 	lastTold time.Time
-	audit    string // the last one that was answered
 
 	lastRefused map[core.TermRefusal]time.Time // used by the loop only
 }
@@ -48,7 +49,7 @@ var errSilent = errors.New("no answer in time")
 const tellAgain = time.Minute
 
 func newSupervisorConn(a *agent, addresses []string, token string, pins []string, trusted ...uint32) (*supervisorConn, error) {
-	f := &supervisorConn{a: a, cancels: map[uint64]context.CancelFunc{}, lastRefused: map[core.TermRefusal]time.Time{}}
+	f := &supervisorConn{a: a, lastRefused: map[core.TermRefusal]time.Time{}}
 	if len(pins) > 0 {
 		f.pins = pin.NewSet(pins, nil)
 	}
@@ -66,8 +67,7 @@ func newSupervisorConn(a *agent, addresses []string, token string, pins []string
 
 func (f *supervisorConn) sync(s api.Sync) {
 	ctx, cancel := context.WithCancel(f.a.ctx)
-	clear(f.cancels)
-	f.cancels[s.Sequence] = cancel
+	f.cancel = cancel
 	f.wait.Go(func() {
 		defer cancel()
 		var reply api.SyncReply
@@ -106,24 +106,19 @@ func (f *supervisorConn) callAny(ctx context.Context, s api.Sync, reply *api.Syn
 	return at, sent, err
 }
 
-// giveUp drops a sync. A supervisor that took it and stays silent may be stopped or cut off while another
+// giveUp drops the latest sync. A supervisor that took it and stays silent may be stopped or cut off while another
 // leads, so the next address is tried.
-func (f *supervisorConn) giveUp(sequence uint64, overdue bool) {
+func (f *supervisorConn) giveUp(overdue bool) {
 	if overdue {
-		at := f.at.Load()
-		f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
+		f.next(f.at.Load())
 		f.logFailure(errSilent)
 	}
-	if cancel := f.cancels[sequence]; cancel != nil {
-		cancel()
-		delete(f.cancels, sequence)
-	}
+	f.cancel()
 }
 
 // refuse logs that an answer was ignored, each reason once a minute, and tries the next address.
 func (f *supervisorConn) refuse(r core.RefusedTerm) {
-	at := f.at.Load()
-	f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
+	f.next(f.at.Load())
 	if time.Since(f.lastRefused[r.Why]) < tellAgain {
 		return
 	}
@@ -132,10 +127,15 @@ func (f *supervisorConn) refuse(r core.RefusedTerm) {
 		"obeyed_epoch", r.Held.Epoch, "obeyed_lineage", r.Held.Lineage)
 }
 
-// moveOn tries the next address, if this one is unavailable and nobody moved on already.
+// next tries another address than this one, if nobody moved on already.
+func (f *supervisorConn) next(at uint32) {
+	f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
+}
+
+// moveOn does so if this one is unavailable.
 func (f *supervisorConn) moveOn(at uint32, err error) {
 	if api.Refusal(err).Kind == api.KindUnavailable {
-		f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
+		f.next(at)
 	}
 }
 
@@ -184,7 +184,6 @@ func (f *supervisorConn) logFailure(err error) {
 			f.a.log.Info("the supervisor answers again")
 		}
 		f.failing = false
-		f.a.ready()
 	case !f.failing || time.Since(f.lastTold) > tellAgain:
 		f.failing, f.lastTold = true, time.Now()
 		if api.Refusal(err).Code == api.CodeNameTaken {
