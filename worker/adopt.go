@@ -158,20 +158,15 @@ func (l *shimConn) ask() (shim.Hello, bool) {
 	if !l.connect() {
 		return shim.Hello{}, false
 	}
-	timeout := time.After(helloWait)
-	for {
-		select {
-		case h := <-l.heard:
-			if h.err != nil || h.message.Hello == nil {
-				l.hangUp()
-				return shim.Hello{}, false
-			}
+	select {
+	case h := <-l.heard:
+		if h.err == nil && h.message.Hello != nil {
 			return *h.message.Hello, true
-		case <-timeout:
-			l.hangUp()
-			return shim.Hello{}, false
 		}
+	case <-time.After(helloWait):
 	}
+	l.hangUp()
+	return shim.Hello{}, false
 }
 
 // adoptLogs ships what was not shipped: to the end if the attempt has ended, else on and on.

@@ -58,10 +58,8 @@ func processorSpeed(highest, cpuinfo string) string {
 
 // resources are what qb.conf gives jobs to reserve, the GPUs found where it does not speak of them, and the swap space.
 func (c Config) resources(gpus int, swap int64) map[string]int {
-	all := maps.Clone(c.Resources)
-	if all == nil {
-		all = map[string]int{}
-	}
+	all := map[string]int{}
+	maps.Copy(all, c.Resources)
 	if _, said := all["gpus"]; !said && gpus > 0 {
 		all["gpus"] = gpus
 	}

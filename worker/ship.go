@@ -47,6 +47,7 @@ type shipment struct {
 	id     api.AttemptID
 	path   string
 	ended  chan struct{} // closed when nothing is written any more
+	end    func()        // closes it, once
 	done   chan struct{} // closed when the supervisor has all
 	offset int64         // held by the supervisor
 	bound  int64         // where a piece of the log begins, at or before offset
@@ -63,7 +64,8 @@ func (s *shipper) follow(id api.AttemptID) *shipment {
 	if sh := s.logs[id]; sh != nil {
 		return sh
 	}
-	sh := &shipment{id: id, path: s.path(id), ended: make(chan struct{}), done: make(chan struct{})}
+	ended := make(chan struct{})
+	sh := &shipment{id: id, path: s.path(id), ended: ended, end: sync.OnceFunc(func() { close(ended) }), done: make(chan struct{})}
 	s.logs[id] = sh
 	s.wait.Go(func() { s.run(sh) })
 	return sh
@@ -72,13 +74,7 @@ func (s *shipper) follow(id api.AttemptID) *shipment {
 // finish ships the rest, and calls then when that is done or has taken long enough.
 func (s *shipper) finish(id api.AttemptID, then func()) {
 	sh := s.follow(id)
-	s.mu.Lock()
-	select {
-	case <-sh.ended:
-	default:
-		close(sh.ended)
-	}
-	s.mu.Unlock()
+	sh.end()
 	if info, err := os.Stat(sh.path); errors.Is(err, fs.ErrNotExist) || err == nil && (info.Size() == 0 || !info.Mode().IsRegular()) {
 		then() // most short items say nothing
 		return
