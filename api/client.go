@@ -28,7 +28,8 @@ const (
 	handshakeWithin = 4 * time.Second // of TLS
 )
 
-// Params fill an endpoint's path; those that its path does not name become the query.
+// Params fill an endpoint's path; those that its path does not name become the query, which leaves out empty ones: they say
+// nothing to any endpoint.
 type Params map[string]string
 
 // Client calls a supervisor.
@@ -160,7 +161,7 @@ func (c *Client) url(e Endpoint, params Params) string {
 		hole := "{" + name + "}"
 		if strings.Contains(path, hole) {
 			path = strings.ReplaceAll(path, hole, url.PathEscape(value))
-		} else {
+		} else if value != "" {
 			query.Set(name, value)
 		}
 	}

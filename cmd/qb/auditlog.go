@@ -28,10 +28,7 @@ func newAuditLog() *cobra.Command {
 			"are recorded soon after; above 30 a minute per caller they are only counted, as \"dropped\".",
 		Example: "  qbadmin audit log -user ada -since 24h",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			params := api.Params{}
-			if user != "" {
-				params["user"] = user
-			}
+			params := api.Params{"user": user}
 			if since != "" {
 				from, err := momentAgo(since, time.Now())
 				if err != nil {

@@ -47,10 +47,7 @@ func newHistoryCommand() *cobra.Command {
 // show adds the lines that are asked for, and says how many there are before them.
 func (o *historyOptions) show(c *client, job int64, add func(...api.Event) error) error {
 	params := jobParam(job)
-	params["limit"] = strconv.Itoa(historyPage)
-	if o.before != "" {
-		params["before"] = o.before
-	}
+	params["limit"], params["before"] = strconv.Itoa(historyPage), o.before
 	if o.all {
 		params["after"], params["limit"] = "0.0.0.0", strconv.Itoa(historyChunk)
 	}

@@ -185,16 +185,7 @@ func chosenBy(o *jobselect.Options, own bool) jobFilter {
 
 // params are the filter as a list of jobs takes it.
 func (f *jobFilter) params() api.Params {
-	params := api.Params{}
-	if f.user != "" {
-		params["user"] = f.user
-	}
-	if len(f.states) > 0 {
-		params["status"] = strings.Join(f.states, ",")
-	}
-	if f.expression != "" {
-		params["expression"] = f.expression
-	}
+	params := api.Params{"user": f.user, "status": strings.Join(f.states, ","), "expression": f.expression}
 	if !f.finishedSince.IsZero() {
 		params["finished_since"] = f.finishedSince.UTC().Format(time.RFC3339)
 	}
@@ -250,9 +241,10 @@ func (c *client) namedJobs(ctx context.Context, f jobFilter, visit func(...api.J
 			return err
 		}
 		if f.expression != "" {
-			params, page := f.params(), api.Page{Body: new([]api.Job)}
+			var passing []api.Job
+			params := f.params()
 			params["ids"] = strconv.FormatInt(id, 10)
-			if err := c.call(ctx, api.ListJobs, params, nil, &page); err != nil || len(*page.Body.(*[]api.Job)) == 0 {
+			if err := c.call(ctx, api.ListJobs, params, nil, &passing); err != nil || len(passing) == 0 {
 				return err
 			}
 		}

@@ -92,6 +92,9 @@ func (p *lockPart) bind(flags *pflag.FlagSet) {
 
 // params are those of the lock, after a look at what cannot be meant.
 func (p *lockPart) params() (api.Params, error) {
+	if *p == (lockPart{}) {
+		return nil, nil // whole hosts; no other order has these
+	}
 	slots := p.slots
 	if p.named != "" {
 		if slots != 0 {
@@ -106,14 +109,7 @@ func (p *lockPart) params() (api.Params, error) {
 	if slots < 0 {
 		return nil, api.Errorf(api.KindUsage, "-slots %d is negative; give a number from 0 (the whole host), and unlock slots with qbunlock", slots)
 	}
-	params := api.Params{}
-	if slots > 0 {
-		params["slots"] = strconv.Itoa(slots)
-	}
-	if p.purge {
-		params["purge"] = "true"
-	}
-	return params, nil
+	return api.Params{"slots": strconv.Itoa(slots), "purge": strconv.FormatBool(p.purge)}, nil
 }
 
 // hostOrder is an order to hosts, one after the other.

@@ -154,44 +154,19 @@ func (o *outOptions) open(ctx context.Context, c *client, params api.Params) (*h
 	}
 }
 
-// errFound ends a walk through a job's items early.
-var errFound = errors.New("found")
-
 // waits says whether an item has not begun, yet still may.
 func (c *client) waits(ctx context.Context, job, item string) (bool, error) {
-	id, err := jobID(job)
-	if err != nil {
-		return false, err
-	}
-	waits := false
-	err = c.eachItem(ctx, id, func(items ...api.Item) error {
-		n := slices.IndexFunc(items, func(i api.Item) bool { return i.Name == item })
-		if n < 0 {
-			return nil
-		}
-		waits = items[n].Attempt == 0 && slices.Contains([]string{"pending", "blocked", "running"}, items[n].Status)
-		return errFound
-	})
-	if errors.Is(err, errFound) {
-		err = nil
-	}
-	return waits, err
+	var found api.ItemReply
+	err := c.call(ctx, api.GetItem, api.Params{"job": job, "item": item}, nil, &found)
+	return found.Item.Attempt == 0 && slices.Contains([]string{"pending", "blocked", "running"}, found.Item.Status), err
 }
 
 // print prints an item's output, under the heading if there is any to print.
 func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item, heading string) error {
-	params := api.Params{"job": strconv.FormatInt(job, 10), "item": item, "stream": o.stream}
+	params := api.Params{"job": strconv.FormatInt(job, 10), "item": item, "stream": o.stream, "attempt": strconv.Itoa(o.attempt),
+		"follow": strconv.FormatBool(o.follow), "offset": strconv.FormatInt(o.pos, 10)}
 	if o.both {
 		params["stream"] = "both"
-	}
-	if o.attempt > 0 {
-		params["attempt"] = strconv.Itoa(o.attempt)
-	}
-	if o.follow {
-		params["follow"] = "true"
-	}
-	if o.pos > 0 {
-		params["offset"] = strconv.FormatInt(o.pos, 10)
 	}
 	ctx, stop := output.WhileRead(cmd.Context(), cmd.OutOrStdout())
 	defer stop()

@@ -160,11 +160,7 @@ func add(words []Word, texts ...string) []Word {
 type lookFunc func(e api.Endpoint, params api.Params, out any) bool
 
 func jobs(look lookFunc, states []string) (found []api.Job) {
-	params := api.Params{"limit": strconv.Itoa(mostJobs)}
-	if len(states) > 0 {
-		params["status"] = strings.Join(states, ",")
-	}
-	look(api.ListJobs, params, &found)
+	look(api.ListJobs, api.Params{"limit": strconv.Itoa(mostJobs), "status": strings.Join(states, ",")}, &found)
 	return found
 }
 

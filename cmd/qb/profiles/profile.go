@@ -53,10 +53,7 @@ func (s Shell) run(cmd *cobra.Command, o options, words []string) error {
 	case o.all && (o.user != "" || changes):
 		return api.Errorf(api.KindUsage, "-all only lists profiles; give -user NAME for those of one user")
 	}
-	params := api.Params{}
-	if o.user != "" {
-		params["user"] = o.user
-	}
+	params := api.Params{"user": o.user}
 	if o.all {
 		params["user"] = "*"
 	}

@@ -2,6 +2,7 @@ package summary
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,16 +61,9 @@ func (o *statsOptions) run(s Shell, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	params := api.Params{"limit": strconv.Itoa(o.limit)}
-	for name, value := range map[string]string{"by": o.by, "from": o.from, "to": o.to, "user": o.user, "account": o.account,
-		"cluster": o.cluster, "host": o.host} {
-		if value != "" {
-			params[name] = value
-		}
-	}
-	for name, value := range o.tags.Map() {
-		params[name] = value
-	}
+	params := api.Params{"limit": strconv.Itoa(o.limit), "by": o.by, "from": o.from, "to": o.to, "user": o.user, "account": o.account,
+		"cluster": o.cluster, "host": o.host}
+	maps.Copy(params, o.tags.Map())
 	var got api.Stats
 	if err := s.Send(cmd, api.GetStats, params, nil, &got); err != nil {
 		return err
