@@ -11,7 +11,6 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/commandline"
-	"qb/cmd/qb/hostselect"
 	"qb/cmd/qb/output"
 	"qb/units"
 )
@@ -25,8 +24,8 @@ func joinLine(cmd *cobra.Command, ttl time.Duration, uses int) error {
 		return api.Errorf(api.KindUsage, "-uses %d: use 1 to 10000, the hosts that may join by the line", uses)
 	}
 	c := connect(cmd)
-	var ping api.Ping
-	if err := c.call(cmd.Context(), api.PingFarm, nil, nil, &ping); err != nil {
+	ping, err := c.ping()
+	if err != nil {
 		return err
 	}
 	if !strings.HasPrefix(ping.LeaderURL, "https:") {
@@ -96,7 +95,7 @@ func (o workerOrders) give(cmd *cobra.Command, hosts []string) error {
 	}{
 		{o.drain, "-drain", order(api.LockHost, "drain", "draining")},
 		{o.undrain, "-undrain", order(api.UnlockHost, "undrain", "undrained")},
-		{o.assignments, "-assignments", func() error { return printAssignments(cmd, hosts) }},
+		{o.assignments, "-assignments", func() error { return listInstances(cmd, output.ListOptions{}, hosts, nil) }},
 		{o.configuration, "-configuration", func() error { return hostSettingsShell.Show(cmd, hosts) }},
 		{o.reconfigure, "-reconfigure", func() error { return hostSettingsShell.Reconfigure(cmd, hosts) }},
 		{o.restart, "-restart", func() error { return hostSettingsShell.Restart(cmd, hosts) }},
@@ -115,17 +114,6 @@ func (o workerOrders) give(cmd *cobra.Command, hosts []string) error {
 		return act()
 	}
 	return api.Errorf(api.KindUsage, "%s exclude each other; give one", strings.Join(chosen, " and "))
-}
-
-// printAssignments lists what runs on the hosts.
-func printAssignments(cmd *cobra.Command, hosts []string) error {
-	return listOf(cmd, output.ListOptions{}, instanceColumns, func(c *client, add func(...instance) error) error {
-		chosen, err := chosenHosts(cmd, c, hosts, new(hostselect.Options))
-		if err != nil {
-			return err
-		}
-		return add(instancesOf(chosen, nil)...)
-	})
 }
 
 func removeHosts(cmd *cobra.Command, hosts []string, dead bool) error {

@@ -234,6 +234,15 @@ func linkNames() (names []string) {
 	return names
 }
 
+// installedNames are the links and the names of Qube's commands that qb has not, which answer what to type instead.
+func installedNames() []string {
+	names := linkNames()
+	for _, name := range qube.Commands() {
+		names = append(names, "qb"+name)
+	}
+	return names
+}
+
 // newLinksCommand lets the Makefile make the links without a second list.
 func newLinksCommand() *cobra.Command {
 	return &cobra.Command{
@@ -241,10 +250,7 @@ func newLinksCommand() *cobra.Command {
 		Short:  "Print the names of the links, one per line",
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(linkNames(), "\n"))
-			for _, name := range qube.Commands() { // they answer what to type instead
-				fmt.Fprintln(cmd.OutOrStdout(), "qb"+name)
-			}
+			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(installedNames(), "\n"))
 			return nil
 		},
 	}
@@ -254,11 +260,7 @@ func newManCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Short: "Write the manual pages of all commands", Hidden: true, Args: commandline.WantArgs(1, 1, "folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			links := linkNames()
-			for _, name := range qube.Commands() {
-				links = append(links, "qb"+name)
-			}
-			return manpages.Write(newRoot(), links, api.Version(), args[0])
+			return manpages.Write(newRoot(), installedNames(), api.Version(), args[0])
 		},
 	}
 }

@@ -42,17 +42,22 @@ func newInstancesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return listOf(cmd, list, instanceColumns, func(c *client, add func(...instance) error) error {
-				hosts, err := chosenHosts(cmd, c, nil, new(hostselect.Options))
-				if err != nil {
-					return err
-				}
-				return add(instancesOf(hosts, wanted)...)
-			})
+			return listInstances(cmd, list, nil, wanted)
 		},
 	}
 	list.Bind(cmd.Flags())
 	return cmd
+}
+
+// listInstances lists the instances on hosts of these names, or on all, of the jobs wanted, or of all.
+func listInstances(cmd *cobra.Command, list output.ListOptions, names []string, wanted []int64) error {
+	return listOf(cmd, list, instanceColumns, func(c *client, add func(...instance) error) error {
+		hosts, err := chosenHosts(cmd, c, names, new(hostselect.Options))
+		if err != nil {
+			return err
+		}
+		return add(instancesOf(hosts, wanted)...)
+	})
 }
 
 // instancesOf are the instances on the hosts, of the jobs wanted or if none is of all.

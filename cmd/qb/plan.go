@@ -107,26 +107,17 @@ func snapJobOfDoc(j *api.SnapshotJob, hosts []planner.SnapHost, index map[string
 	if j.Hosts == nil && len(j.Tags) == 0 {
 		return job
 	}
-	job.Eligible = []int{}
-	add := func(h int) {
-		for _, tag := range j.Tags {
-			if !slices.Contains(hosts[h].Tags, tag) {
-				return
-			}
-		}
-		job.Eligible = append(job.Eligible, h)
-	}
-	if j.Hosts == nil {
-		for h := range hosts {
-			add(h)
-		}
-		return job
-	}
+	named := make([]bool, len(hosts))
 	for _, name := range j.Hosts {
-		add(index[name])
+		named[index[name]] = true
 	}
-	slices.Sort(job.Eligible)
-	job.Eligible = slices.Compact(job.Eligible)
+	job.Eligible = []int{}
+	for h, host := range hosts {
+		lacks := func(tag string) bool { return !slices.Contains(host.Tags, tag) }
+		if (j.Hosts == nil || named[h]) && !slices.ContainsFunc(j.Tags, lacks) {
+			job.Eligible = append(job.Eligible, h)
+		}
+	}
 	return job
 }
 

@@ -12,13 +12,6 @@ import (
 	"qb/cmd/qb/output"
 )
 
-// asCommand are the options of qbadmin supervisor that are commands of qb's under the name that Qube has for them.
-var asCommand = []struct{ option, value, command, help string }{
-	{"list", "", "ping", "name the supervisor and its limits (as qbping does)"},
-	{"configuration", "", "config show --origin", "print the settings in force of the qb.conf on this machine and where they come from, secrets left out (as qb config show -origin does)"},
-	{"backup", "FILE", "backup", "write a backup of the database to `FILE`; on a machine that reaches the database (as qb backup does)"},
-}
-
 func newAdminSupervisor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "supervisor", Short: "Make the supervisor reload its configuration or send a test mail, list the resources of the whole farm, or back it up", Args: commandline.WantArgs(0, 0, ""),
@@ -40,45 +33,35 @@ func newAdminSupervisor() *cobra.Command {
 				return licencesShell.List(cmd)
 			case "emailtest":
 				return testMail(cmd, option.Value.String())
+			case "list":
+				return runAs(cmd, "ping")
+			case "configuration":
+				return runAs(cmd, "config", "show", "--origin")
 			default:
-				return runAs(cmd, option)
+				return runAs(cmd, "backup", "--", option.Value.String())
 			}
 		},
 	}
 	cmd.Flags().Bool("reread", false, "reload the file; if it has errors, the old configuration stays in force")
 	cmd.Flags().Bool("resource", false, "list resources of the whole farm, such as licences, with their use (as qb resources does)")
 	cmd.Flags().String("emailtest", "", "send a test mail to `ADDRESS` by mail_host, and print what the mail server answers")
-	for _, o := range asCommand {
-		if o.value == "" {
-			cmd.Flags().Bool(o.option, false, o.help)
-		} else {
-			cmd.Flags().String(o.option, "", o.help)
-		}
-	}
+	cmd.Flags().Bool("list", false, "name the supervisor and its limits (as qbping does)")
+	cmd.Flags().Bool("configuration", false, "print the settings in force of the qb.conf on this machine and where they come from, secrets left out (as qb config show -origin does)")
+	cmd.Flags().String("backup", "", "write a backup of the database to `FILE`; on a machine that reaches the database (as qb backup does)")
 	return cmd
 }
 
-// runAs runs the command that an option stands for.
-func runAs(cmd *cobra.Command, option *pflag.Flag) error {
-	for _, o := range asCommand {
-		if o.option != option.Name {
-			continue
-		}
-		words := strings.Fields(o.command)
-		if o.value != "" {
-			words = append(words, "--", option.Value.String())
-		}
-		to, args, err := cmd.Root().Find(words)
-		if err != nil {
-			return err
-		}
-		if err := to.ParseFlags(args); err != nil {
-			return err
-		}
-		to.SetContext(cmd.Context())
-		return to.RunE(to, to.Flags().Args())
+// runAs runs the command of qb's that an option stands for under the name that Qube has for it.
+func runAs(cmd *cobra.Command, words ...string) error {
+	to, args, err := cmd.Root().Find(words)
+	if err != nil {
+		return err
 	}
-	return nil
+	if err := to.ParseFlags(args); err != nil {
+		return err
+	}
+	to.SetContext(cmd.Context())
+	return to.RunE(to, to.Flags().Args())
 }
 
 func reread(cmd *cobra.Command) error {

@@ -2,10 +2,12 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -27,36 +29,21 @@ type node struct {
 	below []*node
 }
 
-// child is the first element of that name below.
+// child is the first element of that name below, an empty one if there is none.
 func (n *node) child(name string) *node {
-	if n == nil {
-		return nil
-	}
 	i := slices.IndexFunc(n.below, func(b *node) bool { return b.name == name })
 	if i < 0 {
-		return nil
+		return &node{}
 	}
 	return n.below[i]
 }
 
-func (n *node) words() (text string) {
-	if n != nil {
-		text = string(bytes.TrimSpace(n.text))
-	}
-	return text
-}
+func (n *node) words() string { return string(bytes.TrimSpace(n.text)) }
 
 // list are the texts of a list: <item> elements, themselves or with the text in <name>, or one text with commas.
 func (n *node) list() (all []string) {
-	if n == nil {
-		return nil
-	}
 	for _, b := range n.below {
-		text := b.words()
-		if name := b.child("name"); name != nil {
-			text = name.words()
-		}
-		if text != "" {
+		if text := cmp.Or(b.child("name").words(), b.words()); text != "" {
 			all = append(all, text)
 		}
 	}
@@ -143,43 +130,33 @@ func readXML(data []byte) (s Submission, err error) {
 	pack := packageOf(job)
 	for i := range facts.Attributes {
 		a := &facts.Attributes[i]
-		name := a.Name
-		if other := qubesName[name]; other != "" {
-			name = other
-		}
-		if n := job.child(name); n != nil && a.Name != "range" && a.Name != "env" && a.Name != "flags" && a.Name != "pathmap" {
-			give(&s.SubmitRequest, a, n)
+		if !slices.Contains([]string{"range", "env", "flags", "pathmap", "command", "shell"}, a.Name) {
+			give(&s.SubmitRequest, a, job.child(cmp.Or(qubesName[a.Name], a.Name)))
 		}
 	}
 	s.Flags = flagsOf(job)
 	env := job.child("env")
 	s.Env = map[string]string{}
-	for _, pair := range pairsIn(env.child("env")) {
+	for _, pair := range env.child("env").below {
 		s.Env[pair.name] = pair.words()
 	}
 	if s.Cwd == "" {
 		s.Cwd = env.child("cwd").words()
 	}
-	if s.Command, s.Shell = commandOf(pack); s.Command == nil {
+	if pack["cmdline"] == "" {
 		return s, errors.New("its package has no cmdline: only jobs of the types cmdline and cmdrange, or others with a command line, are read")
 	}
+	s.Command, s.Shell = []string{pack["cmdline"]}, true
 	giveAgenda(&s.SubmitRequest, job, pack)
 	if status := job.child("status").words(); status == "272" || status == "blocked" {
 		s.Status = "blocked"
 	}
 	for _, name := range others {
-		if n := job.child(name); n != nil && (n.words() != "" || len(n.below) > 0) {
+		if n := job.child(name); n.words() != "" || len(n.below) > 0 {
 			s.Remarks = append(s.Remarks, name+" of the archive is left out")
 		}
 	}
 	return s, nil
-}
-
-func pairsIn(n *node) []*node {
-	if n == nil {
-		return nil
-	}
-	return n.below
 }
 
 // give puts the text of an attribute into the request, unless it stands for none.
@@ -194,7 +171,7 @@ func give(r *api.SubmitRequest, a *facts.Attribute, n *node) {
 		}
 		return
 	}
-	if !member.IsValid() || a.Name == "command" || a.Name == "shell" {
+	if !member.IsValid() {
 		return
 	}
 	switch member.Interface().(type) {
@@ -218,12 +195,10 @@ func packageOf(job *node) map[string]string {
 	all := map[string]string{}
 	for _, name := range []string{"package", "data"} {
 		n := job.child(name)
-		for _, b := range pairsIn(n) {
+		for _, b := range n.below {
 			all[b.name] = b.words()
 		}
-		for name, value := range decodePackage(n.words()) {
-			all[name] = value
-		}
+		maps.Copy(all, decodePackage(n.words()))
 	}
 	return all
 }
@@ -261,14 +236,6 @@ func decodePackage(text string) map[string]string {
 		one = append(one, c)
 	}
 	return all
-}
-
-func commandOf(pack map[string]string) (words []string, shell bool) {
-	line := pack["cmdline"]
-	if line == "" {
-		return nil, false
-	}
-	return []string{line}, true
 }
 
 // giveAgenda takes the range of the package, or the names of the items.

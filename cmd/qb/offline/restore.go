@@ -55,40 +55,13 @@ func (d *Database) replay(ctx context.Context, file string, r *postgres.Restore)
 		return err
 	}
 	var readErr error
-	poured := pour(in, strings.NewReader(r.Prologue()), sql, readerFunc(func() (string, error) {
-		readErr = failure("pg_restore", read.Wait(), &readText)
-		return r.Epilogue(), readErr // after an error there is no end, and psql rolls back
-	}))
-	if poured != nil && readErr == nil {
-		cancel() // psql has given up: pg_restore must not wait for it
+	if _, err := io.Copy(in, io.MultiReader(strings.NewReader(r.Prologue()), sql)); err != nil {
+		cancel() // psql has given up, and says why: pg_restore must not wait for it
 		_ = read.Wait()
+	} else if readErr = failure("pg_restore", read.Wait(), &readText); readErr == nil { // else there is no end, and psql rolls back
+		_, _ = io.WriteString(in, r.Epilogue()) // psql says why it does not take it
 	}
+	in.Close()
 	writeErr := failure("psql", write.Wait(), &writeText)
 	return errors.Join(readErr, writeErr)
-}
-
-// readerFunc yields, when it is its turn, a text or the error that keeps it back.
-func readerFunc(f func() (string, error)) *lateReader { return &lateReader{make: f} }
-
-type lateReader struct {
-	make func() (string, error)
-	text *strings.Reader
-}
-
-// Read asks for the text at the first call.
-func (l *lateReader) Read(p []byte) (int, error) {
-	if l.text == nil {
-		text, err := l.make()
-		if err != nil {
-			return 0, err
-		}
-		l.text = strings.NewReader(text)
-	}
-	return l.text.Read(p)
-}
-
-// pour writes the parts to out, one after the other, and closes it.
-func pour(out io.WriteCloser, parts ...io.Reader) error {
-	_, err := io.Copy(out, io.MultiReader(parts...))
-	return errors.Join(err, out.Close())
 }
