@@ -95,10 +95,8 @@ func learnedText(m api.JobMemory, l *api.Learned) string {
 	switch {
 	case l != nil && l.Memory > 0 && l.Memory > m.LargestPeak:
 		parts = append(parts, profiles.MemoryText(l))
-	case m.Returned == 1:
-		parts = append(parts, "learned from 1 complete item")
-	case m.Returned > 1:
-		parts = append(parts, fmt.Sprintf("learned from %d complete items", m.Returned))
+	case m.Returned > 0:
+		parts = append(parts, "learned from "+output.Several(m.Returned, "complete item"))
 	case m.RanOut > 0 && m.Need > m.LargestPeak && (m.Requested == nil || m.Need > *m.Requested):
 		parts = append(parts, "more than what was not enough")
 	case m.Need == 0:

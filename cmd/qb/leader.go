@@ -10,11 +10,12 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/find"
 	"qb/cmd/qb/output"
+	"qb/supervisor/facts"
 )
 
 // clientsOf are the addresses with a client for each.
 func clientsOf(where find.Address) (urls []string, clients []*api.Client, err error) {
-	urls = find.Addresses(where.URL)
+	urls = facts.SplitList(where.URL)
 	for _, url := range urls {
 		one, err := api.NewClient(url, where.Token, where.Trusted...)
 		if err != nil {

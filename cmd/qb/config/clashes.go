@@ -31,67 +31,53 @@ func changed(key string, and func(c *Config) bool) func(c *Config) bool {
 	return func(c *Config) bool { return and(c) && c.unlike(key) }
 }
 
-const noSecondaries = "no job gets secondary instances, so it has no effect"
-
-// withoutSecondaries are the rules of keys that concern secondaries alone.
-func withoutSecondaries() (rules []clash) {
-	for _, key := range []string{"supervisor_smart_share_preempt_policy", "supervisor_default_max_cpus", "supervisor_smart_share_unit", "supervisor_smart_share_weights",
-		"supervisor_smart_share_min_run", "supervisor_smart_share_settle", "supervisor_smart_share_max_lost"} {
-		rules = append(rules, clash{[]string{key, "supervisor_smart_share_mode"}, changed(key, func(c *Config) bool { return c.ShareMode == "none" }),
-			noSecondaries, `set supervisor_smart_share_mode to "jobs" or "users", or remove the key`})
-	}
-	for _, key := range []string{"supervisor_smart_share_min_run", "supervisor_smart_share_settle", "supervisor_smart_share_max_lost"} {
-		rules = append(rules, clash{[]string{key, "supervisor_smart_share_preempt_policy"}, changed(key, func(c *Config) bool { return c.ShareMode != "none" && c.SharePreempt != "aggressive" }),
-			"no secondary is stopped before its item's end, so it has no effect", `set supervisor_smart_share_preempt_policy to "aggressive", or remove the key`})
+// without are the rules of keys that have no effect while another key's value makes them so.
+func without(other string, holds func(c *Config) bool, happens, wayOut string, keys ...string) (rules []clash) {
+	for _, key := range keys {
+		rules = append(rules, clash{[]string{key, other}, changed(key, holds), happens, wayOut})
 	}
 	return rules
 }
 
-// withoutOIDC are the rules of keys that single sign-on alone reads.
-func withoutOIDC() (rules []clash) {
-	for _, key := range []string{"supervisor_oidc_client_id", "supervisor_oidc_client_secret_file", "supervisor_oidc_domain", "supervisor_oidc_admit"} {
-		rules = append(rules, clash{[]string{key, "supervisor_oidc_issuer"}, changed(key, func(c *Config) bool { return c.OIDCIssuer == "" }),
-			"there is no single sign-on, so it has no effect", "set supervisor_oidc_issuer, or remove the key"})
-	}
-	return rules
-}
+// Of keys that concern secondaries alone.
+var withoutSecondaries = slices.Concat(
+	without("supervisor_smart_share_mode", func(c *Config) bool { return c.ShareMode == "none" },
+		"no job gets secondary instances, so it has no effect", `set supervisor_smart_share_mode to "jobs" or "users", or remove the key`,
+		"supervisor_smart_share_preempt_policy", "supervisor_default_max_cpus", "supervisor_smart_share_unit", "supervisor_smart_share_weights",
+		"supervisor_smart_share_min_run", "supervisor_smart_share_settle", "supervisor_smart_share_max_lost"),
+	without("supervisor_smart_share_preempt_policy", func(c *Config) bool { return c.ShareMode != "none" && c.SharePreempt != "aggressive" },
+		"no secondary is stopped before its item's end, so it has no effect", `set supervisor_smart_share_preempt_policy to "aggressive", or remove the key`,
+		"supervisor_smart_share_min_run", "supervisor_smart_share_settle", "supervisor_smart_share_max_lost"),
+)
 
-// withoutMail are the rules of keys that matter where mails are sent.
-func withoutMail() (rules []clash) {
-	for _, key := range []string{"mail_domain", "mail_from", "mail_user"} {
-		rules = append(rules, clash{[]string{key, "mail_host"}, changed(key, func(c *Config) bool { return c.MailHost == "" }),
-			"no mails are sent, so it has no effect", "set mail_host, or remove the key"})
-	}
-	return rules
-}
-
-var withoutPictures = []clash{{[]string{"worker_picture_command", "worker_pictures"}, changed("worker_picture_command", func(c *Config) bool { return !c.Pictures }),
-	"no pictures are made, so it has no effect", "set worker_pictures to true, or remove the key"}}
-
-// asAgent are the rules of keys that matter where items run as their owners.
-func asAgent() (rules []clash) {
-	for _, key := range []string{"worker_allow_root", "worker_lowest_uid", "worker_low_users_file"} {
-		rules = append(rules, clash{[]string{key, "worker_run_as"}, changed(key, func(c *Config) bool { return c.RunAs == worker.RunAsAgent }),
-			"all items run as the worker's own user, so it has no effect", `set worker_run_as to "owner", or remove the key`})
-	}
-	return rules
-}
+// Of keys that matter where items run as their owners, where pictures are made, that single sign-on alone reads, and that
+// matter where mails are sent.
+var switchedOff = slices.Concat(
+	without("worker_run_as", func(c *Config) bool { return c.RunAs == worker.RunAsAgent },
+		"all items run as the worker's own user, so it has no effect", `set worker_run_as to "owner", or remove the key`,
+		"worker_allow_root", "worker_lowest_uid", "worker_low_users_file"),
+	without("worker_pictures", func(c *Config) bool { return !c.Pictures },
+		"no pictures are made, so it has no effect", "set worker_pictures to true, or remove the key",
+		"worker_picture_command"),
+	without("supervisor_oidc_issuer", func(c *Config) bool { return c.OIDCIssuer == "" },
+		"there is no single sign-on, so it has no effect", "set supervisor_oidc_issuer, or remove the key",
+		"supervisor_oidc_client_id", "supervisor_oidc_client_secret_file", "supervisor_oidc_domain", "supervisor_oidc_admit"),
+	without("mail_host", func(c *Config) bool { return c.MailHost == "" },
+		"no mails are sent, so it has no effect", "set mail_host, or remove the key",
+		"mail_domain", "mail_from", "mail_user"),
+)
 
 // byPoints says that jobs are ordered by points.
 func (c *Config) byPoints() bool { return c.QueueAlgorithm == "multifactor" }
 
-// withoutPoints are the rules of the points.
-func withoutPoints() (rules []clash) {
-	for _, key := range []string{"supervisor_multifactor_age", "supervisor_multifactor_fairshare", "supervisor_multifactor_priority", "supervisor_multifactor_size", "supervisor_multifactor_max_age"} {
-		rules = append(rules, clash{[]string{key, "supervisor_queue_algorithm"}, changed(key, func(c *Config) bool { return !c.byPoints() }),
-			"jobs are not ordered by points, so it has no effect", `set supervisor_queue_algorithm to "multifactor", or remove the key`})
-	}
-	return rules
-}
+// Of the points.
+var withoutPoints = without("supervisor_queue_algorithm", func(c *Config) bool { return !c.byPoints() },
+	"jobs are not ordered by points, so it has no effect", `set supervisor_queue_algorithm to "multifactor", or remove the key`,
+	"supervisor_multifactor_age", "supervisor_multifactor_fairshare", "supervisor_multifactor_priority", "supervisor_multifactor_size", "supervisor_multifactor_max_age")
 
 // clashes are all rules.
 func clashes() []clash {
-	return slices.Concat(withoutSecondaries(), sharing, ranking, withoutPoints(), needs, asAgent(), withoutPictures, withoutOIDC(), withoutMail(), bounds)
+	return slices.Concat(withoutSecondaries, sharing, ranking, withoutPoints, needs, switchedOff, bounds)
 }
 
 // Of the surplus and the slot time.
@@ -189,9 +175,7 @@ func (c *Config) lineOf(keys []string) int {
 func (c *Config) warning(one clash) string {
 	values, origin := map[string]string{}, ""
 	for _, s := range c.settings() {
-		if values[s.key] = tomlValue(s.value); s.secret {
-			values[s.key] = `"***"`
-		}
+		values[s.key] = s.shown()
 	}
 	var said []string
 	for _, key := range one.keys {

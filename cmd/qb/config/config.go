@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"reflect"
@@ -17,6 +18,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/supervisor/facts"
 	"qb/supervisor/settings"
 	"qb/worker"
 )
@@ -154,21 +156,18 @@ func (c *Config) take(name, text string) (bad problems, err error) {
 	if err != nil {
 		return nil, syntaxError(name, text, err)
 	}
-	c.File, c.lines = name, keyLines(text)
-	all := c.settings()
-	for _, key := range meta.Keys() {
-		line := c.lines[key.String()]
-		c.Origins[key.String()] = fmt.Sprintf("%s:%d", name, line)
-		if len(key) > 1 {
-			continue // a member of a table
-		}
-		n := slices.IndexFunc(all, func(s setting) bool { return strings.EqualFold(s.key, key[0]) })
+	c.File, c.lines = name, map[string]int{}
+	all, written := c.settings(), keyLines(text)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		line := written[key]
+		n := slices.IndexFunc(all, func(s setting) bool { return strings.EqualFold(s.key, key) })
 		if n < 0 {
-			what := cmp.Or(output.DidYouMean("", key[0], keysOf(all)), "; `qb config example` lists all")
-			bad = append(bad, problem{line, fmt.Sprintf("%s:%d: unknown key %q%s", name, line, output.Escape(key[0]), what)})
-		} else if err := all[n].decode(&meta, values[key[0]]); err != nil {
-			delete(c.Origins, key.String())
-			bad = append(bad, problem{line, fmt.Sprintf("%s:%d: key %q: %s", name, line, key[0], output.Escape(err.Error()))})
+			what := cmp.Or(output.DidYouMean("", key, keysOf(all)), "; `qb config example` lists all")
+			bad = append(bad, problem{line, fmt.Sprintf("%s:%d: unknown key %q%s", name, line, output.Escape(key), what)})
+		} else if err := all[n].decode(&meta, values[key]); err != nil {
+			bad = append(bad, problem{line, fmt.Sprintf("%s:%d: key %q: %s", name, line, key, output.Escape(err.Error()))})
+		} else {
+			c.Origins[all[n].key], c.lines[all[n].key] = fmt.Sprintf("%s:%d", name, line), line
 		}
 	}
 	return bad, nil
@@ -293,10 +292,8 @@ func tomlText(field reflect.Value, text string) string {
 		return tomlString(text)
 	case field.Kind() == reflect.Slice && !strings.HasPrefix(strings.TrimSpace(text), "["):
 		var quoted []string
-		for word := range strings.SplitSeq(text, ",") {
-			if word = strings.TrimSpace(word); word != "" {
-				quoted = append(quoted, tomlString(word))
-			}
+		for _, word := range facts.SplitList(text) {
+			quoted = append(quoted, tomlString(word))
 		}
 		return "[" + strings.Join(quoted, ", ") + "]"
 	}

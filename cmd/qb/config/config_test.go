@@ -81,6 +81,18 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
+// A key has one origin, in whatever case it is written, and a table however it is.
+func TestOriginOfKeys(t *testing.T) {
+	c := Config{Keys: defaultKeys(), Origins: map[string]string{}}
+	if err := c.parse("qb.conf", "worker_resources.maya = 3\nWorker_CPUs = 4\n[worker_properties]\na = 'b'\n"); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"worker_resources": "qb.conf:1", "worker_cpus": "qb.conf:2", "worker_properties": "qb.conf:3"}
+	if diff := cmp.Diff(want, c.Origins); diff != "" || c.CPUs != 4 || c.WorkerKeys.Resources["maya"] != 3 || c.WorkerKeys.Properties["a"] != "b" {
+		t.Errorf("in force: %+v, origins:\n%s", c.WorkerKeys, diff)
+	}
+}
+
 func TestEnvironment(t *testing.T) {
 	env := map[string]string{
 		"QB_SUPERVISOR_MAX_CPUS_LIMIT": "7", "QB_SUPERVISOR_DEFAULT_MAX_CPUS": "*", "QB_DATABASE_URL": `postgres://a"b\c`,

@@ -87,14 +87,7 @@ func (c *Config) parseHere(by Source, text string) error {
 	from := here.settings()
 	var ignored []string
 	for n, s := range c.settings() {
-		origin := ""
-		for key, at := range here.Origins { // TOML's decoder takes keys in any case
-			first, _, _ := strings.Cut(key, ".")
-			if strings.EqualFold(key, s.key) || origin == "" && strings.EqualFold(first, s.key) {
-				origin = at
-			}
-		}
-		switch {
+		switch origin := here.Origins[s.key]; {
 		case origin == "":
 		case slices.Contains(withReach, s.key):
 			ignored = append(ignored, s.key+" ("+origin+")")

@@ -15,12 +15,9 @@ import (
 )
 
 // Names are the names of all settings.
-func Names() (names []string) {
+func Names() []string {
 	c := defaultKeys()
-	for _, s := range c.settings() {
-		names = append(names, s.key)
-	}
-	return names
+	return keysOf(c.settings())
 }
 
 // Show prints the settings in force, or those that are named; with origin where each comes from.
@@ -34,11 +31,7 @@ func (c *Config) Show(out io.Writer, origin bool, keys []string) error {
 		if len(keys) > 0 && !slices.Contains(keys, s.key) {
 			continue
 		}
-		value := tomlValue(s.value)
-		if s.secret && !s.value.IsZero() {
-			value = `"***"`
-		}
-		line := s.key + " = " + value
+		line := s.key + " = " + s.shown()
 		if origin {
 			line = fmt.Sprintf("%-56s # %s", line, cmp.Or(c.Origins[s.key], "default"))
 		}
@@ -47,6 +40,14 @@ func (c *Config) Show(out io.Writer, origin bool, keys []string) error {
 		}
 	}
 	return nil
+}
+
+// shown is the value of a setting as it may be printed.
+func (s setting) shown() string {
+	if s.secret && !s.value.IsZero() {
+		return `"***"`
+	}
+	return tomlValue(s.value)
 }
 
 const exampleHead = `# qb.conf: every setting with its default. qb reads the file named by -conf or QB_CONF. Without them it reads

@@ -18,6 +18,7 @@ import (
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/people"
+	"qb/supervisor/facts"
 )
 
 // Config reads the configuration that is in force for a command.
@@ -86,7 +87,7 @@ func BySocket(list string, farm *Farm) string {
 	if farm == nil || farm.Socket == "" {
 		return list
 	}
-	all := Addresses(list)
+	all := facts.SplitList(list)
 	for n, one := range all {
 		if sameService(one, farm.URL) {
 			all[n] = "unix:" + farm.Socket
@@ -163,8 +164,8 @@ func MeantFor(named, own string) bool {
 	if own == "" {
 		return true
 	}
-	owns := Addresses(own)
-	return !slices.ContainsFunc(Addresses(named), func(one string) bool {
+	owns := facts.SplitList(own)
+	return !slices.ContainsFunc(facts.SplitList(named), func(one string) bool {
 		return !slices.ContainsFunc(owns, func(other string) bool { return sameService(one, other) })
 	})
 }
@@ -193,15 +194,4 @@ func sameService(one, other string) bool {
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || (err == nil && ip.IsLoopback())
-}
-
-// Addresses takes a list apart: HOST of one supervisor, or of several with commas between.
-func Addresses(list string) []string {
-	var all []string
-	for one := range strings.SplitSeq(list, ",") {
-		if one = strings.TrimSpace(one); one != "" {
-			all = append(all, one)
-		}
-	}
-	return all
 }

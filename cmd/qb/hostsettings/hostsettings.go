@@ -89,8 +89,7 @@ func (s Shell) restarted(cmd *cobra.Command, was api.HostSettings) (show api.Hos
 	show = was
 	for began := time.Now(); time.Since(began) < restartedWithin; {
 		if !show.Restarting {
-			var reply api.RestartReply
-			err = s.Send(cmd, api.RestartHost, api.Params{"host": was.Host}, nil, &reply)
+			err = s.Send(cmd, api.RestartHost, api.Params{"host": was.Host}, nil, nil)
 		}
 		if waited := pause.For(cmd.Context(), askAgain); waited != nil {
 			return was, waited
@@ -110,8 +109,7 @@ func (s Shell) restarted(cmd *cobra.Command, was api.HostSettings) (show api.Hos
 
 // Reconfigure has the supervisor read its files again, and waits until the hosts have taken what they say.
 func (s Shell) Reconfigure(cmd *cobra.Command, hosts []string) error {
-	var reply api.RereadReply
-	if err := s.Send(cmd, api.Reread, nil, nil, &reply); err != nil {
+	if err := s.Send(cmd, api.Reread, nil, nil, nil); err != nil {
 		return err
 	}
 	for _, host := range hosts {

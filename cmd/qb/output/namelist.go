@@ -1,6 +1,10 @@
 package output
 
-import "strings"
+import (
+	"strings"
+
+	"qb/supervisor/facts"
+)
 
 // NameList is a list of names with commas as an option.
 type NameList []string
@@ -10,11 +14,6 @@ func (n *NameList) Type() string   { return "names" }
 
 // Set takes the place of what was set before.
 func (n *NameList) Set(text string) error {
-	*n = []string{}
-	for name := range strings.SplitSeq(text, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			*n = append(*n, name)
-		}
-	}
+	*n = append([]string{}, facts.SplitList(text)...) // never null
 	return nil
 }

@@ -128,9 +128,7 @@ func (f *TerminalFilter) takeText(b byte) {
 	switch {
 	case b == 0x1b:
 		f.state = inEscape
-	case b == '\n' || b == '\t' || b == '\r':
-		f.clean = append(f.clean, b)
-	case b < 0x20 || b == 0x7f:
+	case b == 0x7f || b < 0x20 && b != '\n' && b != '\t' && b != '\r':
 	case b < 0x80:
 		f.clean = append(f.clean, b)
 	default:

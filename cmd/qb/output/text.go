@@ -90,10 +90,7 @@ func Moment(t *time.Time) string {
 func StatusStyle(status string) lipgloss.Style {
 	colours := map[string]string{"running": "4", "complete": "2", "done": "2", "up": "2", "failed": "1", "lost": "1",
 		"killed": "5", "blocked": "3", "locked": "3", "unreachable": "3", "preempted": "6"}
-	if c, ok := colours[status]; ok {
-		return lipgloss.NewStyle().Foreground(lipgloss.Color(c))
-	}
-	return lipgloss.NewStyle()
+	return lipgloss.NewStyle().Foreground(lipgloss.Color(colours[status])) // "" is no colour
 }
 
 // colourWanted respects NO_COLOR, see no-color.org.

@@ -1,6 +1,7 @@
 package people
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"html/template"
@@ -70,12 +71,10 @@ func startBrowser(ctx context.Context, link string) error {
 	}
 	defer os.RemoveAll(dir)
 	name := filepath.Join(dir, "open.html")
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	var page bytes.Buffer
+	err = redirect.Execute(&page, link)
 	if err == nil {
-		err = redirect.Execute(f, link)
-		if failed := f.Close(); err == nil {
-			err = failed
-		}
+		err = os.WriteFile(name, page.Bytes(), 0o600)
 	}
 	if err == nil {
 		err = exec.CommandContext(ctx, "xdg-open", name).Run()

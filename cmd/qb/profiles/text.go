@@ -1,7 +1,6 @@
 package profiles
 
 import (
-	"fmt"
 	"strings"
 
 	"qb/api"
@@ -24,18 +23,8 @@ func Text(l *api.Learned) string {
 func MemoryText(l *api.Learned) string { return source(l, l.MemorySet) + " of its profile" }
 
 func source(l *api.Learned, set bool) string {
-	switch {
-	case set:
+	if set {
 		return "set by hand"
-	case l.Jobs == 1:
-		return fmt.Sprintf("learned from %s of 1 job", items(l.Items))
 	}
-	return fmt.Sprintf("learned from %s of %d jobs", items(l.Items), l.Jobs)
-}
-
-func items(n int) string {
-	if n == 1 {
-		return "1 item"
-	}
-	return fmt.Sprintf("%d items", n)
+	return "learned from " + output.Several(l.Items, "item") + " of " + output.Several(l.Jobs, "job")
 }

@@ -99,12 +99,10 @@ func hostPairs(value string, write func(string) string) (written, note string, o
 		class, short, dotted := strings.Cut(name, ".")
 		switch {
 		case name == "":
-		case !dotted:
+		case !dotted || class == "scoped":
 			members = append(members, strconv.Quote(name)+" = "+write(amount))
 		case class == "host":
 			members = append(members, strconv.Quote(short)+" = "+write(amount))
-		case class == "scoped":
-			members = append(members, strconv.Quote(name)+" = "+write(amount))
 		default:
 			note = "qb counts no " + class + " resources by host: " + name + " is left out"
 		}

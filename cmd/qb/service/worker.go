@@ -18,6 +18,7 @@ import (
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/find"
 	"qb/statedir"
+	"qb/supervisor/facts"
 	"qb/worker"
 )
 
@@ -195,7 +196,7 @@ func settleWorker(c *config.Config, supervisor string, joins bool) error {
 	joined := worker.Joined(keys.State)
 	switch {
 	case supervisor != "":
-		keys.Supervisor = find.Addresses(supervisor)
+		keys.Supervisor = facts.SplitList(supervisor)
 	case len(keys.Supervisor) == 0:
 		keys.Supervisor = joined
 	}
@@ -211,7 +212,7 @@ func settleWorker(c *config.Config, supervisor string, joins bool) error {
 			keys.Supervisor = []string{farm.URL}
 		}
 		list, own := find.BySocket(strings.Join(keys.Supervisor, ","), farm), find.BySocket(farm.URL, farm)
-		keys.Supervisor = find.Addresses(list)
+		keys.Supervisor = facts.SplitList(list)
 		if keys.TokenFile == "" && farm.TokenFile != "" && find.MeantFor(list, own) {
 			keys.TokenFile = filepath.Join(filepath.Dir(farm.TokenFile), "worker.token")
 		}

@@ -72,13 +72,13 @@ func (r *row) add(j api.Job) {
 // rows adds the jobs up, by row; numbers are sorted as such.
 func (t table) rows(jobs []api.Job) (rows []row, total row) {
 	at := map[string]int{}
-	total.Row = "total"
+	total = row{Row: "total", states: map[string]int{}}
 	for _, j := range jobs {
 		key := cmp.Or(t.key(j), "-")
 		n, known := at[key]
 		if !known {
 			n = len(rows)
-			at[key], rows = n, append(rows, row{Row: key})
+			at[key], rows = n, append(rows, row{Row: key, states: map[string]int{}})
 		}
 		rows[n].add(j)
 		total.add(j)
@@ -96,9 +96,6 @@ func (t table) rows(jobs []api.Job) (rows []row, total row) {
 
 // addStates counts the job's instances as Qube does: those that are on hosts, and those that its cpus still lack.
 func (r *row) addStates(j api.Job) {
-	if r.states == nil {
-		r.states = map[string]int{}
-	}
 	present, absent := "running", "pending"
 	switch j.Status {
 	case "suspended":

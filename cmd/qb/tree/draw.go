@@ -44,7 +44,7 @@ func nodes(jobs []api.Job) []*Node {
 		}
 		below[node.Under] = append(below[node.Under], node)
 	}
-	d := drawing{below: below}
+	d := drawing{below: below, drawn: map[*Node]bool{}}
 	d.add(below[0], "", false)
 	for _, node := range all { // of jobs that wait for each other, none is below another that is drawn
 		if !d.drawn[node] {
@@ -88,9 +88,6 @@ type drawing struct {
 
 // add draws jobs with those below them; lines are drawn to all but the first ones.
 func (d *drawing) add(list []*Node, lead string, inner bool) {
-	if d.drawn == nil {
-		d.drawn = map[*Node]bool{}
-	}
 	for k, node := range list {
 		if d.drawn[node] {
 			continue

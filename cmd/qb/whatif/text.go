@@ -79,9 +79,9 @@ func submissionText(s *api.WhatIfSubmission) string {
 	var b strings.Builder
 	switch s.Start {
 	case "now":
-		fmt.Fprintf(&b, "starts %d of %s at once\n", s.Now, several(s.Items, "item"))
+		fmt.Fprintf(&b, "starts %d of %s at once\n", s.Now, output.Several(s.Items, "item"))
 	case "after-stops":
-		fmt.Fprintf(&b, "starts %d of %s when what stops for it has ended%s\n", s.Stopped, several(s.Items, "item"), earliest(s.Earliest))
+		fmt.Fprintf(&b, "starts %d of %s when what stops for it has ended%s\n", s.Stopped, output.Several(s.Items, "item"), earliest(s.Earliest))
 	default:
 		fmt.Fprintf(&b, "starts later%s: %s\n", earliest(s.Earliest), cmp.Or(output.Escape(s.Reason), "this plan has no slot for it"))
 	}
@@ -98,13 +98,6 @@ func earliest(seconds *float64) string {
 	return ", not before " + output.Seconds(*seconds)
 }
 
-func several(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
 // writeStops names the items that stop, and the work that they lose.
 func writeStops(b *strings.Builder, r *api.WhatIfReply) {
 	if r.Stopped == 0 {
@@ -114,7 +107,7 @@ func writeStops(b *strings.Builder, r *api.WhatIfReply) {
 	if r.Passive {
 		what = "are the last of their instance"
 	}
-	fmt.Fprintf(b, "%s %s", several(r.Stopped, "item"), what)
+	fmt.Fprintf(b, "%s %s", output.Several(r.Stopped, "item"), what)
 	if lost := r.LostAfter - r.LostBefore; lost > 0 && !r.Passive {
 		fmt.Fprintf(b, " and lose %s of work", output.Seconds(lost))
 	}
