@@ -304,7 +304,7 @@ func follow(cmd *cobra.Command, c *client, name string, t target, reply api.Acti
 			if err := c.Healthy(ctx); err != nil { // only who leads knows of orders under way
 				return err
 			}
-			return c.call(ctx, api.GetJob, jobParam(t.job), nil, &job)
+			return c.Send(ctx, api.GetJob, jobParam(t.job), nil, &job)
 		})
 		if err != nil {
 			return 0, "", err

@@ -12,6 +12,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 	"qb/units"
 )
 
@@ -32,8 +33,8 @@ func joinLine(cmd *cobra.Command, ttl time.Duration, uses int) error {
 		return api.Errorf(api.KindConflict, "the supervisor listens on its own machine only (%s): set supervisor_listen, such as 0.0.0.0:50001, and start it again", cmp.Or(ping.LeaderURL, "address unknown"))
 	}
 	req := api.TokenRequest{User: string(api.Worker), Role: string(api.Worker), TTLSeconds: int(ttl.Seconds()), Uses: uses}
-	var reply api.TokenReply
-	if err := c.call(cmd.Context(), api.CreateToken, nil, req, &reply); err != nil {
+	reply, err := remote.Ask[api.TokenReply](cmd.Context(), c, api.CreateToken, nil, req)
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "QB_TOKEN=%s qb worker -join %s\n", reply.Token, output.Escape(ping.LeaderURL))

@@ -48,7 +48,7 @@ func (c *client) found() (err error) {
 	if c.conf, err = find.ClientConfig(c.cmd); err != nil {
 		return err
 	}
-	return c.find()
+	return c.Find()
 }
 
 func (c *client) Open(ctx context.Context, e api.Endpoint, params api.Params, in any, header http.Header) (*http.Response, error) {
@@ -84,8 +84,8 @@ func (d dialled) Send(ctx context.Context, e api.Endpoint, params api.Params, in
 	return d.Call(ctx, e, params, in, out)
 }
 
-// find looks where the farm is now.
-func (c *client) find() error {
+// Find looks where the farm is now.
+func (c *client) Find() error {
 	where, err := find.Supervisor(c.cmd, c.conf)
 	if err != nil {
 		return err
@@ -93,26 +93,20 @@ func (c *client) find() error {
 	return c.locate(c.cmd.Context(), where)
 }
 
-// call asks an endpoint for what changes nothing, or what may be done twice.
-func (c *client) call(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error {
+// Send asks an endpoint for what changes nothing, or what may be done twice.
+func (c *client) Send(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error {
 	_, err := c.insistOn(ctx, request{endpoint: e, params: params, in: in, out: out})
 	return err
 }
 
-// Send is call for those who know no client.
-func (c *client) Send(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error {
-	return c.call(ctx, e, params, in, out)
-}
-
 // ping asks who leads, and who the caller is.
-func (c *client) ping() (reply api.Ping, err error) {
-	err = c.call(c.cmd.Context(), api.PingFarm, nil, nil, &reply)
-	return reply, err
+func (c *client) ping() (api.Ping, error) {
+	return remote.Ask[api.Ping](c.cmd.Context(), c, api.PingFarm, nil, nil)
 }
 
-// Ask is call for those who send nothing, such as an audit.
+// Ask is Send for those who send nothing, such as an audit.
 func (c *client) Ask(ctx context.Context, e api.Endpoint, params api.Params, out any) error {
-	return c.call(ctx, e, params, nil, out)
+	return c.Send(ctx, e, params, nil, out)
 }
 
 // Change asks for a change to what the word names, "" if there is only one. It has a key, and is repeated under it
@@ -149,13 +143,9 @@ func (c *client) Order(ctx context.Context, job int64, items, action string) (re
 }
 
 // ask connects and makes a call.
-func ask[T any](cmd *cobra.Command, e api.Endpoint, params api.Params, in any) (reply T, err error) {
-	err = connect(cmd).call(cmd.Context(), e, params, in, &reply)
-	return reply, err
+func ask[T any](cmd *cobra.Command, e api.Endpoint, params api.Params, in any) (T, error) {
+	return remote.Ask[T](cmd.Context(), connect(cmd), e, params, in)
 }
-
-// Find is find for those who know no client.
-func (c *client) Find() error { return c.find() }
 
 // request is one call, as it is made at each try.
 type request struct {
@@ -203,7 +193,7 @@ func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err err
 		if pause.For(ctx, wait) != nil {
 			return unknown, err
 		}
-		_ = c.find() // it may have come back elsewhere; if not, the old address is tried again
+		_ = c.Find() // it may have come back elsewhere; if not, the old address is tried again
 	}
 }
 

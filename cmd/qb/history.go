@@ -47,28 +47,22 @@ func newHistoryCommand() *cobra.Command {
 // show adds the lines that are asked for, and says how many there are before them.
 func (o *historyOptions) show(c *client, job int64, add func(...api.Event) error) error {
 	params := jobParam(job)
-	params["limit"], params["before"] = strconv.Itoa(historyPage), o.before
 	if o.all {
-		params["after"], params["limit"] = "0.0.0.0", strconv.Itoa(historyChunk)
+		params["after"] = "0.0.0.0"
+		return pages[api.Event]{endpoint: api.History, params: params, size: historyChunk, next: func(last api.Event) (name, at string) {
+			return "after", last.ID
+		}}.each(c.cmd.Context(), c, add)
 	}
-	for {
-		var events []api.Event
-		page := api.Page{Body: &events}
-		if err := c.call(c.cmd.Context(), api.History, params, nil, &page); err != nil {
-			return err
-		}
-		if err := add(events...); err != nil {
-			return err
-		}
-		switch earlier := page.Header.Get(api.EarlierHeader); {
-		case o.all && len(events) == historyChunk:
-			params["after"] = events[len(events)-1].ID
-			continue
-		case !o.all && earlier != "0" && len(events) > 0:
-			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s earlier lines are not shown; -before %s shows the last of them, -all shows everything\n", earlier, events[0].ID)
-		}
-		return nil
+	params["limit"], params["before"] = strconv.Itoa(historyPage), o.before
+	var events []api.Event
+	page := api.Page{Body: &events}
+	if err := c.Send(c.cmd.Context(), api.History, params, nil, &page); err != nil {
+		return err
 	}
+	if earlier := page.Header.Get(api.EarlierHeader); earlier != "0" && len(events) > 0 {
+		fmt.Fprintf(c.cmd.ErrOrStderr(), "%s earlier lines are not shown; -before %s shows the last of them, -all shows everything\n", earlier, events[0].ID)
+	}
+	return add(events...)
 }
 
 var eventColumns = []output.Column[api.Event]{

@@ -39,7 +39,7 @@ func chosenHosts(cmd *cobra.Command, c *client, names []string, choice *hostsele
 	var all, chosen []api.Host
 	expression := choice.Expression()
 	if expression == "" || len(names) > 0 {
-		if err := c.call(cmd.Context(), api.ListHosts, nil, nil, &all); err != nil {
+		if err := c.Send(cmd.Context(), api.ListHosts, nil, nil, &all); err != nil {
 			return nil, err
 		}
 	}
@@ -49,7 +49,7 @@ func chosenHosts(cmd *cobra.Command, c *client, names []string, choice *hostsele
 		}
 	}
 	if chosen = all; expression != "" {
-		if err := c.call(cmd.Context(), api.ListHosts, api.Params{"expression": expression}, nil, &chosen); err != nil {
+		if err := c.Send(cmd.Context(), api.ListHosts, api.Params{"expression": expression}, nil, &chosen); err != nil {
 			return nil, err
 		}
 	}

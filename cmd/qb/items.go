@@ -104,7 +104,7 @@ func (p pages[T]) each(ctx context.Context, c *client, visit func(...T) error) e
 			p.params["limit"] = strconv.Itoa(p.size)
 		}
 		var page []T
-		if err := c.call(ctx, p.endpoint, p.params, nil, &page); err != nil || len(page) == 0 {
+		if err := c.Send(ctx, p.endpoint, p.params, nil, &page); err != nil || len(page) == 0 {
 			return err
 		}
 		left -= len(page)

@@ -17,6 +17,7 @@ import (
 	"qb/cmd/qb/jobtext"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/qube"
+	"qb/cmd/qb/remote"
 )
 
 type jobsOptions struct {
@@ -197,7 +198,7 @@ func (c *client) countJobs(ctx context.Context, f jobFilter) (int, error) {
 	params := f.params()
 	params["total"], params["limit"] = "true", "1"
 	page := api.Page{Body: new([]api.Job)}
-	if err := c.call(ctx, api.ListJobs, params, nil, &page); err != nil {
+	if err := c.Send(ctx, api.ListJobs, params, nil, &page); err != nil {
 		return 0, err
 	}
 	return strconv.Atoi(page.Header.Get("Total-Count"))
@@ -235,16 +236,14 @@ func everybodysUnfinished(cmd *cobra.Command) (all []api.Job, err error) {
 // namedJobs asks for each job by itself: an unknown id is then an error that names it.
 func (c *client) namedJobs(ctx context.Context, f jobFilter, visit func(...api.Job) error) error {
 	return eachOf(f.ids, func(id int64) error {
-		var job api.Job
-		err := c.call(ctx, api.GetJob, jobParam(id), nil, &job)
+		job, err := remote.Ask[api.Job](ctx, c, api.GetJob, jobParam(id), nil)
 		if err != nil || len(f.states) > 0 && !slices.Contains(f.states, job.Status) || f.user != "" && f.user != job.User {
 			return err
 		}
 		if f.expression != "" {
-			var passing []api.Job
 			params := f.params()
 			params["ids"] = strconv.FormatInt(id, 10)
-			if err := c.call(ctx, api.ListJobs, params, nil, &passing); err != nil || len(passing) == 0 {
+			if passing, err := remote.Ask[[]api.Job](ctx, c, api.ListJobs, params, nil); err != nil || len(passing) == 0 {
 				return err
 			}
 		}

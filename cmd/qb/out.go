@@ -16,6 +16,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 	"qb/pause"
 	"qb/units"
 )
@@ -156,8 +157,7 @@ func (o *outOptions) open(ctx context.Context, c *client, params api.Params) (*h
 
 // waits says whether an item has not begun, yet still may.
 func (c *client) waits(ctx context.Context, job, item string) (bool, error) {
-	var found api.ItemReply
-	err := c.call(ctx, api.GetItem, api.Params{"job": job, "item": item}, nil, &found)
+	found, err := remote.Ask[api.ItemReply](ctx, c, api.GetItem, api.Params{"job": job, "item": item}, nil)
 	return found.Item.Attempt == 0 && slices.Contains([]string{"pending", "blocked", "running"}, found.Item.Status), err
 }
 

@@ -20,6 +20,7 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 	"qb/cmd/qb/whatif"
 	"qb/supervisor/facts"
 )
@@ -129,8 +130,8 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 	}
 	c := connect(cmd)
 	if o.try {
-		var reply api.TrialReply
-		if err := c.call(cmd.Context(), api.TrySubmission, nil, &o.req, &reply); err != nil {
+		reply, err := remote.Ask[api.TrialReply](cmd.Context(), c, api.TrySubmission, nil, &o.req)
+		if err != nil {
 			return err
 		}
 		remark(cmd, reply.Submission.Remarks)

@@ -46,7 +46,7 @@ func (p *poller) look(call func() error) (again bool, err error) {
 	if time.Since(p.away) > awayAtMost {
 		return false, err
 	}
-	if err := p.client.find(); err != nil && !unavailable(err) {
+	if err := p.client.Find(); err != nil && !unavailable(err) {
 		return false, err
 	}
 	return true, nil
@@ -132,7 +132,7 @@ func waitOn(cmd *cobra.Command, c *client, id int64) error {
 	p := poller{client: c, errOut: out}
 	for {
 		var job api.Job
-		again, err := p.look(func() error { return c.call(ctx, api.GetJob, jobParam(id), nil, &job) })
+		again, err := p.look(func() error { return c.Send(ctx, api.GetJob, jobParam(id), nil, &job) })
 		if err != nil && ctx.Err() == nil {
 			return err
 		}

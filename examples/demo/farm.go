@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,13 +72,8 @@ func startFarm(ctx context.Context, bin string) (_ *farm, err error) {
 func (f *farm) folder() string { return filepath.Join(f.state, "farm") }
 
 // cleanEnv leaves out this user's own settings of qb, so that the demo never meets his real farm.
-func cleanEnv() (env []string) {
-	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "QB_") {
-			env = append(env, e)
-		}
-	}
-	return env
+func cleanEnv() []string {
+	return slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "QB_") })
 }
 
 func (f *farm) launch(ctx context.Context) error {

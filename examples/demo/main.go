@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -180,12 +181,11 @@ func emptyFolder(folder string) error {
 		return err
 	}
 	for _, e := range entries {
-		ours := false
-		for _, pattern := range []string{"*.png", "*.gif", ".*.attempt*"} {
-			match, _ := filepath.Match(pattern, e.Name()) // the patterns are well formed
-			ours = ours || match
+		match := func(pattern string) bool {
+			is, _ := filepath.Match(pattern, e.Name()) // the patterns are well formed
+			return is
 		}
-		if !ours {
+		if !slices.ContainsFunc([]string{"*.png", "*.gif", ".*.attempt*"}, match) {
 			return fmt.Errorf("%s holds %s, which is no picture of the demo; name another folder with -out", folder, e.Name())
 		}
 	}

@@ -29,8 +29,7 @@ func (s Shell) Command() *cobra.Command {
 				if n, err := strconv.ParseInt(word, 10, 64); err != nil || n < 1 {
 					return api.Errorf(api.KindUsage, "%q is no job id", output.Escape(word))
 				}
-				var a api.JobArchive
-				err := farm.Send(cmd.Context(), api.ArchiveJob, api.Params{"job": word}, nil, &a)
+				a, err := remote.Ask[api.JobArchive](cmd.Context(), farm, api.ArchiveJob, api.Params{"job": word}, nil)
 				if err != nil {
 					return err
 				}

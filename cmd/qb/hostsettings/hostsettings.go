@@ -36,9 +36,8 @@ func (s Shell) Show(cmd *cobra.Command, hosts []string) error {
 	return nil
 }
 
-func (s Shell) of(cmd *cobra.Command, host string) (show api.HostSettings, err error) {
-	err = s.Send(cmd, api.HostConfiguration, api.Params{"host": host}, nil, &show)
-	return show, err
+func (s Shell) of(cmd *cobra.Command, host string) (api.HostSettings, error) {
+	return remote.Ask[api.HostSettings](cmd.Context(), s.Connect(cmd), api.HostConfiguration, api.Params{"host": host}, nil)
 }
 
 // remarks are what a listing does not tell.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"qb/api"
@@ -41,12 +42,8 @@ func (d *Database) program(ctx context.Context, name string, args ...string) (*e
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	for _, pair := range os.Environ() { // PGOPTIONS and the like are meant for other databases
-		if !strings.HasPrefix(pair, "PG") {
-			cmd.Env = append(cmd.Env, pair)
-		}
-	}
-	cmd.Env = append(cmd.Env, env...)
+	foreign := func(pair string) bool { return strings.HasPrefix(pair, "PG") } // PGOPTIONS and the like are meant for other databases
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), foreign), env...)
 	return cmd, nil
 }
 

@@ -225,8 +225,8 @@ const loopbackOnly = "no line for other machines: the supervisor listens on its 
 
 // served is the address for other machines, "" if there is none.
 func served(cmd *cobra.Command, farm remote.Sender) (string, error) {
-	var ping api.Ping
-	if err := farm.Send(cmd.Context(), api.PingFarm, nil, nil, &ping); err != nil || !strings.HasPrefix(ping.LeaderURL, "https:") {
+	ping, err := remote.Ask[api.Ping](cmd.Context(), farm, api.PingFarm, nil, nil)
+	if err != nil || !strings.HasPrefix(ping.LeaderURL, "https:") {
 		return "", err
 	}
 	return ping.LeaderURL, nil
@@ -237,8 +237,8 @@ func invited(cmd *cobra.Command, farm remote.Sender, url, name string, ttl time.
 	if ttl < time.Second || ttl > 7*24*time.Hour {
 		return api.Errorf(api.KindUsage, "-ttl %s: use 1s to 7d, such as 1h", ttl)
 	}
-	var code api.TokenReply
-	if err := farm.Send(cmd.Context(), api.Invite, api.Params{"user": name}, api.InviteRequest{TTLSeconds: int(ttl.Seconds())}, &code); err != nil {
+	code, err := remote.Ask[api.TokenReply](cmd.Context(), farm, api.Invite, api.Params{"user": name}, api.InviteRequest{TTLSeconds: int(ttl.Seconds())})
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "qb login %s\n%s\n", output.Escape(url), code.Token)

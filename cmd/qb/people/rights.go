@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 )
 
 // letters are Qube's, in the three columns of qbusers -list: of the farm, of submissions, of jobs.
@@ -125,8 +126,8 @@ func (s Shell) users(cmd *cobra.Command, o *order, names []string) error {
 
 func (s Shell) listRights(cmd *cobra.Command, o *order, names []string) error {
 	farm := s.Connect(cmd)
-	var all []api.Person
-	if err := farm.Send(cmd.Context(), api.ListPeople, nil, nil, &all); err != nil {
+	all, err := remote.Ask[[]api.Person](cmd.Context(), farm, api.ListPeople, nil, nil)
+	if err != nil {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(p api.Person) bool {
@@ -137,8 +138,8 @@ func (s Shell) listRights(cmd *cobra.Command, o *order, names []string) error {
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "total %d\n", len(all))
 	if o.group == "" && len(names) == 0 {
-		var ping api.Ping
-		if err := farm.Send(cmd.Context(), api.PingFarm, nil, nil, &ping); err != nil {
+		ping, err := remote.Ask[api.Ping](cmd.Context(), farm, api.PingFarm, nil, nil)
+		if err != nil {
 			return err
 		}
 		rights, _ := api.RightsOf(ping.DefaultRights)

@@ -59,8 +59,8 @@ func (s Shell) newAdd() *cobra.Command {
 // add adds a user and prints how to log in from another machine, if the farm is open to any.
 func (s Shell) add(cmd *cobra.Command, req api.PersonRequest) error {
 	farm := s.Connect(cmd)
-	var reply api.Person
-	if err := farm.Send(cmd.Context(), api.AddPerson, nil, req, &reply); err != nil {
+	reply, err := remote.Ask[api.Person](cmd.Context(), farm, api.AddPerson, nil, req)
+	if err != nil {
 		return err
 	}
 	if err := say(cmd, reply, "added"); err != nil {
@@ -131,8 +131,8 @@ func (s Shell) newSet() *cobra.Command {
 			case change == (api.PersonChange{}):
 				return api.Errorf(api.KindUsage, "nothing to change; give -role, -groups, -leads, -submitas, -disable or -enable")
 			}
-			var reply api.Person
-			if err := s.Send(cmd, api.ChangePerson, api.Params{"user": words[0]}, change, &reply); err != nil {
+			reply, err := remote.Ask[api.Person](cmd.Context(), s.Connect(cmd), api.ChangePerson, api.Params{"user": words[0]}, change)
+			if err != nil {
 				return err
 			}
 			return say(cmd, reply, "changed")

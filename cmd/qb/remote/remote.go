@@ -35,6 +35,12 @@ func (s Shell) Send(cmd *cobra.Command, e api.Endpoint, params api.Params, in, o
 	return s.Connect(cmd).Send(cmd.Context(), e, params, in, out)
 }
 
+// Ask makes a call and returns the reply.
+func Ask[Reply any](ctx context.Context, farm Sender, e api.Endpoint, params api.Params, in any) (reply Reply, err error) {
+	err = farm.Send(ctx, e, params, in, &reply)
+	return reply, err
+}
+
 // Say asks for a change to what the word names, and prints what text says of the reply.
 func Say[Reply any](s Shell, cmd *cobra.Command, word string, e api.Endpoint, params api.Params, in any, text func(Reply) string) error {
 	var reply Reply
@@ -59,9 +65,8 @@ func (s Shell) ForEach(cmd *cobra.Command, words []string, e api.Endpoint, param
 
 // List prints the rows of an endpoint.
 func List[Row any](s Shell, cmd *cobra.Command, o output.ListOptions, columns []output.Column[Row], e api.Endpoint, params api.Params) error {
-	return output.Print(cmd.OutOrStdout(), o, columns, func() (rows []Row, err error) {
-		err = s.Send(cmd, e, params, nil, &rows)
-		return rows, err
+	return output.Print(cmd.OutOrStdout(), o, columns, func() ([]Row, error) {
+		return Ask[[]Row](cmd.Context(), s.Connect(cmd), e, params, nil)
 	})
 }
 

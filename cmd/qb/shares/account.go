@@ -127,8 +127,8 @@ const mostImported = 1000
 
 // importPast adds the accounts of past jobs, and those above them without members: all of them, or none.
 func (s Shell) importPast(cmd *cobra.Command) error {
-	var past []api.PastAccount
-	if err := s.Send(cmd, api.PastAccounts, nil, nil, &past); err != nil {
+	past, err := remote.Ask[[]api.PastAccount](cmd.Context(), s.Connect(cmd), api.PastAccounts, nil, nil)
+	if err != nil {
 		return err
 	}
 	users := map[string][]string{}

@@ -78,14 +78,14 @@ func (s Shell) explain(cmd *cobra.Command, o output.ListOptions, words []string)
 	farm := s.Connect(cmd)
 	params := userParam(words)
 	if params == nil {
-		var me api.Ping
-		if err := farm.Send(cmd.Context(), api.PingFarm, nil, nil, &me); err != nil {
+		me, err := remote.Ask[api.Ping](cmd.Context(), farm, api.PingFarm, nil, nil)
+		if err != nil {
 			return err
 		}
 		params = api.Params{"user": me.User}
 	}
-	var all []api.ShareExplanation
-	if err := farm.Send(cmd.Context(), api.ExplainShare, params, nil, &all); err != nil {
+	all, err := remote.Ask[[]api.ShareExplanation](cmd.Context(), farm, api.ExplainShare, params, nil)
+	if err != nil {
 		return err
 	}
 	if o.Whole() {

@@ -12,6 +12,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 	"qb/supervisor/facts"
 )
 
@@ -64,8 +65,8 @@ func (o *statsOptions) run(s Shell, cmd *cobra.Command) error {
 	params := api.Params{"limit": strconv.Itoa(o.limit), "by": o.by, "from": o.from, "to": o.to, "user": o.user, "account": o.account,
 		"cluster": o.cluster, "host": o.host}
 	maps.Copy(params, o.tags.Map())
-	var got api.Stats
-	if err := s.Send(cmd, api.GetStats, params, nil, &got); err != nil {
+	got, err := remote.Ask[api.Stats](cmd.Context(), s.Connect(cmd), api.GetStats, params, nil)
+	if err != nil {
 		return err
 	}
 	if got.More {

@@ -47,12 +47,12 @@ func (s Shell) run(cmd *cobra.Command, list output.ListOptions, word string) err
 		return api.Errorf(api.KindUsage, "%q is no process group; give the number of its first job", output.Escape(word))
 	}
 	return output.Print(cmd.OutOrStdout(), list, columns(), func() ([]*Node, error) {
-		var first api.Job
-		if err := s.Send(cmd, api.GetJob, api.Params{"job": word}, nil, &first); err != nil {
+		farm := s.Connect(cmd)
+		first, err := remote.Ask[api.Job](cmd.Context(), farm, api.GetJob, api.Params{"job": word}, nil)
+		if err != nil {
 			return nil, err
 		}
-		var jobs []api.Job
-		err := s.Send(cmd, api.ListJobs, api.Params{"expression": fmt.Sprintf("pgrp = %d", first.PGrp), "limit": strconv.Itoa(mostDrawn)}, nil, &jobs)
+		jobs, err := remote.Ask[[]api.Job](cmd.Context(), farm, api.ListJobs, api.Params{"expression": fmt.Sprintf("pgrp = %d", first.PGrp), "limit": strconv.Itoa(mostDrawn)}, nil)
 		if len(jobs) == mostDrawn {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: the group has more than %d jobs; the newest are drawn\n", commandline.TypedName(cmd), mostDrawn)
 		}

@@ -68,8 +68,8 @@ func (o *options) run(s Shell, cmd *cobra.Command, words []string) error {
 		}
 		params["job"] = words[0]
 	}
-	var reply api.WhatIfReply
-	if err := s.Send(cmd, api.WhatIf, params, nil, &reply); err != nil {
+	reply, err := remote.Ask[api.WhatIfReply](cmd.Context(), s.Connect(cmd), api.WhatIf, params, nil)
+	if err != nil {
 		return err
 	}
 	return Print(cmd.OutOrStdout(), o.list, reply, &reply, nil)
