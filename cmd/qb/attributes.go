@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -119,12 +118,7 @@ func attributeColumn(name string) output.Column[api.Job] {
 }
 
 // jobText is a job's id, or nothing where there is none.
-func jobText(id float64) string {
-	if id == 0 {
-		return ""
-	}
-	return strconv.FormatFloat(id, 'f', -1, 64)
-}
+var jobText = output.Known(output.Formatted("%.0f"))
 
 func isNumber(a *facts.Attribute) bool {
 	switch a.Value(new(facts.JobFacts)).(type) {
@@ -166,9 +160,4 @@ func (m *momentValue) Set(text string) error {
 }
 
 // percentText is per cent, or nothing where none is known.
-func percentText(n float64) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(int(n)) + "%"
-}
+var percentText = output.Known(output.Formatted("%.0f%%"))

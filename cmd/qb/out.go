@@ -170,24 +170,16 @@ func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item, headi
 	}
 	ctx, stop := output.WhileRead(cmd.Context(), cmd.OutOrStdout())
 	defer stop()
-	p, closePrinter := o.printer(cmd.OutOrStdout())
-	p.heading, p.at = heading, o.pos
+	p, closePrinter := &logPrinter{out: cmd.OutOrStdout(), heading: heading, at: o.pos}, func() error { return nil }
+	if !o.raw && output.IsTerminal(p.out) { // without what a terminal would act on
+		filter := output.NewTerminalFilter(p.out)
+		p.out, closePrinter = filter, filter.Close
+	}
 	err := o.printLog(ctx, c, params, p, poller{client: c, errOut: cmd.ErrOrStderr()})
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return errors.Join(err, closePrinter())
-}
-
-// printer prints output as it is to files and pipes, and to a terminal without what that would act on.
-func (o *outOptions) printer(out io.Writer) (p *logPrinter, closePrinter func() error) {
-	p = &logPrinter{out: out}
-	if o.raw || !output.IsTerminal(out) {
-		return p, func() error { return nil }
-	}
-	filter := output.NewTerminalFilter(out)
-	p.out = filter
-	return p, filter.Close
 }
 
 // logPrinter prints one log, over as many answers as it takes.

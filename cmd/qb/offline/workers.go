@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -59,9 +60,7 @@ func (a *Auditor) auditWorkers(ctx context.Context) (report WorkersReport, probl
 			delete(expected, w.host)
 		}
 	}
-	for host := range expected {
-		report.NotAnswered = append(report.NotAnswered, host)
-	}
+	report.NotAnswered = slices.AppendSeq(report.NotAnswered, maps.Keys(expected))
 	slices.Sort(report.NotAnswered)
 	report.NotAnswered = report.NotAnswered[:min(len(report.NotAnswered), 100)]
 	ends := newEndsAuditor(pinged.Now, workers)
@@ -123,7 +122,7 @@ func collectEnds(ctx context.Context, c Supervisor, expected map[string]bool, wa
 		w := byHost[page.Host]
 		if w == nil {
 			w = &workerEnds{host: page.Host}
-			byHost[page.Host], workers = w, append(workers, w)
+			byHost[page.Host] = w
 		}
 		if w.add(&page); w.last && expected[page.Host] {
 			missing--
@@ -134,6 +133,5 @@ func collectEnds(ctx context.Context, c Supervisor, expected map[string]bool, wa
 	if err := lines.Err(); err != nil && ctx.Err() == nil {
 		return nil, false, fmt.Errorf("reading the workers' end records: %w", err)
 	}
-	slices.SortFunc(workers, func(x, y *workerEnds) int { return strings.Compare(x.host, y.host) })
-	return workers, cut, nil
+	return slices.SortedFunc(maps.Values(byHost), func(x, y *workerEnds) int { return strings.Compare(x.host, y.host) }), cut, nil
 }

@@ -99,6 +99,11 @@ func Print[T any](out io.Writer, o ListOptions, columns []Column[T], source func
 	return l.End()
 }
 
+// Rows are rows at hand, as Print takes them.
+func Rows[T any](rows []T) func() ([]T, error) {
+	return func() ([]T, error) { return rows, nil }
+}
+
 // Formatted writes numbers in a format of package fmt.
 func Formatted(format string) func(float64) string {
 	return func(n float64) string { return fmt.Sprintf(format, n) }

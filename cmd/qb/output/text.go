@@ -48,24 +48,24 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Seconds is Span of a number of seconds; 0 is one that is not known.
-func Seconds(n float64) string {
-	if n == 0 {
-		return ""
+// Known writes a number unless it is 0, which is one that is not known.
+func Known(write func(float64) string) func(float64) string {
+	return func(n float64) string {
+		if n == 0 {
+			return ""
+		}
+		return write(n)
 	}
-	return Span(time.Duration(n * float64(time.Second)))
 }
+
+// Seconds is Span of a number of seconds, if it is known.
+var Seconds = Known(func(n float64) string { return Span(time.Duration(n * float64(time.Second))) })
 
 // Size writes a number of bytes.
 func Size(bytes float64) string { return units.Size(int64(bytes)) }
 
-// KnownSize is Size; 0 is one that is not known.
-func KnownSize(bytes float64) string {
-	if bytes == 0 {
-		return ""
-	}
-	return Size(bytes)
-}
+// KnownSize is Size, if it is known.
+var KnownSize = Known(Size)
 
 // Exit writes an exit code or a signal.
 func Exit(code, signal *int) string {

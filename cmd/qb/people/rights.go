@@ -134,7 +134,7 @@ func (s Shell) listRights(cmd *cobra.Command, o *order, names []string) error {
 		return o.group != "" && !slices.Contains(p.Groups, o.group) || len(names) > 0 && !slices.Contains(names, p.Name)
 	})
 	if o.output.Whole() {
-		return output.Print(cmd.OutOrStdout(), o.output, columns, func() ([]api.Person, error) { return all, nil })
+		return output.Print(cmd.OutOrStdout(), o.output, columns, output.Rows(all))
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "total %d\n", len(all))
 	if o.group == "" && len(names) == 0 {

@@ -89,7 +89,7 @@ func (s Shell) explain(cmd *cobra.Command, o output.ListOptions, words []string)
 		return err
 	}
 	if o.Whole() {
-		return output.Print(cmd.OutOrStdout(), o, nil, func() ([]api.ShareExplanation, error) { return all, nil })
+		return output.Print(cmd.OutOrStdout(), o, nil, output.Rows(all))
 	}
 	for _, x := range all {
 		if err := printShare(cmd.OutOrStdout(), x); err != nil {
