@@ -56,7 +56,8 @@ func (s *server) passOn(w http.ResponseWriter, r *http.Request, pages <-chan *ap
 		_, err := w.Write(append(line, '\n'))
 		return err == nil && control.Flush() == nil
 	}
-	deadline := time.After(endsFor)
+	ctx, cancel := context.WithTimeout(r.Context(), endsFor)
+	defer cancel()
 	heartbeat := time.NewTicker(streamHeartbeat)
 	defer heartbeat.Stop()
 	for more := send(nil); more; {
@@ -66,11 +67,7 @@ func (s *server) passOn(w http.ResponseWriter, r *http.Request, pages <-chan *ap
 			more = err == nil && send(line)
 		case <-heartbeat.C:
 			more = send(nil)
-		case <-deadline:
-			more = false
-		case <-r.Context().Done():
-			more = false
-		case <-s.stopping:
+		case <-ctx.Done():
 			more = false
 		}
 	}

@@ -86,18 +86,13 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*jsonOf[api.EnrolReply
 // nameOfAnother refuses a worker on another machine than the living host of its name, before it takes a use of its token.
 // All other claims of a name are judged at the first sync.
 func (s *server) nameOfAnother(ctx context.Context, e *api.Enrolment, p credentials.Principal, hostKey string) error {
-	view := s.view.Load()
-	if view == nil || p.HostKey != "" {
+	h := s.host(e.Host)
+	if h == nil || p.HostKey != "" || h.Key == "" || h.Key == hostKey || h.MachineID == e.MachineID || h.State != "up" && h.State != "locked" {
 		return nil
 	}
-	for h := range view.AllHosts() {
-		if string(h.ID) == e.Host && h.Key != "" && h.Key != hostKey && h.MachineID != e.MachineID && (h.State == "up" || h.State == "locked") {
-			return &api.Error{Kind: api.KindConflict, Code: api.CodeNameTaken, Text: fmt.Sprintf(
-				"host name %q is taken by %s; machine %s (key %s, from %s) asks for it too: start this worker with a name of its own (qb worker -name), or, if it replaces the other, run qbadmin worker -remove %s first",
-				e.Host, h.Whereabouts(), facts.Short(e.MachineID), facts.Short(hostKey), factsOfRequest(ctx, api.Enrol).Origin, e.Host)}
-		}
-	}
-	return nil
+	return &api.Error{Kind: api.KindConflict, Code: api.CodeNameTaken, Text: fmt.Sprintf(
+		"host name %q is taken by %s; machine %s (key %s, from %s) asks for it too: start this worker with a name of its own (qb worker -name), or, if it replaces the other, run qbadmin worker -remove %s first",
+		e.Host, h.Whereabouts(), facts.Short(e.MachineID), facts.Short(hostKey), factsOfRequest(ctx, api.Enrol).Origin, e.Host)}
 }
 
 // mayShip refuses output of an attempt that was not given to the token's host: known by the host's name, or, if
@@ -132,13 +127,8 @@ var errOtherHost = api.Errorf(api.KindForbidden, "this token is bound to another
 
 // isHost refuses a worker that speaks for another host than its token's.
 func (s *server) isHost(ctx context.Context, name string) error {
-	key := gate.PrincipalOf(ctx).HostKey
-	if view := s.view.Load(); view != nil {
-		for h := range view.AllHosts() {
-			if string(h.ID) == name && h.Key != key {
-				return errOtherHost
-			}
-		}
+	if h := s.host(name); h != nil && h.Key != gate.PrincipalOf(ctx).HostKey {
+		return errOtherHost
 	}
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
-	"qb/supervisor/quota"
 	"qb/supervisor/settings"
 	"qb/supervisor/slotmap"
 	"qb/supervisor/store"
@@ -74,9 +73,8 @@ func (s *server) restartHost(ctx context.Context, in *getHostIn) (*jsonOf[api.Re
 		return nil, unheard(in.Host)
 	}
 	n := audit.Of(ctx)
-	if n.Changes("host "+in.Host, s.hostMembers(in.Host), map[string]string{"restarted": facts.Short(reply.Incarnation)}); n.Begun() {
-		s.audit.Add(n.Done(time.Now(), nil))
-	}
+	n.Changes("host "+in.Host, s.hostMembers(in.Host), map[string]string{"restarted": facts.Short(reply.Incarnation)})
+	s.audit.Changed(n)
 	s.log.Info("worker is to start again", "host", in.Host, "by", gate.PrincipalOf(ctx).User)
 	return &jsonOf[api.RestartReply]{Body: reply}, nil
 }
@@ -179,11 +177,9 @@ func (s *server) revokeHost(ctx context.Context, key string) error {
 
 // host is a host as it was last shown, nil if it is not known.
 func (s *server) host(name string) *message.HostView {
-	if view := s.view.Load(); view != nil {
-		for h := range view.AllHosts() {
-			if string(h.ID) == name {
-				return h
-			}
+	for h := range s.picture().AllHosts() {
+		if string(h.ID) == name {
+			return h
 		}
 	}
 	return nil
@@ -209,30 +205,20 @@ func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string,
 }
 
 func (s *server) ping(ctx context.Context, _ *nothing) (*jsonOf[api.Ping], error) {
-	p := gate.PrincipalOf(ctx)
-	out := &jsonOf[api.Ping]{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Rights: p.Rights.Names(), DefaultRights: s.live.now.Load().UserRights().Names(), Now: s.now().UTC(), Limits: s.limits.Of(p.User, s.useOf(p.User))}}
+	p, view := gate.PrincipalOf(ctx), s.picture()
+	out := &jsonOf[api.Ping]{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Rights: p.Rights.Names(), DefaultRights: s.live.now.Load().UserRights().Names(), Now: s.now().UTC(), Limits: s.limits.Of(p.User, view.Owners[p.User])}}
 	if l := s.loop.Load(); l != nil {
 		out.Body.Leader, out.Body.Epoch = true, l.Epoch
 	}
 	out.Body.LeaderURL, out.Body.Trouble = s.leaderURL(), s.trouble()
-	if view := s.view.Load(); view != nil {
-		out.Body.Brake = view.Brake
-		for _, h := range view.Hosts {
-			if h.State == "up" || h.State == "locked" {
-				out.Body.Slots += h.Slots
-				out.Body.Hosts++
-			}
+	out.Body.Brake = view.Brake
+	for _, h := range view.Hosts {
+		if h.State == "up" || h.State == "locked" {
+			out.Body.Slots += h.Slots
+			out.Body.Hosts++
 		}
 	}
 	return out, nil
-}
-
-// useOf is what a user's unfinished jobs take.
-func (s *server) useOf(user string) quota.Use {
-	if view := s.view.Load(); view != nil {
-		return view.Owners[user]
-	}
-	return quota.Use{}
 }
 
 type createTokenIn struct{ Body api.TokenRequest }

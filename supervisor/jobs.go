@@ -273,7 +273,7 @@ func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + 
 
 // job finds a job in the view or, if the farm no longer holds it, in the rows.
 func (s *server) job(ctx context.Context, id facts.JobID) (facts.JobView, error) {
-	if v, ok := s.inView(id); ok {
+	if v, ok := s.picture().Job(id); ok {
 		return v, nil
 	}
 	rows, err := s.reader.Jobs(ctx, s.jobQuery(store.JobQuery{IDs: []facts.JobID{id}, Limit: 1}))
@@ -288,7 +288,7 @@ func (s *server) job(ctx context.Context, id facts.JobID) (facts.JobView, error)
 
 // facts finds the row of a job, in the view or the database. It costs the same however many items the job has.
 func (s *server) facts(ctx context.Context, id facts.JobID) (facts.JobFacts, error) {
-	if v, ok := s.inView(id); ok {
+	if v, ok := s.picture().Job(id); ok {
 		return v.JobFacts, nil
 	}
 	j, err := s.reader.Facts(ctx, id)
@@ -304,24 +304,14 @@ func (s *server) facts(ctx context.Context, id facts.JobID) (facts.JobFacts, err
 // jobQuery lets rows tell what the farm would say of a job's memory if it still held it.
 func (s *server) jobQuery(q store.JobQuery) store.JobQuery {
 	policy, largest := s.live.now.Load().MemoryPolicy(), int64(0)
-	if view := s.view.Load(); view != nil {
-		for _, h := range view.Hosts {
-			largest = max(largest, h.Memory)
-		}
+	for _, h := range s.picture().Hosts {
+		largest = max(largest, h.Memory)
 	}
 	q.Quantile = policy.Quantile
 	q.Memory = func(reservations string, past facts.PastMemory) facts.JobMemory {
 		return policy.Past(reservations, past, largest)
 	}
 	return q
-}
-
-func (s *server) inView(id facts.JobID) (facts.JobView, bool) {
-	view := s.view.Load()
-	if view == nil {
-		return facts.JobView{}, false
-	}
-	return view.Job(id)
 }
 
 type listJobsIn struct {
@@ -428,7 +418,7 @@ func (s *server) matching(ctx context.Context, f *jobfilter.Filter) (ids []facts
 		q := f.Query
 		q.Limit, q.Brief = expressionPage, true
 		q.Known = func(row facts.JobFacts) (facts.JobView, bool) {
-			v, live := s.inView(row.ID)
+			v, live := s.picture().Job(row.ID)
 			if !live && !f.Counts() {
 				return jobfilter.OfRow(row), true
 			}
@@ -445,7 +435,7 @@ func (s *server) matching(ctx context.Context, f *jobfilter.Filter) (ids []facts
 		return nil, problem.Reading("the jobs asked for", err)
 	}
 	for _, r := range refs {
-		if v, live := s.inView(r.ID); !live || f.Passes(&v) {
+		if v, live := s.picture().Job(r.ID); !live || f.Passes(&v) {
 			ids = append(ids, r.ID)
 		}
 	}
@@ -471,6 +461,6 @@ func (s *server) shownUntil(ctx context.Context) (string, error) {
 
 // newer is the live view's word on a job unless the row is newer.
 func (s *server) newer(row facts.JobFacts) (facts.JobView, bool) {
-	v, ok := s.inView(row.ID)
+	v, ok := s.picture().Job(row.ID)
 	return v, ok && v.Version >= row.Version
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/pause"
 	"qb/supervisor/audit"
 	"qb/supervisor/facts"
 	"qb/supervisor/gate"
@@ -229,7 +230,7 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 			t.maybeTellCut(w, partial)
 			return
 		}
-		if control.Flush() != nil || !t.server.pause(r.Context(), followPoll) {
+		if control.Flush() != nil || pause.For(r.Context(), followPoll) != nil {
 			break
 		}
 	}

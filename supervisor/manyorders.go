@@ -96,7 +96,7 @@ func withNote(ctx context.Context, e api.Endpoint) context.Context {
 
 // withoutNote is for what a change needs of the farm beside itself.
 func withoutNote(ctx context.Context) context.Context {
-	return audit.With(ctx, nil)
+	return audit.With(ctx, &audit.Note{})
 }
 
 // jobsNamed are the jobs of an order on many. Those that a filter chose are an answer under the key: a repeated call acts on
@@ -192,9 +192,7 @@ func (s *server) removeJob(ctx context.Context, in *removeJobIn) (*jsonOf[api.Ac
 	if err := ager.RemoveJob(withoutNote(ctx), id, rows...); err != nil {
 		return nil, notRemoved(ctx, id, err)
 	}
-	if view := s.view.Load(); view != nil {
-		view.Enter(message.Part{Jobs: map[facts.JobID]*facts.JobView{id: nil}})
-	}
+	s.picture().Enter(message.Part{Jobs: map[facts.JobID]*facts.JobView{id: nil}})
 	return done, nil
 }
 

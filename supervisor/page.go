@@ -170,8 +170,6 @@ func (s *server) sendStates(w http.ResponseWriter, r *http.Request, reader *live
 			}
 		case <-r.Context().Done():
 			return
-		case <-s.stopping:
-			return
 		}
 	}
 }

@@ -99,9 +99,7 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 func (s *server) applyPolicy(ctx context.Context, p message.Policy, by string) ([]string, error) {
 	l := s.loop.Load()
 	if l == nil {
-		if n := audit.Of(ctx); n.Begun() {
-			s.audit.Add(n.Done(time.Now(), nil))
-		}
+		s.audit.Changed(audit.Of(ctx))
 		return []string{"this supervisor does not lead now; it goes by what was read when it does"}, nil
 	}
 	body, err := l.Ask(ctx, func(t outbox.Ticket) message.Event {
@@ -146,9 +144,7 @@ func (s *server) testMail(ctx context.Context, in *mailTestIn) (*jsonOf[api.Mail
 	n := audit.Of(ctx)
 	n.On("mail to "+in.Body.Address, nil)
 	done, err := s.mail.Test(ctx, in.Body.Address)
-	if n.Begun() {
-		s.audit.Add(n.Done(time.Now(), nil))
-	}
+	s.audit.Changed(n)
 	return &jsonOf[api.MailTestReply]{api.MailTestReply(done)}, err
 }
 
@@ -157,11 +153,7 @@ func (s *server) releaseBrake(ctx context.Context, _ *nothing) (*jsonOf[api.Brak
 	if err != nil {
 		return nil, err
 	}
-	brake := ""
-	if view := s.view.Load(); view != nil {
-		brake = view.Brake
-	}
-	audit.Of(ctx).Changes("brake", map[string]string{"brake": brake}, nil)
+	audit.Of(ctx).Changes("brake", map[string]string{"brake": s.picture().Brake}, nil)
 	body, err := l.Ask(ctx, func(t outbox.Ticket) message.Event {
 		return message.BrakeReleased{Ticket: t, By: gate.PrincipalOf(ctx).User}
 	})

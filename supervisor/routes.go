@@ -296,8 +296,8 @@ func (rt *routes) admit(e api.Endpoint) func(huma.Context, func(huma.Context)) {
 			problem.Write(w, refusal)
 			return
 		}
-		if n := audit.Of(ctx.Context()); n != nil && changes(e) {
-			n.Begin(factsOfRequest(ctx.Context(), e))
+		if changes(e) {
+			audit.Of(ctx.Context()).Begin(factsOfRequest(ctx.Context(), e))
 		}
 		next(ctx)
 	}
@@ -325,7 +325,7 @@ func mount[I, O any](rt *routes, e api.Endpoint, handler func(context.Context, *
 
 type streamOutput struct{ Body func(huma.Context) }
 
-// mountStream registers a handler that writes its answer itself.
+// mountStream registers a handler that writes its answer itself. The request's context ends with the process, too.
 func mountStream[I any](rt *routes, e api.Endpoint, handler func(context.Context, *I) (answer, error), contentType string) {
 	op := rt.operation(e, nil)
 	op.Responses["200"] = &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{contentType: {Schema: &huma.Schema{Type: huma.TypeString}}}}
@@ -336,6 +336,10 @@ func mountStream[I any](rt *routes, e api.Endpoint, handler func(context.Context
 		}
 		return &streamOutput{func(c huma.Context) {
 			r, w := humachi.Unwrap(c)
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(rt.server.stopping, cancel)()
+			r = r.WithContext(ctx)
 			if r.Method == http.MethodHead {
 				web.Head(w, r, http.HandlerFunc(write))
 				return

@@ -180,7 +180,7 @@ func (s *server) terms(opts Options, url string) *term.Leader {
 func (s *server) stop(web *http.Server, led *sync.WaitGroup) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopFor)
 	defer cancel()
-	close(s.stopping)
+	s.stopStreams()
 	led.Wait() // bounded by the limits of a commit and of giving a term back
 	if err := web.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("stopping: some answers were cut off: %w", err), web.Close())

@@ -53,7 +53,8 @@ type server struct {
 	loop         atomic.Pointer[term.Loop]    // nil between terms
 	view         atomic.Pointer[term.Picture] // of this term; nil between terms
 	ager         atomic.Pointer[history.Ager] // likewise; nil too while nothing can be written
-	stopping     chan struct{}                // closed when the process ends
+	stopping     context.Context              // ends when the process does, and streams with it
+	stopStreams  context.CancelFunc
 	leader       leaderWatch
 	live         liveConfig
 	workers      central.Workers
@@ -103,9 +104,10 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	}
 	s := &server{
 		unverified: rate.Sometimes{Interval: time.Minute}, otherDatabases: rate.Sometimes{Interval: time.Minute}, outdated: rate.Sometimes{Interval: time.Minute},
-		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
+		cfg: cfg, reader: r, log: log, version: version, name: name,
 		logs: logs, stream: eventstream.New(), reads: failing, recalls: make(chan struct{}, recalls), searches: make(chan struct{}, searches), agendas: agendas.New(), trials: whatif.NewTrials(), timeline: timeline.New(),
 	}
+	s.stopping, s.stopStreams = context.WithCancel(context.Background())
 	s.live.now.Store(&cfg)
 	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Owners: s.owners, Trouble: s.trouble, Limits: limits.Names})
 	s.board = live.New(s.lastView, s.totals)
@@ -175,25 +177,20 @@ func (s *server) show(out term.Display, writes []facts.Write) {
 	s.timeline.Note(writes)
 }
 
+// picture is what listings show now; an empty one where there is no view.
+func (s *server) picture() *term.Picture {
+	if p := s.view.Load(); p != nil {
+		return p
+	}
+	return term.NewPicture(&message.View{})
+}
+
 // lastView is the last view of the whole farm, nil if there is none yet in this term.
 func (s *server) lastView() *message.View {
 	if p := s.view.Load(); p != nil {
 		return p.View
 	}
 	return nil
-}
-
-// pause waits; false says that the reader or the process is going.
-func (s *server) pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	case <-s.stopping:
-	}
-	return false
 }
 
 // ServeHTTP counts answers and keeps a handler's panic from the connection.

@@ -80,8 +80,6 @@ func (s *server) tell(w http.ResponseWriter, r *http.Request, place uint64, rese
 			}
 		case <-r.Context().Done():
 			return
-		case <-s.stopping:
-			return
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	"qb/supervisor/facts"
@@ -13,9 +12,9 @@ import (
 	"qb/supervisor/problem"
 )
 
-// Note is what is known of a change before it is done. Handlers add to it; the desk makes a row of it.
+// Note is what is known of a change before it is done. Its handler adds to it until it asks the farm; from then on it is only read,
+// and the loop makes a row of it.
 type Note struct {
-	mu     sync.Mutex
 	facts  facts.AuditFacts
 	detail any
 	owner  string // of a job that is submitted for somebody: his limits act
@@ -23,22 +22,19 @@ type Note struct {
 
 type noteKey struct{}
 
-// With gives a request a note; nil leaves no row.
+// With gives a request a note.
 func With(ctx context.Context, n *Note) context.Context { return context.WithValue(ctx, noteKey{}, n) }
 
-// Of is the note of the request, nil if it changes nothing.
+// Of is the note of the request; of one that changes nothing it is a note that leaves no row.
 func Of(ctx context.Context) *Note {
-	n, _ := ctx.Value(noteKey{}).(*Note)
-	return n
+	if n, ok := ctx.Value(noteKey{}).(*Note); ok {
+		return n
+	}
+	return &Note{}
 }
 
 // On names what a change acts on, with what is to be told of it: before and after, where that is small and no secret.
 func (n *Note) On(object string, detail any) {
-	if n == nil {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.facts.Object, n.detail = object, detail
 }
 
@@ -63,58 +59,31 @@ func (n *Note) Made(object string, after any) []facts.AuditFacts {
 
 // SubmitsFor names the owner of the job that is submitted.
 func (n *Note) SubmitsFor(owner string) {
-	if n == nil {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.owner = owner
 }
 
 // Limited is whose limits act on the request of a user.
 func (n *Note) Limited(user string) string {
-	if n == nil {
-		return user
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	return cmp.Or(n.owner, user)
 }
 
 // Begin says whose change it is, and of which endpoint.
 func (n *Note) Begin(row facts.AuditFacts) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.facts = row
 }
 
 // Asks names who sends the request, where no credential did.
 func (n *Note) Asks(user string) {
-	if n == nil {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.facts.Who = user
 }
 
 // Who sends the request, as far as is known.
 func (n *Note) Who() string {
-	if n == nil {
-		return ""
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	return n.facts.Who
 }
 
 // Begun says whether the request is a change that leaves a row.
 func (n *Note) Begun() bool {
-	if n == nil {
-		return false
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	return n.facts.Verb != ""
 }
 
@@ -129,8 +98,6 @@ func (n *Note) Rows(object string, detail any) []facts.AuditFacts {
 
 // Done is the row of the change; body is the farm's reply, which may name a job that was not known before.
 func (n *Note) Done(now time.Time, body any) facts.AuditFacts {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	a, detail := n.facts, n.detail
 	a.At, a.Outcome = now, "done"
 	affected := 0

@@ -39,6 +39,13 @@ func New(r store.Reader, failed func(error)) *Writer {
 	return &Writer{store: r, failed: failed, queue: make(chan facts.AuditFacts, queued), pace: map[string]*rate.Limiter{}, dropped: map[string]*facts.AuditFacts{}}
 }
 
+// Changed takes the row of a change that writes nothing into the database itself.
+func (a *Writer) Changed(n *Note) {
+	if n.Begun() {
+		a.Add(n.Done(time.Now(), nil))
+	}
+}
+
 // Add takes a row if the caller has not had too many; else it is counted.
 func (a *Writer) Add(row facts.AuditFacts) {
 	a.mu.Lock()
