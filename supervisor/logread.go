@@ -237,12 +237,8 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler) // the reader must not take this for the end of the log
 }
 
-// finished says whether nothing more will come: the last chunk is here, or the attempt ended and its log
-// has been quiet since.
+// finished says whether nothing more will come: the attempt ended, and the last chunk is here or its log has been quiet since.
 func (t *tail) finished(ctx context.Context) bool {
-	if t.server.logs.Complete(t.id) {
-		return true
-	}
 	if !t.over && time.Since(t.asked) >= 4*followPoll {
 		t.asked = time.Now()
 		latest, err := t.server.latest(ctx, t.id.Job, t.id.Item)
@@ -257,7 +253,7 @@ func (t *tail) finished(ctx context.Context) bool {
 		}
 		t.log.Grown = time.Now()
 	}
-	return t.over && time.Since(t.log.Grown) > followQuiet
+	return t.over && (t.server.logs.Complete(t.id) || time.Since(t.log.Grown) > followQuiet)
 }
 
 // maybeTellCut says at the end of what there is that it is not all that the item wrote.

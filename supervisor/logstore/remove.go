@@ -114,5 +114,4 @@ func (s *Store) Forget(jobs []facts.JobID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.given, func(id facts.AttemptID, _ givenTo) bool { return gone[id.Job] })
-	maps.DeleteFunc(s.ended, func(id facts.AttemptID, _ bool) bool { return gone[id.Job] })
 }

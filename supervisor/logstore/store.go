@@ -27,11 +27,10 @@ type Store struct {
 
 	mu    sync.Mutex
 	given map[facts.AttemptID]givenTo // attempts known to the rows
-	ended map[facts.AttemptID]bool    // attempts whose last chunk is here
 }
 
 const (
-	logMemory = 100_000   // attempts remembered in each of the two
+	logMemory = 100_000   // attempts remembered
 	MaxLog    = 256 << 20 // of one attempt; what comes after is dropped
 )
 
@@ -44,7 +43,7 @@ func Open(folder string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the log folder (supervisor_logpath): %w", err)
 	}
-	return &Store{root: root, Path: folder, given: map[facts.AttemptID]givenTo{}, ended: map[facts.AttemptID]bool{}}, nil
+	return &Store{root: root, Path: folder, given: map[facts.AttemptID]givenTo{}}, nil
 }
 
 // Close lets go of the folder.
@@ -73,6 +72,12 @@ func MoreName(id facts.AttemptID) string { return strings.TrimSuffix(Name(id), "
 func (s *Store) Partial(id facts.AttemptID) bool {
 	_, err := s.root.Lstat(MoreName(id))
 	return err == nil
+}
+
+// Complete says that a log is here with its last chunk. Of a log that an older release began that is not known: it counts as complete.
+func (s *Store) Complete(id facts.AttemptID) bool {
+	_, err := s.root.Lstat(Name(id))
+	return err == nil && !s.Partial(id)
 }
 
 // Append takes the part of data that is missing at the file's end, and tells the size now held. Data
@@ -104,7 +109,6 @@ func (s *Store) Append(id facts.AttemptID, offset int64, data []byte, final bool
 		if err := s.root.Remove(MoreName(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return 0, s.refused(err)
 		}
-		s.end(id)
 	}
 	return max(size, end), nil
 }
@@ -166,22 +170,6 @@ func (s *Store) Learn(id facts.AttemptID, hostKey string, until time.Time) {
 		s.given = map[facts.AttemptID]givenTo{}
 	}
 	s.given[id] = givenTo{hostKey, until}
-}
-
-func (s *Store) end(id facts.AttemptID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.ended) >= logMemory {
-		s.ended = map[facts.AttemptID]bool{}
-	}
-	s.ended[id] = true
-}
-
-// Complete says whether the last chunk of an attempt is here.
-func (s *Store) Complete(id facts.AttemptID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ended[id]
 }
 
 // Numbers are the highest job and attempt of which there is output, but for those that are not below the most.
