@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -87,14 +88,7 @@ type Term struct {
 
 // New completes a sender.
 func New(s *Sender) *Sender {
-	or := func(d *time.Duration, standard time.Duration) {
-		if *d == 0 {
-			*d = standard
-		}
-	}
-	or(&s.Every, Every)
-	or(&s.Settle, Settle)
-	or(&s.Interval, interval)
+	s.Every, s.Settle, s.Interval = cmp.Or(s.Every, Every), cmp.Or(s.Settle, Settle), cmp.Or(s.Interval, interval)
 	s.pace = rate.NewLimiter(rate.Every(s.Interval), 1)
 	s.warn = rate.Sometimes{First: 1, Interval: time.Minute}
 	return s
@@ -133,8 +127,7 @@ func (s *Sender) look(ctx context.Context, t Term, settled bool) error {
 		return err
 	}
 	set := s.Settings()
-	for n := range due {
-		m := &due[n]
+	for _, m := range due {
 		switch {
 		case settled && t.Now().Sub(m.EndedAt) > mostAge:
 			err = s.drop(ctx, t, facts.ReasonMailUnsent, fmt.Sprintf("not sent within %v, after %d tries", mostAge, m.Tries), m)
@@ -155,11 +148,7 @@ func (s *Sender) dropExcess(ctx context.Context, t Term) error {
 		if err != nil || len(beyond) == 0 {
 			return err
 		}
-		list := make([]*facts.MailFacts, len(beyond))
-		for n := range beyond {
-			list[n] = &beyond[n]
-		}
-		if err := s.drop(ctx, t, facts.ReasonMailsWaiting, fmt.Sprintf("%d mails of the owner wait already", MostWaiting), list...); err != nil {
+		if err := s.drop(ctx, t, facts.ReasonMailsWaiting, fmt.Sprintf("%d mails of the owner wait already", MostWaiting), beyond...); err != nil {
 			return err
 		}
 	}
@@ -167,18 +156,18 @@ func (s *Sender) dropExcess(ctx context.Context, t Term) error {
 }
 
 // deliver tries to send one mail. What it returns is about the rows; what the server says is dealt with.
-func (s *Sender) deliver(ctx context.Context, t Term, set Settings, m *facts.MailFacts) error {
-	to, err := set.recipient(m)
+func (s *Sender) deliver(ctx context.Context, t Term, set Settings, m facts.MailFacts) error {
+	to, err := set.recipient(&m)
 	if err != nil {
 		return s.drop(ctx, t, facts.ReasonMailAddress, err.Error(), m)
 	}
 	if err := s.pace.Wait(ctx); err != nil {
 		return err
 	}
-	if noted, err := s.Store.TryMail(ctx, t.Epoch, *m, t.Now().Add(delay(m.Tries))); err != nil || !noted {
+	if noted, err := s.Store.TryMail(ctx, t.Epoch, m, t.Now().Add(delay(m.Tries))); err != nil || !noted {
 		return err
 	}
-	answer, err := set.send(ctx, to, about(set.From, to, m))
+	answer, err := set.send(ctx, to, about(set.From, to, &m))
 	refused, ok := errors.AsType[*refusal](err)
 	switch {
 	case err == nil:
@@ -201,7 +190,7 @@ func (s *Sender) deliver(ctx context.Context, t Term, set Settings, m *facts.Mai
 }
 
 // drop takes mails away that are not sent, and says so in the histories of their jobs.
-func (s *Sender) drop(ctx context.Context, t Term, code facts.Reason, why string, mails ...*facts.MailFacts) error {
+func (s *Sender) drop(ctx context.Context, t Term, code facts.Reason, why string, mails ...facts.MailFacts) error {
 	ids, told := make([]int64, 0, len(mails)), make([]facts.EventFacts, 0, len(mails))
 	for _, m := range mails {
 		ids = append(ids, m.ID)
@@ -222,11 +211,7 @@ func (s *Sender) drop(ctx context.Context, t Term, code facts.Reason, why string
 
 // delay is how long to wait after so many tries before this one.
 func delay(tries int) time.Duration {
-	d := firstDelay
-	for ; tries > 0 && d < lastDelay; tries-- {
-		d *= 2
-	}
-	return min(d, lastDelay)
+	return min(firstDelay<<min(tries, 10), lastDelay) // the shift is bounded, too
 }
 
 // Tested is what came of a test mail.

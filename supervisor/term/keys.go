@@ -88,40 +88,30 @@ type keyedReply struct {
 	answer any
 }
 
-// answers are the rows that go with the replies to calls with a key.
-func (d *waiters) answers(now time.Time, replies []outbox.Reply) []facts.Write {
+// writes are the rows that go with the replies: answers to calls with a key, and the audit trail of changes.
+func (d *waiters) writes(now time.Time, replies []outbox.Reply) (writes []facts.Write) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var writes []facts.Write
 	for _, r := range replies {
+		if r.Err != nil {
+			continue
+		}
+		if n := d.noted[r.Ticket]; n != nil {
+			writes = append(writes, facts.AddAudit{Audit: n.Done(now, r.Body)})
+		}
 		k := d.keyed[r.Ticket]
-		if k == nil || r.Err != nil {
+		if k == nil {
 			continue
 		}
 		answer := k.call.shape(r.Body)
 		if answer == nil {
 			continue
 		}
-		body, err := json.Marshal(answer)
-		if err != nil {
-			continue // it cannot be told either
-		}
-		k.answer = answer
-		writes = append(writes, facts.PutAnswer{Answer: facts.AnswerFacts{
-			User: k.call.user, Key: k.call.key, Hash: bytes.Clone(k.call.hash[:]), Body: string(body), At: now,
-		}})
-	}
-	return writes
-}
-
-// audits are the rows of the audit trail that go with the replies to changes.
-func (d *waiters) audits(now time.Time, replies []outbox.Reply) []facts.Write {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var writes []facts.Write
-	for _, r := range replies {
-		if n := d.noted[r.Ticket]; n != nil && r.Err == nil {
-			writes = append(writes, facts.AddAudit{Audit: n.Done(now, r.Body)})
+		if body, err := json.Marshal(answer); err == nil { // else it cannot be told either
+			k.answer = answer
+			writes = append(writes, facts.PutAnswer{Answer: facts.AnswerFacts{
+				User: k.call.user, Key: k.call.key, Hash: bytes.Clone(k.call.hash[:]), Body: string(body), At: now,
+			}})
 		}
 	}
 	return writes

@@ -34,7 +34,7 @@ type Leader struct {
 	Room    func(context.Context) error  // whether the database could write again
 	Tell    func(facts.EventFacts)       // those who follow the farm
 	NoteOf  func(context.Context) Note   // of a change, for the audit trail; may be nil
-	Age     func(context.Context, *Loop) // beside a loop that writes, until ctx ends; nil: nothing ages
+	Age     func(context.Context, *Loop) // beside a loop that writes, until ctx ends
 	Key     farmkey.Key
 	Numbers func() (job int64, attempt int, err error) // highest in the log folder
 
@@ -101,24 +101,17 @@ func (t *Leader) one(ctx context.Context) error {
 // beating proves the term beside work that does not use its session: rebuilding a large farm on a busy machine may take
 // longer than Postgres waits for a silent leader.
 func (t *Leader) beating(ctx context.Context, term store.Term, work func()) {
-	done := make(chan struct{})
+	working, done := context.WithCancel(ctx)
 	var beat sync.WaitGroup
 	beat.Go(func() {
-		tick := time.NewTicker(t.Check)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-				limited, cancel := context.WithTimeout(ctx, store.TrustFor)
-				_ = term.Check(limited) // a term that is over shows at the next use of its session
-				cancel()
-			}
+		for pause.For(working, t.Check) == nil {
+			limited, cancel := context.WithTimeout(ctx, store.TrustFor)
+			_ = term.Check(limited) // a term that is over shows at the next use of its session
+			cancel()
 		}
 	})
 	work()
-	close(done)
+	done()
 	beat.Wait()
 }
 
@@ -150,25 +143,17 @@ func (t *Leader) lead(ctx context.Context, term store.Term, clock Clock, watch *
 	t.Metrics.Epoch.Set(float64(term.Epoch()))
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	committed := make(chan struct{})
-	go func() {
-		defer close(committed)
-		stop(k.run(working))
-	}()
-	aged := make(chan struct{})
-	go func() {
-		defer close(aged)
-		if t.Age != nil && l.readOnly == "" {
-			t.Age(working, l)
-		}
-	}()
+	var beside sync.WaitGroup
+	beside.Go(func() { stop(k.run(working)) })
+	if l.readOnly == "" {
+		beside.Go(func() { t.Age(working, l) })
+	}
 	t.Begin(l)
 	err := l.Run(working)
 	close(l.over)
 	t.End()
 	stop(err)
-	<-committed
-	<-aged
+	beside.Wait()
 	if ctx.Err() != nil && l.inFlight {
 		l.lastWords()
 	}
@@ -177,9 +162,9 @@ func (t *Leader) lead(ctx context.Context, term store.Term, clock Clock, watch *
 		err = cause
 	}
 	if errors.Is(err, store.ErrFull) {
-		l.waiters.refuse(problem.ErrFull, false, false)
+		l.waiters.refuse(problem.ErrFull, false)
 	}
-	l.waiters.refuse(termwatch.ErrTermEnds, true, true)
+	l.waiters.refuse(termwatch.ErrTermEnds, true)
 	return err
 }
 

@@ -173,7 +173,7 @@ func (l *Loop) drainOf(inbox chan message.Event, began time.Time) {
 // committer proves the term first. (Answers to workers carry the term, and the age of its proof.)
 func (l *Loop) hand(now time.Time, b outbox.Batch) {
 	b.Writes = append(b.Writes, l.changes.Note(now, b.Writes)...)
-	b.Writes = append(append(b.Writes, l.waiters.answers(now, b.Replies)...), l.waiters.audits(now, b.Replies)...)
+	b.Writes = append(b.Writes, l.waiters.writes(now, b.Replies)...)
 	l.maybeLook(now, b)
 	if len(b.Writes) == 0 && !l.waiters.toPeople(b.Replies) {
 		l.deliver(b)
@@ -215,7 +215,7 @@ func (l *Loop) deliver(b outbox.Batch) {
 // maybeTellStalled spares people the wait for a database that does not answer.
 func (l *Loop) maybeTellStalled() {
 	if l.inFlight && len(l.done) == 0 && time.Since(l.since) > problem.StalledAfter { // it may be done, and the loop late
-		l.waiters.refuse(problem.ErrStalled, false, false)
+		l.waiters.refuse(problem.ErrStalled, false)
 	}
 }
 

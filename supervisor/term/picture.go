@@ -42,11 +42,7 @@ func (p *Picture) Job(id facts.JobID) (facts.JobView, bool) {
 	p.mu.RLock()
 	v, changed := p.since.Jobs[id]
 	p.mu.RUnlock()
-	if !changed {
-		n, known := slices.BinarySearchFunc(p.Jobs, id, func(v facts.JobView, id facts.JobID) int { return int(v.ID - id) })
-		if !known {
-			return facts.JobView{}, false
-		}
+	if n, known := slices.BinarySearchFunc(p.Jobs, id, func(v facts.JobView, id facts.JobID) int { return int(v.ID - id) }); known && !changed {
 		v = &p.Jobs[n]
 	}
 	if v == nil {

@@ -99,13 +99,13 @@ func (d *waiters) toPeople(replies []outbox.Reply) bool {
 	})
 }
 
-// refuse answers everybody, or everybody but the workers, with an error. With closing nobody is let in after it.
-func (d *waiters) refuse(err error, alsoSyncs, closing bool) {
+// refuse answers everybody but the workers with an error; with closing those too, and nobody is let in after it.
+func (d *waiters) refuse(err error, closing bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = d.closed || closing
 	for t, w := range d.waiting {
-		if w.sync && !alsoSyncs {
+		if w.sync && !closing {
 			continue
 		}
 		w.outcome <- outcome{err: err}
