@@ -49,7 +49,7 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 		}
 	}
 	change, err := translate.Modification(id, &in.Body, p.User, version)
-	if err := problem.FirstError(err, s.checkPriority(p, in.Body.Priority)); err != nil {
+	if err := cmp.Or(err, s.checkPriority(p, in.Body.Priority)); err != nil {
 		return nil, err
 	}
 	if err := s.limits.Change(p.User, int(change.Bytes())); err != nil {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -41,7 +42,7 @@ func (s *server) setBudget(ctx context.Context, in *keyed[api.Budget]) (*jsonOf[
 		b.Over = accounting.BeyondWait
 	}
 	period, err := translate.Period(b.Per)
-	if err := problem.FirstError(translate.CheckName("path", b.Path), err); err != nil {
+	if err := cmp.Or(translate.CheckName("path", b.Path), err); err != nil {
 		return nil, err
 	}
 	list, err := looked(ctx, s, term.Machine.Budgets)
@@ -61,7 +62,7 @@ func (s *server) listPublications(ctx context.Context, _ *nothing) (*jsonOf[[]ap
 // reportPublication takes a report of the caller; it gives nothing before an operator accepts it.
 func (s *server) reportPublication(ctx context.Context, in *keyed[api.Publication]) (*jsonOf[api.Publication], error) {
 	user := gate.PrincipalOf(ctx).User
-	if err := problem.FirstError(translate.CheckUser(user), translate.CheckName("source", in.Body.Source)); err != nil {
+	if err := cmp.Or(translate.CheckUser(user), translate.CheckName("source", in.Body.Source)); err != nil {
 		return nil, err
 	}
 	change := accounting.PublicationReported{Owner: user, Source: in.Body.Source}
@@ -89,7 +90,7 @@ type addCreditsIn struct {
 func (s *server) addCredits(ctx context.Context, in *addCreditsIn) (*jsonOf[[]api.Credit], error) {
 	var change accounting.CreditsAdded
 	for n, c := range in.Body {
-		if err := problem.FirstError(translate.CheckUser(c.User), translate.CheckName("source", c.Source)); err != nil {
+		if err := cmp.Or(translate.CheckUser(c.User), translate.CheckName("source", c.Source)); err != nil {
 			return nil, api.Errorf(api.KindInvalid, "entry %d: %v; nothing was taken", n+1, err)
 		}
 		change.List = append(change.List, creditOf(c))

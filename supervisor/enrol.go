@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
@@ -39,7 +40,7 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*jsonOf[api.EnrolReply
 	if err := s.checkProtocol(e.Host, e.Protocol, e.Version); err != nil {
 		return nil, err
 	}
-	if err := problem.FirstError(translate.CheckName("host", e.Host), translate.CheckName("machine_id", e.MachineID), translate.CheckName("state_id", e.StateID)); err != nil {
+	if err := cmp.Or(translate.CheckName("host", e.Host), translate.CheckName("machine_id", e.MachineID), translate.CheckName("state_id", e.StateID)); err != nil {
 		return nil, err
 	}
 	if off := time.Since(time.Unix(e.Time, 0)).Abs(); off > enrolClock {

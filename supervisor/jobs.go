@@ -89,7 +89,7 @@ func (s *server) readSubmission(ctx context.Context, r *api.SubmitRequest, owner
 	if r.PAgendaPriority == 0 {
 		preview = nil
 	}
-	return row, problem.FirstError(s.checkPriority(p, r.Priority), s.checkPriority(p, preview), translate.CheckElite(p.Rights, &row), s.checkServed(owner))
+	return row, cmp.Or(s.checkPriority(p, r.Priority), s.checkPriority(p, preview), translate.CheckElite(p.Rights, &row), s.checkServed(owner))
 }
 
 // submission is what the farm is asked for a row.
@@ -341,7 +341,7 @@ type listJobsOut struct {
 // until the page is full or the rows end.
 func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, error) {
 	filter, err := jobfilter.Read(&in.JobFilter)
-	if err = problem.FirstError(err, rowlist.CheckMembers[api.Job](in.Fields), in.checkPlace(in.Before)); err != nil {
+	if err = cmp.Or(err, rowlist.CheckMembers[api.Job](in.Fields), in.checkPlace(in.Before)); err != nil {
 		return nil, err
 	}
 	for _, id := range in.IDs {

@@ -109,7 +109,7 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	}
 	s.stopping, s.stopStreams = context.WithCancel(context.Background())
 	s.live.now.Store(&cfg)
-	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Owners: s.owners, Trouble: s.trouble, Limits: limits.Names})
+	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Totals: s.totals, Owners: s.owners, Trouble: s.trouble, Limits: limits.Names})
 	s.board = live.New(s.lastView, s.totals)
 	unwritten := reads.NewOutage(log, "writing the audit trail")
 	s.audit = audit.New(r, func(err error) { unwritten.Note("refusals and reads", err) })

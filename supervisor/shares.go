@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 
 	"qb/api"
@@ -115,7 +116,7 @@ func (s *server) listCredit(ctx context.Context, in *listCreditIn) (*jsonOf[[]ap
 }
 
 func (s *server) addCredit(ctx context.Context, in *keyed[api.Credit]) (*jsonOf[api.Credit], error) {
-	if err := problem.FirstError(translate.CheckUser(in.Body.User), translate.CheckName("source", in.Body.Source)); err != nil {
+	if err := cmp.Or(translate.CheckUser(in.Body.User), translate.CheckName("source", in.Body.Source)); err != nil {
 		return nil, err
 	}
 	if err := s.noteCredit(ctx, in.Body); err != nil {

@@ -7,11 +7,10 @@ import (
 )
 
 var (
-	memoryGauge   = prometheus.NewDesc("qb_memory_bytes", "Memory of hosts that are up or locked: offered, and promised to running attempts.", []string{"what"}, nil)
-	slowCounter   = prometheus.NewDesc("qb_slow_items_total", "Items of this term that ran supervisor_time_factor times longer than the longest of their job.", nil, nil)
-	overCounter   = prometheus.NewDesc("qb_overused_items_total", "Items of this term that used at least 1.5 times the processor time of their slots.", nil, nil)
-	outCounter    = prometheus.NewDesc("qb_out_of_memory_total", "Items of this term that ran out of memory.", nil, nil)
-	memoryMetrics = []*prometheus.Desc{memoryGauge, slowCounter, overCounter, outCounter}
+	memoryGauge = prometheus.NewDesc("qb_memory_bytes", "Memory of hosts that are up or locked: offered, and promised to running attempts.", []string{"what"}, nil)
+	slowCounter = prometheus.NewDesc("qb_slow_items_total", "Items of this term that ran supervisor_time_factor times longer than the longest of their job.", nil, nil)
+	overCounter = prometheus.NewDesc("qb_overused_items_total", "Items of this term that used at least 1.5 times the processor time of their slots.", nil, nil)
+	outCounter  = prometheus.NewDesc("qb_out_of_memory_total", "Items of this term that ran out of memory.", nil, nil)
 )
 
 func collectMemory(to chan<- prometheus.Metric, view *message.View) {

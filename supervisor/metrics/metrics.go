@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"qb/api"
 	"qb/supervisor/accounting"
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
@@ -37,6 +38,7 @@ type Metrics struct {
 // Sources are asked at each scrape.
 type Sources struct {
 	View    func() *message.View           // the last one; nil: there is none
+	Totals  func(*message.View) api.Totals // of a view
 	Owners  func() []accounting.OwnerShare // users by rank; none where this supervisor does not lead
 	Trouble func() string                  // why the database keeps the farm from changes, "" if it does not
 	Limits  []string                       // names of all limits that can refuse a request
@@ -65,7 +67,7 @@ func New(from Sources) *Metrics {
 	m.Mails = newMailMetrics(m.registry)
 	m.registry.MustRegister(m.limited, m.commits, m.seconds, m.batches, m.Syncs, m.Epoch, m.TermEnds, m.readOnly, m.requests,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&farmCollector{from.View}, &shareCollector{from.Owners}, troubleGauge(from.Trouble))
+		&farmCollector{from.View, from.Totals}, &shareCollector{from.Owners}, troubleGauge(from.Trouble))
 	return m
 }
 
@@ -83,22 +85,13 @@ func (m *Metrics) Committed(writes int, took time.Duration) {
 
 // ReadOnly says whether the farm is read-only since the database has no room.
 func (m *Metrics) ReadOnly(is bool) {
-	if is {
-		m.readOnly.Set(1)
-	} else {
-		m.readOnly.Set(0)
-	}
+	m.readOnly.Set(flag(is))
 }
 
 // troubleGauge is 1 while the database keeps the farm from changes.
 func troubleGauge(trouble func() string) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "qb_database_trouble",
-		Help: "1 while nothing can be changed because the database does not answer or its disk is full; qbping names the reason."}, func() float64 {
-		if trouble() != "" {
-			return 1
-		}
-		return 0
-	})
+		Help: "1 while nothing can be changed because the database does not answer or its disk is full; qbping names the reason."}, func() float64 { return flag(trouble() != "") })
 }
 
 // Limited counts a request that a limit refused.
@@ -113,7 +106,10 @@ func (m *Metrics) Answered(endpoint string, status int) {
 }
 
 // farmCollector turns the view into gauges.
-type farmCollector struct{ view func() *message.View }
+type farmCollector struct {
+	view   func() *message.View
+	totals func(*message.View) api.Totals
+}
 
 var (
 	jobsGauge      = prometheus.NewDesc("qb_jobs", "Jobs in memory: all unfinished ones and the latest finished ones, by status.", []string{"state"}, nil)
@@ -124,76 +120,52 @@ var (
 	brakeGauge     = prometheus.NewDesc("qb_brake_engaged", "1 while the mass-failure brake is engaged: so many hosts are silent that their items are not moved.", nil, nil)
 	claimsGauge    = prometheus.NewDesc("qb_host_name_claims", "Workers that are refused because they report another host's name or have its key, by their shortened ids.",
 		[]string{"host", "machine", "boot", "claim_machine", "claim_boot", "claim_state_folder", "code"}, nil)
-	hostsGauge = prometheus.NewDesc("qb_hosts", "Hosts by state.", []string{"state"}, nil)
+	hostsGauge   = prometheus.NewDesc("qb_hosts", "Hosts by state.", []string{"state"}, nil)
+	plansCounter = prometheus.NewDesc("qb_plans_total", "Plans of this term. Each is of the whole farm.", []string{"kind"}, nil)
 )
 
-func (c *farmCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range append(append(memoryMetrics, planMetrics...), jobsGauge, itemsGauge, slotsGauge, slotsUsedGauge, instancesGauge, hostsGauge, claimsGauge, brakeGauge) {
-		to <- d
-	}
-}
+// Describe names none, as each is made at the scrape.
+func (c *farmCollector) Describe(chan<- *prometheus.Desc) {}
 
 func (c *farmCollector) Collect(to chan<- prometheus.Metric) {
 	view := c.view()
 	if view == nil {
 		view = &message.View{}
 	}
-	jobs := counts("pending", "blocked", "running", "suspended", "complete", "failed", "killed")
-	items := counts("pending", "running", "complete", "failed", "killed", "blocked")
-	instances := counts("primary", "secondary", "draining")
-	for _, j := range view.Jobs {
-		jobs[j.Status]++
-		instances["primary"] += j.Primary
-		instances["secondary"] += j.Secondary
-		instances["draining"] += j.Draining
-		if j.State.Final() {
-			continue
-		}
-		items["pending"] += j.Items.Pending
-		items["running"] += j.Items.Running
-		items["complete"] += j.Items.Complete
-		items["failed"] += j.Items.Failed
-		items["killed"] += j.Items.Killed
-		items["blocked"] += j.Items.Blocked
-	}
-	hosts := counts("up", "unreachable", "lost", "locked")
-	slots, used := 0, 0
+	all := c.totals(view)
+	used := 0
 	for _, h := range view.Hosts {
-		hosts[h.State]++
 		used += h.Used
 		collectClaims(to, h)
-		if h.State == "up" || h.State == "locked" {
-			slots += h.Slots
-		}
 	}
 	collectMemory(to, view)
-	collectPlans(to, view.Counts)
-	gauges(to, jobsGauge, jobs)
-	gauges(to, itemsGauge, items)
-	gauges(to, instancesGauge, instances)
-	gauges(to, hostsGauge, hosts)
-	brake := 0.0
-	if view.Brake != "" {
-		brake = 1
-	}
-	to <- prometheus.MustNewConstMetric(brakeGauge, prometheus.GaugeValue, brake)
-	to <- prometheus.MustNewConstMetric(slotsGauge, prometheus.GaugeValue, float64(slots))
+	to <- prometheus.MustNewConstMetric(plansCounter, prometheus.CounterValue, float64(view.Counts.Plans), "whole")
+	gauges(to, jobsGauge, all.Jobs, "pending", "blocked", "running", "suspended", "complete", "failed", "killed")
+	gauges(to, hostsGauge, all.Hosts, "up", "unreachable", "lost", "locked")
+	i := all.Items
+	gauges(to, itemsGauge, map[string]int{"pending": i.Pending, "running": i.Running, "complete": i.Complete, "failed": i.Failed, "killed": i.Killed, "blocked": i.Blocked})
+	gauges(to, instancesGauge, map[string]int{"primary": all.Instances.Primary, "secondary": all.Instances.Secondary, "draining": all.Instances.Draining})
+	to <- prometheus.MustNewConstMetric(brakeGauge, prometheus.GaugeValue, flag(view.Brake != ""))
+	to <- prometheus.MustNewConstMetric(slotsGauge, prometheus.GaugeValue, float64(all.Slots.Total))
 	to <- prometheus.MustNewConstMetric(slotsUsedGauge, prometheus.GaugeValue, float64(used))
 }
 
-// counts begins with every label at zero, so that a series does not vanish with its last member.
-func counts(labels ...string) map[string]int {
-	m := make(map[string]int, len(labels))
-	for _, l := range labels {
-		m[l] = 0
+// gauges tell each value; those labels are told at zero, too, so that a series does not vanish with its last member.
+func gauges(to chan<- prometheus.Metric, d *prometheus.Desc, values map[string]int, always ...string) {
+	for _, label := range always {
+		values[label] += 0
 	}
-	return m
-}
-
-func gauges(to chan<- prometheus.Metric, d *prometheus.Desc, values map[string]int) {
 	for label, n := range values {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), label)
 	}
+}
+
+// flag is 1 for what is so.
+func flag(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // counter registers one.
@@ -239,13 +211,4 @@ func collectClaims(to chan<- prometheus.Metric, h message.HostView) {
 	for c, n := range claims {
 		to <- prometheus.MustNewConstMetric(claimsGauge, prometheus.GaugeValue, float64(n), string(h.ID), facts.Short(h.MachineID), facts.Short(h.Boot), c.MachineID, c.Boot, c.StateID, c.Code)
 	}
-}
-
-var (
-	plansCounter = prometheus.NewDesc("qb_plans_total", "Plans of this term. Each is of the whole farm.", []string{"kind"}, nil)
-	planMetrics  = []*prometheus.Desc{plansCounter}
-)
-
-func collectPlans(to chan<- prometheus.Metric, c message.Counts) {
-	to <- prometheus.MustNewConstMetric(plansCounter, prometheus.CounterValue, float64(c.Plans), "whole")
 }

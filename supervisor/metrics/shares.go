@@ -37,12 +37,8 @@ var (
 		[]string{"user", "account", "resource"}, nil)
 )
 
-func (c *shareCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, g := range shareGauges {
-		to <- g.desc
-	}
-	to <- shareUsageGauge
-}
+// Describe names none, as each is made at the scrape.
+func (c *shareCollector) Describe(chan<- *prometheus.Desc) {}
 
 func (c *shareCollector) Collect(to chan<- prometheus.Metric) {
 	owners := c.owners()

@@ -160,16 +160,6 @@ func Invalid(field, format string, args ...any) error {
 // Clip shortens a value that an error repeats.
 func Clip(s string) string { return ClipTo(s, 40) }
 
-// FirstError is the first error that is not nil.
-func FirstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // ClipTo cuts a text that is longer than most bytes.
 func ClipTo(s string, most int) string {
 	if len(s) <= most {

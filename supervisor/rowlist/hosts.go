@@ -7,7 +7,6 @@ import (
 
 	"qb/agenda"
 	"qb/api"
-	"qb/supervisor/problem"
 )
 
 // Hosts are the fields of hosts, under the names that requirements of jobs have for them, and without the "host." before those.
@@ -62,7 +61,7 @@ type Wanted struct {
 // PageOfHosts are the hosts of a page, and the place of the next one; "" after the last.
 func PageOfHosts(all []api.Host, w Wanted) (rows []api.Host, next string, err error) {
 	filter, err := Hosts.Filter(w.Expression)
-	if err = problem.FirstError(err, CheckMembers[api.Host](w.Fields)); err != nil {
+	if err = cmp.Or(err, CheckMembers[api.Host](w.Fields)); err != nil {
 		return nil, "", err
 	}
 	order, err := Hosts.Order(cmp.Or(w.Sort, "name"), "name")

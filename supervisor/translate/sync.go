@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -181,11 +182,11 @@ func checkSync(s *api.Sync) error {
 		}
 	}
 	for name, value := range s.Properties {
-		if err := problem.FirstError(CheckText("properties", name, facts.MaxPath), CheckText("properties", value, facts.MaxPath)); err != nil {
+		if err := cmp.Or(CheckText("properties", name, facts.MaxPath), CheckText("properties", value, facts.MaxPath)); err != nil {
 			return err
 		}
 	}
-	if err := problem.FirstError(checkSpec(s.Spec), checkOffer(s)); err != nil {
+	if err := cmp.Or(checkSpec(s.Spec), checkOffer(s)); err != nil {
 		return err
 	}
 	for n := range s.Finished {

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"reflect"
 	"regexp"
 	"slices"
@@ -59,7 +60,7 @@ func between(field string, n *int, least, most int) error {
 // Submission checks a submission and turns it into a job's facts. What the farm's policy decides (defaults,
 // caps) is left to the farm.
 func Submission(r *api.SubmitRequest, user, submission string) (facts.JobFacts, error) {
-	if err := problem.FirstError(CheckUser(user), checkCommand(r), checkTags(r.Tags)); err != nil {
+	if err := cmp.Or(CheckUser(user), checkCommand(r), checkTags(r.Tags)); err != nil {
 		return facts.JobFacts{}, err
 	}
 	attributes, err := given(r)

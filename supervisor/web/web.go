@@ -13,7 +13,7 @@ import (
 //go:embed docs.html
 var docsText string
 
-var docsPage = template.Must(template.New("docs").Parse(docsText))
+var docsPage = template.Must(template.New("docs").Funcs(template.FuncMap{"statusText": http.StatusText}).Parse(docsText))
 
 // Policy is the content security policy of the page of the endpoints.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -27,8 +27,8 @@ func Docs(version string, endpoints []api.Endpoint) (http.HandlerFunc, error) {
 		Document     string
 		DocumentJSON string
 		Endpoints    []api.Endpoint
-		Kinds        []KindStatus
-	}{version, api.Document.Path, api.DocumentJSON.Path, endpoints, kinds()})
+		Kinds        []api.Kind
+	}{version, api.Document.Path, api.DocumentJSON.Path, endpoints, kinds})
 	if err != nil {
 		return nil, fmt.Errorf("making the page of the endpoints: %w", err)
 	}
@@ -40,18 +40,6 @@ func Docs(version string, endpoints []api.Endpoint) (http.HandlerFunc, error) {
 	}, nil
 }
 
-// KindStatus is a line of the table of errors.
-type KindStatus struct {
-	Kind   api.Kind
-	Status int
-	Text   string
-}
-
-func kinds() []KindStatus {
-	var lines []KindStatus
-	for _, k := range []api.Kind{api.KindInvalid, api.KindNotFound, api.KindConflict, api.KindStale, api.KindLimit,
-		api.KindUnauthorized, api.KindForbidden, api.KindUnavailable, api.KindInternal} {
-		lines = append(lines, KindStatus{k, k.Status(), http.StatusText(k.Status())})
-	}
-	return lines
-}
+// kinds are those of errors, as the page lists them.
+var kinds = []api.Kind{api.KindInvalid, api.KindNotFound, api.KindConflict, api.KindStale, api.KindLimit,
+	api.KindUnauthorized, api.KindForbidden, api.KindUnavailable, api.KindInternal}
