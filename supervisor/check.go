@@ -22,9 +22,6 @@ import (
 // checkSubmission says what submit would say to the same body. Nothing is stored, and nothing is taken from the owner's
 // allowance of submissions: checks have one of their own.
 func (s *server) checkSubmission(ctx context.Context, in *struct{ Body api.SubmitRequest }) (*jsonOf[api.SubmissionCheck], error) {
-	if _, err := s.leading(); err != nil {
-		return nil, err
-	}
 	p := gate.PrincipalOf(ctx)
 	owner := cmp.Or(in.Body.User, p.User)
 	if err := s.gate.MayOn(ctx, api.CheckSubmission, owner); err != nil {
@@ -34,7 +31,13 @@ func (s *server) checkSubmission(ctx context.Context, in *struct{ Body api.Submi
 		return nil, err
 	}
 	out := &jsonOf[api.SubmissionCheck]{Body: api.SubmissionCheck{Refusals: []api.SubmissionRefusal{}, Remarks: []string{}}}
-	spec, a, err := s.tried(ctx, &in.Body, owner, &out.Body)
+	e, err := s.supposed(ctx, &in.Body, owner)
+	if err == nil {
+		var remarks []string
+		remarks, err = s.judged(ctx, e)
+		out.Body.Remarks = translate.OrEmpty(remarks)
+	}
+	spec, a := e.Facts.Agenda, e.Agenda
 	if err := refuse(&out.Body, err); err != nil {
 		return nil, err
 	}
@@ -84,17 +87,6 @@ func (s *server) trySubmission(ctx context.Context, in *struct{ Body api.SubmitR
 	}
 	reply.Epoch = l.Epoch
 	return &jsonOf[api.TrialReply]{Body: reply}, nil
-}
-
-// tried goes the way of submit up to the farm's word, which becomes the remarks; the agenda is nil if it was not read.
-func (s *server) tried(ctx context.Context, r *api.SubmitRequest, owner string, to *api.SubmissionCheck) (agenda.Spec, *agenda.Agenda, error) {
-	e, err := s.supposed(ctx, r, owner)
-	if err == nil {
-		var remarks []string
-		remarks, err = s.judged(ctx, e)
-		to.Remarks = translate.OrEmpty(remarks)
-	}
-	return e.Facts.Agenda, e.Agenda, err
 }
 
 // judged is the farm's word on a submission: remarks, and its refusal as an error.

@@ -91,29 +91,38 @@ func (s *server) marked(ctx context.Context, job int64) (v facts.JobFacts, a *ag
 
 // itemsBetween are the items first to last of a job.
 func (s *server) itemsBetween(ctx context.Context, v facts.JobFacts, a *agenda.Agenda, marks []facts.Mark, first, last int) ([]api.Item, error) {
+	list := make([]api.Item, 0, last-first+1)
+	var progress map[facts.AttemptID]int
+	if v.RegexProgress != "" {
+		progress = s.picture().Progress(v.ID)
+	}
+	err := s.eachItem(ctx, v, marks, first, last, func(item api.Item) {
+		item.Name = a.Item(item.Number).Name
+		if item.Status == "running" {
+			item.Progress = progress[facts.AttemptID{Job: v.ID, Item: facts.ItemNo(item.Number), Number: item.Attempt}]
+		}
+		list = append(list, item)
+	})
+	return list, err
+}
+
+// eachItem visits the items first to last of a job, without their names.
+func (s *server) eachItem(ctx context.Context, v facts.JobFacts, marks []facts.Mark, first, last int, visit func(api.Item)) error {
 	latest, err := s.reader.Latest(ctx, v.ID, facts.ItemNo(first), facts.ItemNo(last))
 	if err != nil {
-		return nil, problem.Reading("the attempts of the items", err)
+		return problem.Reading("the attempts of the items", err)
 	}
-	list := make([]api.Item, 0, last-first+1)
 	marked := translate.MarkedItems(marks, first, last)
-	var progress map[facts.AttemptID]int
-	if view := s.lastView(); view != nil && v.RegexProgress != "" {
-		progress = view.Progress(v.ID)
-	}
 	for n := first; n <= last; n++ {
-		item := api.Item{Name: a.Item(n).Name, Number: n}
+		item := api.Item{Number: n}
 		var attempt *facts.AttemptFacts
 		if len(latest) > 0 && int(latest[0].Item) == n {
 			attempt, latest = &latest[0], latest[1:]
 		}
 		translate.FillItem(s.now(), &item, &v, attempt, marked[n-first])
-		if item.Status == "running" {
-			item.Progress = progress[attempt.AttemptID]
-		}
-		list = append(list, item)
+		visit(item)
 	}
-	return list, nil
+	return nil
 }
 
 type listAttemptsIn struct {
@@ -185,12 +194,15 @@ func (s *server) namer(ctx context.Context, j facts.JobFacts) (func(facts.ItemNo
 	if err != nil {
 		return nil, err
 	}
-	return func(n facts.ItemNo) string {
-		if n < 0 || int(n) >= a.Len() {
-			return ""
-		}
-		return a.Item(int(n)).Name
-	}, nil
+	return func(n facts.ItemNo) string { return nameOf(a, n) }, nil
+}
+
+// nameOf is the name of an item, "" if there is no such item.
+func nameOf(a *agenda.Agenda, n facts.ItemNo) string {
+	if n < 0 || int(n) >= a.Len() {
+		return ""
+	}
+	return a.Item(int(n)).Name
 }
 
 type historyIn struct {
@@ -271,13 +283,8 @@ func (s *server) explain(ctx context.Context, in *jobIn) (*jsonOf[api.Explanatio
 
 // factOf is a line of an explanation.
 func factOf(f explain.Fact) api.Fact {
-	out := api.Fact{Kind: f.Kind, Code: string(f.Code), Text: f.Text, Slots: f.Slots}
-	for _, id := range f.Jobs {
-		out.Jobs = append(out.Jobs, int64(id))
-	}
-	for _, id := range f.Hosts {
-		out.Hosts = append(out.Hosts, string(id))
-	}
+	out := api.Fact{Kind: f.Kind, Code: string(f.Code), Text: f.Text, Slots: f.Slots,
+		Jobs: translate.Each(f.Jobs, func(id facts.JobID) int64 { return int64(id) }), Hosts: translate.Each(f.Hosts, func(id facts.HostID) string { return string(id) })}
 	if h := f.Holds; h != nil {
 		out.Holds = &api.FactHolds{Primary: h.Primary, Secondary: h.Secondary, Ending: h.Ending}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -170,16 +169,14 @@ func submissionOf(p credentials.Principal, key string) string {
 	if key != "" {
 		return p.User + ":" + key
 	}
-	random := make([]byte, 16)
-	_, _ = rand.Read(random) // never fails
-	return "-" + hex.EncodeToString(random)
+	return "-" + rand.Text()
 }
 
 // submitFacts gives the job to the farm. A submission is known by its key as long as its job is there.
 func (s *server) submitFacts(ctx context.Context, c term.Call, e message.JobSubmitted) (_ any, err error) {
 	if !strings.HasPrefix(e.Facts.Submission, "-") { // it has a key
-		if e.Known, err = s.known(ctx, e.Facts.Submission); err != nil {
-			return nil, err
+		if e.Known, err = s.reader.Submission(ctx, e.Facts.Submission); err != nil {
+			return nil, problem.Reading("looking for an earlier submission", err)
 		}
 	}
 	if err := s.complete(ctx, &e); err != nil {
@@ -220,11 +217,6 @@ func unreadable(err error) error {
 	e := api.Errorf(api.KindInvalid, "%v", err)
 	e.Member = "range"
 	return e
-}
-
-func (s *server) known(ctx context.Context, submission string) (facts.JobID, error) {
-	id, err := s.reader.Submission(ctx, submission)
-	return id, problem.Reading("looking for an earlier submission", err)
 }
 
 func (s *server) checkPriority(p credentials.Principal, priority *int) error {

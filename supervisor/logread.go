@@ -103,8 +103,8 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 		return nil, err
 	}
 	want := streams[in.Stream]
-	t := &tail{server: s, id: o.id, job: o.job, demux: logstore.Demux{Want: want, Skip: in.Offset}, follow: in.Follow, over: o.over && !in.Follow, leave: func() {}}
-	t.elsewhere, t.left = o.elsewhere, cmp.Or(in.Limit, math.MaxInt64)
+	o.over = o.over && !in.Follow
+	t := &tail{server: s, output: o, demux: logstore.Demux{Want: want, Skip: in.Offset}, follow: in.Follow, left: cmp.Or(in.Limit, math.MaxInt64), leave: func() {}}
 	if in.Tail > 0 {
 		if t.total, err = s.logs.Size(o.id, want); err != nil {
 			return nil, err
@@ -175,18 +175,15 @@ func (s *server) latest(ctx context.Context, job facts.JobID, item facts.ItemNo)
 
 // tail reads a log on as it grows.
 type tail struct {
-	server    *server
-	id        facts.AttemptID
-	job       gate.Job
-	log       *logstore.Tail
-	demux     logstore.Demux
-	follow    bool
-	leave     func()    // gives the place among the followers back
-	elsewhere bool      // another supervisor may have it
-	total     int64     // bytes of the stream, if its end is asked for
-	left      int64     // bytes of the answer that may still be sent
-	over      bool      // the attempt is known to have ended
-	asked     time.Time // when the rows were last asked for it
+	output
+	server *server
+	log    *logstore.Tail
+	demux  logstore.Demux
+	follow bool
+	leave  func()    // gives the place among the followers back
+	total  int64     // bytes of the stream, if its end is asked for
+	left   int64     // bytes of the answer that may still be sent
+	asked  time.Time // when the rows were last asked whether the attempt is over
 }
 
 func (t *tail) serve(w http.ResponseWriter, r *http.Request) {

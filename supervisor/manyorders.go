@@ -19,6 +19,7 @@ import (
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
 	"qb/supervisor/term"
+	"qb/supervisor/translate"
 )
 
 // Of one order on many jobs.
@@ -145,11 +146,7 @@ func (s *server) chosen(ctx context.Context, f *api.JobFilter) ([]int64, error) 
 	if len(ids) > maxMany {
 		return nil, problem.Invalid("filter", "%d jobs pass it; at most %d at a time: narrow it, for example by name or changed_since", len(ids), maxMany)
 	}
-	list := make([]int64, len(ids))
-	for n, id := range ids {
-		list[n] = int64(id)
-	}
-	return list, nil
+	return translate.Each(ids, func(id facts.JobID) int64 { return int64(id) }), nil
 }
 
 const actionRemove = "remove"

@@ -182,21 +182,11 @@ func (s *server) itemStates(ctx context.Context, in *jobIn) (*jsonOf[api.ItemSta
 	}
 	letters := make([]byte, 0, a.Len())
 	for first := 0; first < a.Len(); first += itemsAtOnce {
-		last := min(first+itemsAtOnce, a.Len()) - 1
-		latest, err := s.reader.Latest(ctx, v.ID, facts.ItemNo(first), facts.ItemNo(last))
+		err := s.eachItem(ctx, v, marks, first, min(first+itemsAtOnce, a.Len())-1, func(item api.Item) {
+			letters = append(letters, live.Letter(item.Status, facts.ParseKind(item.Kind)))
+		})
 		if err != nil {
-			return nil, problem.Reading("the attempts of the items", err)
-		}
-		marked := translate.MarkedItems(marks, first, last)
-		for n := first; n <= last; n++ {
-			var item api.Item
-			kind := facts.Primary
-			var attempt *facts.AttemptFacts
-			if len(latest) > 0 && int(latest[0].Item) == n {
-				attempt, kind, latest = &latest[0], latest[0].Kind, latest[1:]
-			}
-			translate.FillItem(s.now(), &item, &v, attempt, marked[n-first])
-			letters = append(letters, live.Letter(item.Status, kind))
+			return nil, err
 		}
 	}
 	return &jsonOf[api.ItemStatesReply]{api.ItemStatesReply{Job: in.Job, Version: v.Version, States: string(letters)}}, nil

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"qb/api"
@@ -17,25 +18,19 @@ import (
 )
 
 // waitingAs are the tokens of the hosts that wait under a name, as the database has them now.
-func (s *server) waitingAs(ctx context.Context, name string) (list []store.Token, err error) {
+func (s *server) waitingAs(ctx context.Context, name string) ([]store.Token, error) {
 	all, err := s.reader.GoodTokens(ctx, time.Now())
 	if err != nil {
 		return nil, problem.Reading("the tokens", err)
 	}
-	for _, t := range credentials.Waiting(s.gate.Key, all, time.Now()) {
-		if t.Pending == name {
-			list = append(list, t)
-		}
-	}
-	return list, nil
+	return slices.DeleteFunc(credentials.Waiting(s.gate.Key, all, time.Now()), func(t store.Token) bool { return t.Pending != name }), nil
 }
 
 // pendingHosts are listed behind the hosts of the farm.
-func (s *server) pendingHosts() (list []api.Host) {
-	for _, t := range s.gate.Tokens.Waiting(s.gate.Key, time.Now()) {
-		list = append(list, translate.PendingHost(t.Pending, credentials.Fingerprint(t.HostKey), t.CreatedAt))
-	}
-	return list
+func (s *server) pendingHosts() []api.Host {
+	return translate.Each(s.gate.Tokens.Waiting(s.gate.Key, time.Now()), func(t store.Token) api.Host {
+		return translate.PendingHost(t.Pending, credentials.Fingerprint(t.HostKey), t.CreatedAt)
+	})
 }
 
 type approveHostIn struct {

@@ -76,10 +76,7 @@ func (s *server) addPerson(ctx context.Context, in *addPersonIn) (*jsonOf[api.Pe
 		Name: b.Name, Role: b.Role, Groups: b.Groups, Leads: b.Leads, SubmitAs: b.SubmitAs, Rights: b.Rights,
 		CreatedAt: now, CreatedBy: gate.PrincipalOf(ctx).User, Since: now,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &jsonOf[api.Person]{s.shownPerson(p)}, nil
+	return &jsonOf[api.Person]{s.shownPerson(p)}, err
 }
 
 // addRow seals and stores the row of a new user.

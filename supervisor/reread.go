@@ -53,18 +53,15 @@ func (c *liveConfig) catchUp(tell func(message.Event) bool) {
 
 func (s *server) reread(ctx context.Context, _ *nothing) (*jsonOf[api.RereadReply], error) {
 	reply, err := s.readAgain(ctx, gate.PrincipalOf(ctx).User)
-	if err != nil {
-		return nil, err
-	}
-	return &jsonOf[api.RereadReply]{*reply}, nil
+	return &jsonOf[api.RereadReply]{reply}, err
 }
 
 // readAgain takes the configuration into force, or says what is wrong with it and leaves the old one.
-func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, error) {
+func (s *server) readAgain(ctx context.Context, by string) (reply api.RereadReply, err error) {
 	s.live.one.Lock()
 	defer s.live.one.Unlock()
 	if s.live.reload == nil {
-		return nil, api.Errorf(api.KindConflict, "this supervisor was started without a configuration that could be read again; restart it")
+		return reply, api.Errorf(api.KindConflict, "this supervisor was started without a configuration that could be read again; restart it")
 	}
 	got, err := s.live.reload()
 	if err == nil {
@@ -72,10 +69,10 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 	}
 	if err != nil {
 		s.log.Error("configuration reload failed; the old configuration stays in force", "by", by, "error", err)
-		return nil, api.Errorf(api.KindInvalid, "the old configuration stays in force: %v", err)
+		return reply, api.Errorf(api.KindInvalid, "the old configuration stays in force: %v", err)
 	}
 	changed, kept := settings.Changed(*s.live.now.Load(), s.cfg, got.Config)
-	reply := &api.RereadReply{File: got.File, Changed: translate.OrEmpty(changed), Remarks: []string{}}
+	reply = api.RereadReply{File: got.File, Changed: translate.OrEmpty(changed), Remarks: []string{}}
 	for _, key := range kept {
 		reply.Remarks = append(reply.Remarks, key+" has changed: a restart of the supervisor takes it")
 	}
@@ -88,7 +85,7 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 	}
 	remarks, err := s.applyPolicy(ctx, got.Config.Policy(), by)
 	if err != nil {
-		return nil, err
+		return reply, err
 	}
 	reply.Remarks = append(reply.Remarks, remarks...)
 	s.log.Info("configuration reloaded", "by", by, "file", reply.File, "changed", reply.Changed, "remarks", reply.Remarks)
@@ -132,9 +129,6 @@ type mailTestIn struct{ Body api.MailTest }
 
 // testMail sends a mail by the settings of the leader, who sends all others.
 func (s *server) testMail(ctx context.Context, in *mailTestIn) (*jsonOf[api.MailTestReply], error) {
-	if _, err := s.leading(); err != nil {
-		return nil, err
-	}
 	if set := s.mail.Settings(); !set.On() {
 		return nil, api.Errorf(api.KindConflict, "this farm has no mail server: set mail_host in qb.conf, then qbadmin supervisor -reread")
 	}

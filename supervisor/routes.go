@@ -49,18 +49,18 @@ func newRouter(s *server) (http.Handler, error) {
 func mountAll(s *server, router chi.Router) (*routes, error) {
 	useOwnProblems()
 	rt := &routes{server: s, api: humachi.New(router, humaConfig())}
-	small, long := []option{body(maxSmallBody)}, []option{body(maxBody)}
-	mount(rt, api.Submit, s.submit, append(long, created)...)
-	mount(rt, api.CheckSubmission, s.checkSubmission, long...)
-	mount(rt, api.TrySubmission, s.trySubmission, long...)
+	long := body(maxBody)
+	mount(rt, api.Submit, s.submit, long, created)
+	mount(rt, api.CheckSubmission, led(s, s.checkSubmission), long)
+	mount(rt, api.TrySubmission, s.trySubmission, long)
 	mount(rt, api.ListJobs, bounded(s.listJobs))
 	mount(rt, api.GetJob, s.getJob)
 	mount(rt, api.ArchiveJob, s.archiveJob)
 	mount(rt, api.OrderOfJobs, s.jobOrder)
 	mount(rt, api.OrderOfHosts, s.hostOrder)
-	mount(rt, api.Modify, s.modify, small...)
+	mount(rt, api.Modify, s.modify)
 	mount(rt, api.RemoveJob, s.removeJob)
-	mount(rt, api.OrderJobs, s.orderJobs, small...)
+	mount(rt, api.OrderJobs, s.orderJobs)
 	mount(rt, api.OrderJob, s.order, body(maxSmallBody+facts.MaxRange))
 	takeUnlimited(rt.api.OpenAPI(), "SubmitRequest", "ModifyRequest")
 	mount(rt, api.ListItems, s.listItems)
@@ -72,32 +72,33 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mountHosts(rt, s)
 	mount(rt, api.ReleaseBrake, s.releaseBrake)
 	mount(rt, api.Reread, s.reread)
-	mount(rt, api.TestMail, s.testMail)
+	mount(rt, api.TestMail, led(s, s.testMail))
 	mount(rt, api.GetSnapshot, s.snapshot)
 	mount(rt, api.WhatIf, s.whatIf)
 	mountStream(rt, api.Events, s.events, "text/event-stream")
 	mount(rt, api.PingFarm, s.ping)
-	mount(rt, api.CreateToken, s.createToken, append(small, created)...)
+	mount(rt, api.CreateToken, s.createToken, created)
 	mount(rt, api.ListTokens, s.listTokens)
-	mount(rt, api.RotateToken, s.rotateToken, append(small, created)...)
+	mount(rt, api.RotateToken, s.rotateToken, created)
 	mount(rt, api.RevokeToken, bounded(s.revokeToken))
 	mount(rt, api.ListPeople, s.listPeople)
-	mount(rt, api.AddPerson, bounded(s.addPerson), append(small, created)...)
+	mount(rt, api.AddPerson, bounded(s.addPerson), created)
 	mount(rt, api.GetPerson, s.getPerson)
-	mount(rt, api.ChangePerson, bounded(s.changePerson), small...)
+	mount(rt, api.ChangePerson, bounded(s.changePerson))
 	mount(rt, api.RemovePerson, bounded(s.removePerson))
-	mount(rt, api.Invite, s.invite, append(small, created)...)
-	mount(rt, api.Login, s.login, append(small, created)...)
+	mount(rt, api.Invite, s.invite, created)
+	mount(rt, api.Login, s.login, created)
 	mount(rt, api.BeginSSO, s.beginSSO, body(maxOpenBody))
 	mount(rt, api.FinishSSO, s.finishSSO, body(maxOpenBody))
 	mount(rt, api.OwnTokens, s.ownTokens)
 	mount(rt, api.RevokeOwn, bounded(s.revokeOwn))
 	mount(rt, api.AuditLog, s.auditLog)
-	mount(rt, api.Enrol, bounded(s.enrol), append([]option{body(maxSmallBody)}, unchecked)...)
-	mount(rt, api.SyncWorker, s.syncWorker, append(long, unchecked)...)
-	mount(rt, api.AppendLog, s.appendLog, body(maxChunkBody), unchecked)
-	mount(rt, api.AppendPicture, s.appendPicture, body(maxPicture), unchecked)
-	mount(rt, api.ShipEnds, s.shipEnds, body(maxChunkBody), unchecked)
+	mount(rt, api.Enrol, bounded(s.enrol), unchecked)
+	mount(rt, api.SyncWorker, s.syncWorker, long, unchecked)
+	// The leader's folder of logs is the one that is read from.
+	mount(rt, api.AppendLog, led(s, s.appendLog), body(maxChunkBody), unchecked)
+	mount(rt, api.AppendPicture, led(s, s.appendPicture), body(maxPicture), unchecked)
+	mount(rt, api.ShipEnds, led(s, s.shipEnds), body(maxChunkBody), unchecked)
 	mountStream(rt, api.ReadEnds, s.readEnds, "application/x-ndjson")
 	mountShares(rt, s)
 	mount(rt, api.GetStats, s.stats)
@@ -118,31 +119,31 @@ func mountHosts(rt *routes, s *server) {
 	mount(rt, api.LockHost, s.lockHost)
 	mount(rt, api.UnlockHost, s.unlockHost)
 	mount(rt, api.ApproveHost, bounded(s.approveHost))
-	mount(rt, api.RestartHost, s.restartHost)
+	mount(rt, api.RestartHost, led(s, s.restartHost))
 	mount(rt, api.ConfirmDead, s.confirmDead)
-	mount(rt, api.RemoveHost, s.removeHost)
+	mount(rt, api.RemoveHost, led(s, s.removeHost))
 }
 
 // mountShares mounts what belongs to fair sharing.
 func mountShares(rt *routes, s *server) {
-	small, long := body(maxSmallBody), body(maxBody)
+	long := body(maxBody)
 	mount(rt, api.ListShares, s.listShares)
 	mount(rt, api.ExplainShare, s.explainShare)
 	mount(rt, api.ShareSet, s.shareSettings)
-	mount(rt, api.SetShare, s.setShare, small)
+	mount(rt, api.SetShare, s.setShare)
 	mount(rt, api.ListAccounts, s.listAccounts)
 	mount(rt, api.PastAccounts, s.pastAccounts)
 	mount(rt, api.AddAccount, s.addAccount, long)
-	mount(rt, api.AddAccounts, s.addAccounts, small)
+	mount(rt, api.AddAccounts, s.addAccounts)
 	mount(rt, api.DropAccount, s.dropAccount, long)
 	mount(rt, api.ListBudgets, s.listBudgets)
-	mount(rt, api.SetBudget, s.setBudget, small)
+	mount(rt, api.SetBudget, s.setBudget)
 	mount(rt, api.Publications, s.listPublications)
-	mount(rt, api.Report, s.reportPublication, small)
-	mount(rt, api.Decide, s.decidePublication, small)
+	mount(rt, api.Report, s.reportPublication)
+	mount(rt, api.Decide, s.decidePublication)
 	mount(rt, api.AddCredits, s.addCredits, long)
 	mount(rt, api.ListCredit, s.listCredit)
-	mount(rt, api.AddCredit, s.addCredit, small)
+	mount(rt, api.AddCredit, s.addCredit)
 }
 
 // mountProfiles mounts what belongs to what was learned of jobs and what is known of resources.
@@ -151,7 +152,7 @@ func mountProfiles(rt *routes, s *server) {
 	mount(rt, api.SetProfile, s.setProfile)
 	mount(rt, api.ForgetProfile, s.forgetProfile)
 	mount(rt, api.ListResources, s.listResources)
-	mount(rt, api.ReportResource, s.reportResource, body(maxSmallBody))
+	mount(rt, api.ReportResource, s.reportResource)
 }
 
 func humaConfig() huma.Config {
@@ -267,9 +268,7 @@ func tagOf(e api.Endpoint) string {
 		return "hosts"
 	case e.Role == api.Admin && e.ID != api.Reread.ID && e.ID != api.TestMail.ID:
 		return "tokens"
-	case e.ID == api.OrderJobs.ID, e.ID == api.CheckSubmission.ID, e.ID == api.TrySubmission.ID:
-		return "jobs"
-	case len(e.Path) >= len(api.ListJobs.Path) && e.Path[:len(api.ListJobs.Path)] == api.ListJobs.Path:
+	case e.ID == api.OrderJobs.ID, e.ID == api.CheckSubmission.ID, e.ID == api.TrySubmission.ID, strings.HasPrefix(e.Path, api.ListJobs.Path):
 		return "jobs"
 	}
 	return "farm"
@@ -300,6 +299,16 @@ func (rt *routes) admit(e api.Endpoint) func(huma.Context, func(huma.Context)) {
 			audit.Of(ctx.Context()).Begin(factsOfRequest(ctx.Context(), e))
 		}
 		next(ctx)
+	}
+}
+
+// led refuses where this supervisor does not lead.
+func led[I, O any](s *server, handler func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
+	return func(ctx context.Context, in *I) (*O, error) {
+		if _, err := s.leading(); err != nil {
+			return nil, err
+		}
+		return handler(ctx, in)
 	}
 }
 

@@ -58,10 +58,7 @@ func (s *server) jobOrder(ctx context.Context, in *hostNamed) (*jsonOf[[]api.Job
 		return nil, api.Errorf(api.KindNotFound, "there is no host %q", problem.Clip(in.Host))
 	}
 	turns, err := s.trials.Order(ctx, snap, placings, s.lastView())
-	if err != nil {
-		return nil, err
-	}
-	return &jsonOf[[]api.JobTurn]{Body: turns}, nil
+	return &jsonOf[[]api.JobTurn]{Body: turns}, err
 }
 
 type hostNamed struct {

@@ -113,8 +113,5 @@ func (s *server) itemName(id facts.JobID, n facts.ItemNo) string {
 			return ""
 		}
 	}
-	if n < 0 || int(n) >= a.Len() {
-		return ""
-	}
-	return a.Item(int(n)).Name
+	return nameOf(a, n)
 }

@@ -65,9 +65,9 @@ func OfRow(row facts.JobFacts) facts.JobView {
 	return v
 }
 
-var statusStates = map[string][]facts.JobState{
-	"pending": {facts.Active}, "running": {facts.Active}, "blocked": {facts.Blocked}, "suspended": {facts.Suspended},
-	"complete": {facts.Complete}, "failed": {facts.FailedJob}, "killed": {facts.KilledJob},
+var statusStates = map[string]facts.JobState{
+	"pending": facts.Active, "running": facts.Active, "blocked": facts.Blocked, "suspended": facts.Suspended,
+	"complete": facts.Complete, "failed": facts.FailedJob, "killed": facts.KilledJob,
 }
 
 // readTags reads NAME=VALUE. What has no "=" was cut off at a comma of the value before it.
@@ -102,15 +102,13 @@ func (f *Filter) readStatus(text string) error {
 			words = []string{"pending", "running", "blocked"}
 		}
 		for _, w := range words {
-			states, ok := statusStates[w]
+			state, ok := statusStates[w]
 			if !ok {
 				return problem.Invalid("status", "%q; use pending, blocked, running, suspended, complete, failed, killed, done or active", problem.Clip(word))
 			}
 			f.statuses = append(f.statuses, w)
-			for _, state := range states {
-				if !slices.Contains(f.Query.States, state) {
-					f.Query.States = append(f.Query.States, state)
-				}
+			if !slices.Contains(f.Query.States, state) {
+				f.Query.States = append(f.Query.States, state)
 			}
 		}
 	}
