@@ -38,16 +38,17 @@ type keyed[T any] struct {
 	Body T
 }
 
-// shown answers with what a change made as shape shows it.
-func shown[Made, T any](shape func(Made) T) func(any) *jsonOf[T] {
-	return func(made any) *jsonOf[T] { return &jsonOf[T]{shape(made.(Made))} }
-}
-
 // changed asks the farm for a change of its accounts, once for each key, and answers with what it made as shape shows that.
 func changed[Made, T any](ctx context.Context, s *server, e api.Endpoint, key string, in any, change accounting.Change, shape func(Made) T) (*jsonOf[T], error) {
-	return once(ctx, s, e, key, in, shown(shape), func(c term.Call) (any, error) {
-		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
-			return message.AccountsChanged{Ticket: t, By: gate.PrincipalOf(ctx).User, Change: change}
-		})
+	return asked(ctx, s, e, key, in, shape, func(t outbox.Ticket, by string) message.Event {
+		return message.AccountsChanged{Ticket: t, By: by, Change: change}
+	})
+}
+
+// asked puts an event to the farm, once for each key, and answers with what it made as shape shows that.
+func asked[Made, T any](ctx context.Context, s *server, e api.Endpoint, key string, in any, shape func(Made) T, event func(t outbox.Ticket, by string) message.Event) (*jsonOf[T], error) {
+	shown := func(made any) *jsonOf[T] { return &jsonOf[T]{shape(made.(Made))} }
+	return once(ctx, s, e, key, in, shown, func(c term.Call) (any, error) {
+		return c.Ask(ctx, func(t outbox.Ticket) message.Event { return event(t, gate.PrincipalOf(ctx).User) })
 	})
 }

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,7 +121,7 @@ func (s *server) named(ctx context.Context, member string, id facts.JobID) (j fa
 		return j, nil
 	}
 	j, err = s.facts(ctx, id)
-	if e := (*api.Error)(nil); errors.As(err, &e) && e.Kind == api.KindNotFound {
+	if api.Refusal(err).Kind == api.KindNotFound {
 		return j, problem.Invalid(member, "there is no job %d; give the id of a job that is listed by qbjobs, or 0 for none", id)
 	}
 	return j, err
@@ -218,8 +217,7 @@ func (s *server) orderFarm(ctx context.Context, c term.Call, e message.JobOrdere
 		})
 	}
 	body, err := ask()
-	var refused *api.Error
-	if errors.As(err, &refused) && refused.Kind == api.KindNotFound {
+	if api.Refusal(err).Kind == api.KindNotFound {
 		ctx = context.WithoutCancel(ctx)
 		s.records.RLock()
 		defer s.records.RUnlock()

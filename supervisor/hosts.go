@@ -18,7 +18,6 @@ import (
 	"qb/supervisor/settings"
 	"qb/supervisor/slotmap"
 	"qb/supervisor/store"
-	"qb/supervisor/term"
 	"qb/supervisor/translate"
 )
 
@@ -109,7 +108,7 @@ type lockIn struct {
 
 func (s *server) lockHost(ctx context.Context, in *lockIn) (*jsonOf[api.HostReply], error) {
 	audit.Of(ctx).Changes("", s.hostMembers(in.Host), map[string]any{"locked": in.Slots == 0, "locked_slots": in.Slots, "purge": in.Purge})
-	return askHost(ctx, s, api.LockHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
+	return asked(ctx, s, api.LockHost, in.Key, in, hostReply, func(t outbox.Ticket, by string) message.Event {
 		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), Lock: true, Slots: in.Slots, Purge: in.Purge, By: by}
 	})
 }
@@ -121,14 +120,14 @@ type unlockIn struct {
 
 func (s *server) unlockHost(ctx context.Context, in *unlockIn) (*jsonOf[api.HostReply], error) {
 	audit.Of(ctx).Changes("", s.hostMembers(in.Host), map[string]bool{"locked": false})
-	return askHost(ctx, s, api.UnlockHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
+	return asked(ctx, s, api.UnlockHost, in.Key, in, hostReply, func(t outbox.Ticket, by string) message.Event {
 		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), By: by, LockedBy: in.LockedBy}
 	})
 }
 
 func (s *server) confirmDead(ctx context.Context, in *HostParams) (*jsonOf[api.HostReply], error) {
 	audit.Of(ctx).Changes("", s.hostMembers(in.Host), nil)
-	return askHost(ctx, s, api.ConfirmDead, in.Key, in, func(t outbox.Ticket, by string) message.Event {
+	return asked(ctx, s, api.ConfirmDead, in.Key, in, hostReply, func(t outbox.Ticket, by string) message.Event {
 		return message.HostConfirmedDead{Ticket: t, Host: facts.HostID(in.Host), By: by}
 	})
 }
@@ -153,7 +152,7 @@ func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*jsonOf[api.
 		}
 	}
 	defer s.gate.Tokens.Stale() // the host's are gone
-	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
+	return asked(ctx, s, api.RemoveHost, in.Key, in, hostReply, func(t outbox.Ticket, by string) message.Event {
 		return message.HostRemoved{Ticket: t, Host: facts.HostID(in.Host), Dead: in.Dead, By: by}
 	})
 }
@@ -188,14 +187,9 @@ func (s *server) hostMembers(name string) any {
 	return map[string]any{"state": h.State, "locked": h.LockedBy != "", "locked_slots": h.Locked, "slots": h.Slots, "instances": len(h.Instances), "machine": facts.Short(h.MachineID), "key": facts.Short(h.Key)}
 }
 
-func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string, in *In, event func(outbox.Ticket, string) message.Event) (*jsonOf[api.HostReply], error) {
-	shape := func(body any) *jsonOf[api.HostReply] {
-		reply := body.(message.HostReply)
-		return &jsonOf[api.HostReply]{api.HostReply{Host: string(reply.Host), Affected: reply.Affected, Stopped: reply.Stopped, Running: reply.Running, Pending: reply.Pending, WaitSeconds: int(math.Ceil(reply.Wait.Seconds()))}}
-	}
-	return once(ctx, s, e, key, in, shape, func(c term.Call) (any, error) {
-		return c.Ask(ctx, func(t outbox.Ticket) message.Event { return event(t, gate.PrincipalOf(ctx).User) })
-	})
+// hostReply shows what became of a change of a host.
+func hostReply(r message.HostReply) api.HostReply {
+	return api.HostReply{Host: string(r.Host), Affected: r.Affected, Stopped: r.Stopped, Running: r.Running, Pending: r.Pending, WaitSeconds: int(math.Ceil(r.Wait.Seconds()))}
 }
 
 func (s *server) ping(ctx context.Context, _ *nothing) (*jsonOf[api.Ping], error) {

@@ -125,10 +125,10 @@ func (s *server) readAgenda(ctx context.Context, spec agenda.Spec) (*agenda.Agen
 		return nil, nil
 	}
 	a, err := s.agendas.Read(ctx, spec, s.live.now.Load().MaxItems)
-	if err != nil {
-		return nil, unreadable(err)
+	if err != nil && !errors.Is(err, problem.ErrNoAnswer) {
+		err = &api.Error{Kind: api.KindInvalid, Member: "range", Text: err.Error()}
 	}
-	return a, nil
+	return a, err
 }
 
 // provedUID is the owner's uid if the owner is at the other end of the unix socket. A token, and a submission for another
@@ -207,16 +207,6 @@ func (s *server) submitFacts(ctx context.Context, c term.Call, e message.JobSubm
 		}
 	}
 	return reply, nil
-}
-
-// unreadable is the refusal of an agenda that cannot be read.
-func unreadable(err error) error {
-	if errors.Is(err, problem.ErrNoAnswer) {
-		return err
-	}
-	e := api.Errorf(api.KindInvalid, "%v", err)
-	e.Member = "range"
-	return e
 }
 
 func (s *server) checkPriority(p credentials.Principal, priority *int) error {

@@ -104,7 +104,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	}
 	want := streams[in.Stream]
 	o.over = o.over && !in.Follow
-	t := &tail{server: s, output: o, demux: logstore.Demux{Want: want, Skip: in.Offset}, follow: in.Follow, left: cmp.Or(in.Limit, math.MaxInt64), leave: func() {}}
+	t := &tail{server: s, output: o, log: s.logs.Tail(o.id), demux: logstore.Demux{Want: want, Skip: in.Offset}, follow: in.Follow, left: cmp.Or(in.Limit, math.MaxInt64), leave: func() {}}
 	if in.Tail > 0 {
 		if t.total, err = s.logs.Size(o.id, want); err != nil {
 			return nil, err
@@ -199,13 +199,10 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 		h.Set(api.ElsewhereHeader, "true")
 	}
 	w.WriteHeader(http.StatusOK)
-	defer func() {
-		t.leave()
-		t.log.Close()
-	}()
+	defer t.leave()
+	defer t.log.Close()
 	control := http.NewResponseController(w)
 	buf := make([]byte, 64<<10)
-	t.log = t.server.logs.Tail(t.id)
 	holds := t.server.gate.Watch(r.Context(), streamHeartbeat, func(ctx context.Context) bool { // groups and the setting may have changed
 		return !errors.As(t.server.gate.MayJob(ctx, api.ItemLog, "", t.job), new(*api.Error))
 	})

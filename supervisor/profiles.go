@@ -74,9 +74,7 @@ func (s *server) changeProfile(ctx context.Context, e api.Endpoint, key string, 
 	}
 	before := before(known, translate.Profile, func(profiles.Known) bool { return true })
 	audit.Of(ctx).Changes("profile "+change.Key.Name+" of "+change.Key.Owner, before, after)
-	return once(ctx, s, e, key, request, shown(translate.Profile), func(c term.Call) (any, error) {
-		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
-			return message.ProfileChanged{Ticket: t, By: gate.PrincipalOf(ctx).User, Change: change}
-		})
+	return asked(ctx, s, e, key, request, translate.Profile, func(t outbox.Ticket, by string) message.Event {
+		return message.ProfileChanged{Ticket: t, By: by, Change: change}
 	})
 }

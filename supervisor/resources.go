@@ -5,7 +5,6 @@ import (
 
 	"qb/api"
 	"qb/supervisor/audit"
-	"qb/supervisor/gate"
 	"qb/supervisor/licences"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
@@ -38,9 +37,7 @@ func (s *server) reportResource(ctx context.Context, in *reportResourceIn) (*jso
 	}
 	before := before(list, translate.Resource, func(r licences.Status) bool { return r.Name == in.Resource })
 	audit.Of(ctx).Changes("resource "+in.Resource, before, in.Body)
-	return once(ctx, s, api.ReportResource, in.Key, in, shown(translate.Resource), func(c term.Call) (any, error) {
-		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
-			return message.ResourceReported{Ticket: t, By: gate.PrincipalOf(ctx).User, Report: report}
-		})
+	return asked(ctx, s, api.ReportResource, in.Key, in, translate.Resource, func(t outbox.Ticket, by string) message.Event {
+		return message.ResourceReported{Ticket: t, By: by, Report: report}
 	})
 }

@@ -131,10 +131,7 @@ func (s *server) serve(ctx context.Context, opts Options, open *listeners.Listen
 func (s *server) terms(opts Options, url string) *term.Leader {
 	var ready sync.Once
 	s.mail = mail.New(&mail.Sender{Store: opts.Store, Settings: func() mail.Settings { return s.live.now.Load().Mail() }, Metrics: s.metrics.Mails, Log: s.log, Every: opts.mailEvery})
-	if opts.checkEvery == 0 {
-		opts.checkEvery = store.CheckEvery
-	}
-	opts.ageEvery, opts.ageAttempts = cmp.Or(opts.ageEvery, history.Every), cmp.Or(opts.ageAttempts, history.Chunk)
+	opts.checkEvery, opts.ageEvery, opts.ageAttempts = cmp.Or(opts.checkEvery, store.CheckEvery), cmp.Or(opts.ageEvery, history.Every), cmp.Or(opts.ageAttempts, history.Chunk)
 	if opts.room == nil {
 		opts.room = statedir.Room
 	}

@@ -74,36 +74,14 @@ func (s *server) setShare(ctx context.Context, in *keyed[api.ShareSetting]) (*js
 	if err := translate.CheckName("path", in.Body.Path); err != nil {
 		return nil, err
 	}
-	if err := s.noteShare(ctx, in.Body); err != nil {
-		return nil, err
-	}
-	return changed(ctx, s, api.SetShare, in.Key, in, accounting.ShareSet{Path: in.Body.Path, Shares: in.Body.Shares}, translate.ShareSetting)
-}
-
-// noteShare tells the audit trail of shares that are set.
-func (s *server) noteShare(ctx context.Context, set api.ShareSetting) error {
 	list, err := s.reader.Shares(ctx)
 	if err != nil {
-		return problem.Reading("shares", err)
+		return nil, problem.Reading("shares", err)
 	}
 	shares := func(s facts.ShareFacts) map[string]float64 { return map[string]float64{"shares": s.Shares} }
-	before := before(list, shares, func(s facts.ShareFacts) bool { return s.Path == set.Path })
-	audit.Of(ctx).Changes("share "+set.Path, before, map[string]float64{"shares": set.Shares})
-	return nil
-}
-
-// noteCredit tells the audit trail of credit that is given: the sum of all entries before, and the entry.
-func (s *server) noteCredit(ctx context.Context, given api.Credit) error {
-	list, err := s.reader.Credits(ctx, given.User)
-	if err != nil {
-		return problem.Reading("credit", err)
-	}
-	sum := 0.0
-	for _, c := range list {
-		sum += c.Amount
-	}
-	audit.Of(ctx).Changes("credit of "+given.User, map[string]float64{"given": sum}, map[string]any{"given": sum + given.Amount, "entry": given})
-	return nil
+	before := before(list, shares, func(s facts.ShareFacts) bool { return s.Path == in.Body.Path })
+	audit.Of(ctx).Changes("share "+in.Body.Path, before, map[string]float64{"shares": in.Body.Shares})
+	return changed(ctx, s, api.SetShare, in.Key, in, accounting.ShareSet{Path: in.Body.Path, Shares: in.Body.Shares}, translate.ShareSetting)
 }
 
 type listCreditIn struct {
@@ -115,13 +93,20 @@ func (s *server) listCredit(ctx context.Context, in *listCreditIn) (*jsonOf[[]ap
 	return listed(list, problem.Reading("credit", err), translate.Credit)
 }
 
+// addCredit tells the audit trail of the sum of all entries before, and of the entry.
 func (s *server) addCredit(ctx context.Context, in *keyed[api.Credit]) (*jsonOf[api.Credit], error) {
 	if err := cmp.Or(translate.CheckUser(in.Body.User), translate.CheckName("source", in.Body.Source)); err != nil {
 		return nil, err
 	}
-	if err := s.noteCredit(ctx, in.Body); err != nil {
-		return nil, err
+	list, err := s.reader.Credits(ctx, in.Body.User)
+	if err != nil {
+		return nil, problem.Reading("credit", err)
 	}
+	sum := 0.0
+	for _, c := range list {
+		sum += c.Amount
+	}
+	audit.Of(ctx).Changes("credit of "+in.Body.User, map[string]float64{"given": sum}, map[string]any{"given": sum + in.Body.Amount, "entry": in.Body})
 	return changed(ctx, s, api.AddCredit, in.Key, in, creditOf(in.Body), translate.Credit)
 }
 

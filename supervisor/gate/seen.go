@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -40,16 +41,12 @@ type Seen struct {
 
 // WriteHeader remembers the first status.
 func (w *Seen) WriteHeader(status int) {
-	if w.Status == 0 {
-		w.Status = status
-	}
+	w.Status = cmp.Or(w.Status, status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *Seen) Write(p []byte) (int, error) {
-	if w.Status == 0 {
-		w.Status = http.StatusOK
-	}
+	w.Status = cmp.Or(w.Status, http.StatusOK)
 	return w.ResponseWriter.Write(p)
 }
 

@@ -173,10 +173,8 @@ func jobRow(j *facts.JobView, w *writer) facts.JobID {
 func hostRow(h *message.HostView, w *writer) facts.HostID {
 	step := max(1, h.Memory/32)
 	resources := ""
-	if len(h.Resources) > 0 {
-		for _, name := range slices.Sorted(maps.Keys(h.Resources)) {
-			resources += "," + name + "=" + strconv.Itoa(h.Resources[name])
-		}
+	for _, name := range slices.Sorted(maps.Keys(h.Resources)) {
+		resources += "," + name + "=" + strconv.Itoa(h.Resources[name])
 	}
 	w.texts(h.State)
 	w.numbers(h.Slots, h.Used)

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -99,10 +100,7 @@ func (m *Metrics) Limited(limit string) { m.limited.WithLabelValues(limit).Inc()
 
 // Answered counts a request; the endpoint "" is none.
 func (m *Metrics) Answered(endpoint string, status int) {
-	if endpoint == "" {
-		endpoint = "none"
-	}
-	m.requests.WithLabelValues(endpoint, strconv.Itoa(status)).Inc()
+	m.requests.WithLabelValues(cmp.Or(endpoint, "none"), strconv.Itoa(status)).Inc()
 }
 
 // farmCollector turns the view into gauges.

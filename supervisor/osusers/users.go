@@ -42,11 +42,10 @@ const (
 func (a *Users) Of(ctx context.Context, name string) User {
 	e, done := a.look(name)
 	if done != nil {
-		timer := time.NewTimer(within)
-		defer timer.Stop()
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
 		select {
 		case <-done:
-		case <-timer.C:
 		case <-ctx.Done():
 		}
 	}

@@ -152,9 +152,7 @@ func Write(w http.ResponseWriter, p *Problem) {
 
 // Invalid names the field, the value and the way out.
 func Invalid(field, format string, args ...any) error {
-	e := api.Errorf(api.KindInvalid, "%s: %s", field, fmt.Sprintf(format, args...))
-	e.Member = field
-	return e
+	return &api.Error{Kind: api.KindInvalid, Member: field, Text: field + ": " + fmt.Sprintf(format, args...)}
 }
 
 // Clip shortens a value that an error repeats.

@@ -73,16 +73,12 @@ func (s Reader) Stored(ctx context.Context, owner string) (int64, error) {
 	return againWith(ctx, s, "the bytes of an owner's jobs", s.Reader.Stored, owner)
 }
 
-func (s Reader) Answer(ctx context.Context, user, key string) (facts.AnswerFacts, bool, error) {
-	type found struct {
-		answer facts.AnswerFacts
-		ok     bool
-	}
-	f, err := again(ctx, s, "an answer", func(ctx context.Context) (found, error) {
-		a, ok, err := s.Reader.Answer(ctx, user, key)
-		return found{a, ok}, err
+func (s Reader) Answer(ctx context.Context, user, key string) (a facts.AnswerFacts, known bool, err error) {
+	a, err = again(ctx, s, "an answer", func(ctx context.Context) (_ facts.AnswerFacts, err error) {
+		a, known, err = s.Reader.Answer(ctx, user, key)
+		return a, err
 	})
-	return f.answer, f.ok, err
+	return a, known, err
 }
 
 func (s Reader) Labels(ctx context.Context, group facts.JobID, labels []string) (map[string]facts.JobID, error) {
@@ -127,16 +123,12 @@ func (s Reader) Past(ctx context.Context, job facts.JobID) (store.Past, error) {
 	return againWith(ctx, s, "past", s.Reader.Past, job)
 }
 
-func (s Reader) Token(ctx context.Context, id string) (store.Token, bool, error) {
-	type found struct {
-		token store.Token
-		ok    bool
-	}
-	f, err := again(ctx, s, "a token", func(ctx context.Context) (found, error) {
-		t, ok, err := s.Reader.Token(ctx, id)
-		return found{t, ok}, err
+func (s Reader) Token(ctx context.Context, id string) (t store.Token, known bool, err error) {
+	t, err = again(ctx, s, "a token", func(ctx context.Context) (_ store.Token, err error) {
+		t, known, err = s.Reader.Token(ctx, id)
+		return t, err
 	})
-	return f.token, f.ok, err
+	return t, known, err
 }
 
 func (s Reader) GoodTokens(ctx context.Context, now time.Time) ([]store.Token, error) {

@@ -149,11 +149,9 @@ func (w *Watch) compare(now time.Duration, host string, held *api.HeldTerm) erro
 	}
 	heard := store.Heard{Lineage: held.Lineage, Epoch: held.Epoch, Host: host}
 	own := held.Lineage == w.term.Lineage
-	for _, lineage := range held.Superseded {
-		if lineage == w.term.Lineage && !own {
-			w.end = &End{heard, true}
-			return ErrOtherDatabase
-		}
+	if !own && slices.Contains(held.Superseded, w.term.Lineage) {
+		w.end = &End{heard, true}
+		return ErrOtherDatabase
 	}
 	silent := max(0, time.Duration(held.SilentSeconds*float64(time.Second)))
 	living := !own && silent < livingFor
