@@ -118,7 +118,7 @@ var onlyFrom = map[string][]string{
 	"api":                        {"api/pin"},
 	"supervisor/certs":           {"api/pin", "statedir"},
 	"supervisor/listeners":       {"api", "supervisor/certs", "supervisor/facts", "supervisor/settings"},
-	"supervisor/metrics":         {"supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/mail", "supervisor/message", "supervisor/history"},
+	"supervisor/metrics":         {"api", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/mail", "supervisor/message", "supervisor/history"},
 	"supervisor/translate":       {"supervisor/licences", "agenda", "api", "patterns", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/message", "supervisor/fit", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store"},
 	"supervisor/sso":             {"api", "statedir", "supervisor/facts", "supervisor/problem", "supervisor/settings"},
 	"supervisor/limits":          {"agenda", "api", "supervisor/facts", "supervisor/message", "supervisor/problem", "supervisor/quota", "supervisor/settings", "supervisor/store", "units"},
