@@ -47,23 +47,18 @@ func (s *server) readEnds(context.Context, *nothing) (answer, error) {
 }
 
 func (s *server) passOn(w http.ResponseWriter, r *http.Request, pages <-chan *api.EndsPage) {
-	control := http.NewResponseController(w)
-	send := func(line []byte) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a socket always can
-		_, err := w.Write(append(line, '\n'))
-		return err == nil && control.Flush() == nil
-	}
+	send := sender(w)
 	ctx, cancel := context.WithTimeout(r.Context(), endsFor)
 	defer cancel()
 	heartbeat := time.NewTicker(streamHeartbeat)
 	defer heartbeat.Stop()
-	for more := send(nil); more; {
+	for more := send("\n"); more; {
 		select {
 		case page := <-pages:
 			line, err := json.Marshal(page)
-			more = err == nil && send(line)
+			more = err == nil && send(string(line)+"\n")
 		case <-heartbeat.C:
-			more = send(nil)
+			more = send("\n")
 		case <-ctx.Done():
 			more = false
 		}

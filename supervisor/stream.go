@@ -44,12 +44,7 @@ func (s *server) enter(ctx context.Context, p *limits.Places, most int, key stri
 }
 
 func (s *server) tell(w http.ResponseWriter, r *http.Request, place uint64, reset bool, job facts.JobID) {
-	control := http.NewResponseController(w)
-	send := func(text string) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a socket always can
-		_, err := io.WriteString(w, text)
-		return err == nil && control.Flush() == nil
-	}
+	send := sender(w)
 	hello := ": qb events\n\n"
 	if reset {
 		hello = s.encode([]eventstream.Event{{EventFacts: facts.FarmEvent(s.now(), "reset", facts.Why{Cause: "events were missed: read the lists again"})}}, place-1, 0)
@@ -81,6 +76,16 @@ func (s *server) tell(w http.ResponseWriter, r *http.Request, place uint64, rese
 		case <-r.Context().Done():
 			return
 		}
+	}
+}
+
+// sender writes pieces of an answer that goes on; false: the reader has not taken one in time, or is gone.
+func sender(w http.ResponseWriter) func(string) bool {
+	control := http.NewResponseController(w)
+	return func(text string) bool {
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a socket always can
+		_, err := io.WriteString(w, text)
+		return err == nil && control.Flush() == nil
 	}
 }
 
