@@ -130,7 +130,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/eventstream":     {"api", "supervisor/facts", "supervisor/message", "supervisor/translate"},
 	"supervisor/live":            {"api", "supervisor/facts", "supervisor/message", "supervisor/translate"},
 	"supervisor/slotmap":         {"api", "supervisor/message"},
-	"supervisor/timeline":        {"api", "supervisor/facts", "supervisor/message"},
+	"supervisor/timeline":        {"api", "pause", "supervisor/facts", "supervisor/message"},
 	"supervisor/logsearch":       {"api", "supervisor/logstore"},
 	"supervisor/itemvalues":      {"api", "supervisor/facts", "supervisor/translate"},
 	"supervisor/rowlist":         {"agenda", "api", "supervisor/problem"},

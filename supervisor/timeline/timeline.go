@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"qb/pause"
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
 )
@@ -92,9 +93,7 @@ func (t *Timeline) Run(ctx context.Context, view func() *message.View, now func(
 	for {
 		at := now()
 		next := at.Truncate(Every).Add(Every + Every/20) // inside of the next step, not at its edge
-		select {
-		case <-time.After(next.Sub(at)):
-		case <-ctx.Done():
+		if pause.For(ctx, next.Sub(at)) != nil {
 			return
 		}
 		if v := view(); v != nil {
