@@ -29,11 +29,9 @@ func (s *Store) PutPicture(id facts.AttemptID, data []byte, code string) error {
 		return api.Errorf(api.KindInvalid, "data: a picture is a JPEG of at most %d bytes", api.MaxPicture)
 	}
 	name := PictureName(id)
-	err := s.root.WriteFile(unfinished(id), data, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = s.root.MkdirAll(path.Dir(name), 0o700); err == nil {
-			err = s.root.WriteFile(unfinished(id), data, 0o600)
-		}
+	err := s.root.MkdirAll(path.Dir(name), 0o700)
+	if err == nil {
+		err = s.root.WriteFile(unfinished(id), data, 0o600)
 	}
 	if err == nil {
 		err = s.root.Rename(unfinished(id), name)
