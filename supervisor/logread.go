@@ -184,6 +184,8 @@ type tail struct {
 	total  int64     // bytes of the stream, if its end is asked for
 	left   int64     // bytes of the answer that may still be sent
 	asked  time.Time // when the rows were last asked whether the attempt is over
+
+	partial bool // there was a log without its last chunk
 }
 
 func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
@@ -208,7 +210,8 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	})
 	for holds() {
 		// Asked before the read: what came before it is then read.
-		over, partial := !t.follow || t.finished(r.Context()), t.server.logs.Partial(t.id)
+		partial := t.server.logs.Partial(t.id)
+		over := !t.follow || t.finished(r.Context(), partial)
 		n, err := t.log.Read(buf)
 		if n > 0 {
 			out, broken := t.demux.Feed(nil, buf[:n])
@@ -231,8 +234,13 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler) // the reader must not take this for the end of the log
 }
 
-// finished says whether nothing more will come: the attempt ended, and the last chunk is here or its log has been quiet since.
-func (t *tail) finished(ctx context.Context) bool {
+// finished says whether nothing more will come: the last chunk has come meanwhile, or the attempt ended and its log is whole or has
+// been quiet since.
+func (t *tail) finished(ctx context.Context, partial bool) bool {
+	if t.partial && !partial {
+		return true
+	}
+	t.partial = partial
 	if !t.over && time.Since(t.asked) >= 4*followPoll {
 		t.asked = time.Now()
 		latest, err := t.server.latest(ctx, t.id.Job, t.id.Item)
@@ -247,7 +255,7 @@ func (t *tail) finished(ctx context.Context) bool {
 		}
 		t.log.Grown = time.Now()
 	}
-	return t.over && (t.server.logs.Complete(t.id) || time.Since(t.log.Grown) > followQuiet)
+	return t.over && (t.log.Size > 0 && !partial || time.Since(t.log.Grown) > followQuiet)
 }
 
 // maybeTellCut says at the end of what there is that it is not all that the item wrote.

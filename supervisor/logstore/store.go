@@ -74,12 +74,6 @@ func (s *Store) Partial(id facts.AttemptID) bool {
 	return err == nil
 }
 
-// Complete says that a log is here with its last chunk. Of a log that an older release began that is not known: it counts as complete.
-func (s *Store) Complete(id facts.AttemptID) bool {
-	_, err := s.root.Lstat(Name(id))
-	return err == nil && !s.Partial(id)
-}
-
 // Append takes the part of data that is missing at the file's end, and tells the size now held. Data
 // beyond the end is not taken: the worker goes back to the size told. Beyond MaxLog all is dropped, yet
 // counted, so that the worker can go on.
