@@ -44,13 +44,9 @@ func Parse(spec Spec, limit int) (*Agenda, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	if spec.Range == "" {
-		if spec.Runs > limit {
-			return nil, &LimitError{Count: int64(spec.Runs), Limit: int64(limit)}
-		}
-		l := &list{}
-		l.addProgression(progression{0, 1, int64(spec.Runs)})
-		return &Agenda{list: l.close(), runs: true, items: spec.Runs, size: 1}, nil
+	runs := spec.Range == ""
+	if runs {
+		spec.Range = fmt.Sprintf("0-%d", spec.Runs-1)
 	}
 	count, saturated, err := countEntries(spec.Range)
 	if err != nil {
@@ -59,7 +55,7 @@ func Parse(spec Spec, limit int) (*Agenda, error) {
 	if count > int64(limit) {
 		return nil, &LimitError{count, int64(limit), saturated}
 	}
-	a := &Agenda{list: readList(spec.Range), order: spec.Order, padding: spec.Padding}
+	a := &Agenda{list: readList(spec.Range), runs: runs, order: spec.Order, padding: spec.Padding}
 	a.split(spec)
 	if a.order == Binary {
 		a.turns, a.places = binaryOrder(a.items)
@@ -212,13 +208,11 @@ func plain(number int64, label string) string {
 }
 
 func (a *Agenda) padded(number int64, label string) string {
-	text := plain(number, label)
 	if label != "" || a.padding == 0 {
-		return text
+		return plain(number, label)
 	}
-	sign, digits := "", text
 	if number < 0 {
-		sign, digits = "-", text[1:]
+		return fmt.Sprintf("%0*d", a.padding+1, number) // the sign is none of the digits
 	}
-	return sign + strings.Repeat("0", max(a.padding-len(digits), 0)) + digits
+	return fmt.Sprintf("%0*d", a.padding, number)
 }

@@ -2,17 +2,34 @@ package agenda
 
 import (
 	"math"
-	"slices"
 
 	"qb/units"
 )
 
-// The signs of arithmetic by how tightly they bind; those of one level are done from left to right:
+// operator is what a sign of arithmetic does.
+type operator struct {
+	level int  // how tightly it binds
+	bits  bool // it wants whole numbers
+	of    func(x, y float64) float64
+}
+
+// operators are those of the signs; those of one level are done from left to right:
 //
 //	operand = value { sign operand of a higher level }
 //	value   = word | quoted text | "(" operand ")"
-var levels = map[string]int{
-	"min": loosest, "max": loosest, "|": 1, "xor": 2, "&": 3, "<<": 4, ">>": 4, "add": 5, "sub": 5, "mul": 6, "div": 6, "mod": 6,
+var operators = map[string]operator{
+	"min": {loosest, false, math.Min},
+	"max": {loosest, false, math.Max},
+	"|":   {1, true, func(x, y float64) float64 { return float64(int64(x) | int64(y)) }},
+	"xor": {2, true, func(x, y float64) float64 { return float64(int64(x) ^ int64(y)) }},
+	"&":   {3, true, func(x, y float64) float64 { return float64(int64(x) & int64(y)) }},
+	"<<":  {4, true, func(x, y float64) float64 { return math.Ldexp(x, int(y)) }},
+	">>":  {4, true, func(x, y float64) float64 { return float64(int64(x) >> int64(y)) }},
+	"add": {5, false, func(x, y float64) float64 { return x + y }},
+	"sub": {5, false, func(x, y float64) float64 { return x - y }},
+	"mul": {6, false, func(x, y float64) float64 { return x * y }},
+	"div": {6, false, func(x, y float64) float64 { return x / y }}, // by zero: infinite or not a number
+	"mod": {6, false, math.Mod},
 }
 
 const (
@@ -20,9 +37,6 @@ const (
 	maxComputed  = 64      // signs of arithmetic in one side of a comparison
 	largestExact = 1 << 53 // beyond it float64 has no longer every whole number
 )
-
-// bitwise are the signs that want whole numbers.
-var bitwise = []string{"|", "xor", "&", "<<", ">>"}
 
 // computation is a number or a size made of two others. It has no value where a part of it has none, is not a number, or
 // where the result is not defined or beyond largestExact.
@@ -52,7 +66,8 @@ func (c *computation) value(lookup Lookup) (Value, bool) {
 }
 
 func compute(sign string, x, y float64) (result float64, ok bool) {
-	if slices.Contains(bitwise, sign) {
+	op := operators[sign]
+	if op.bits {
 		if x != math.Trunc(x) || y != math.Trunc(y) || math.Abs(x) > largestExact || math.Abs(y) > largestExact {
 			return 0, false
 		}
@@ -60,46 +75,19 @@ func compute(sign string, x, y float64) (result float64, ok bool) {
 			return 0, false
 		}
 	}
-	switch sign {
-	case "min":
-		result = min(x, y)
-	case "max":
-		result = max(x, y)
-	case "add":
-		result = x + y
-	case "sub":
-		result = x - y
-	case "mul":
-		result = x * y
-	case "div":
-		result = x / y // by zero: infinite or not a number
-	case "mod":
-		result = math.Mod(x, y)
-	case "|":
-		result = float64(int64(x) | int64(y))
-	case "xor":
-		result = float64(int64(x) ^ int64(y))
-	case "&":
-		result = float64(int64(x) & int64(y))
-	case "<<":
-		result = math.Ldexp(x, int(y))
-	case ">>":
-		result = float64(int64(x) >> int64(y))
-	default:
-		panic("agenda: no such arithmetic: " + sign)
-	}
+	result = op.of(x, y)
 	return result + 0, math.Abs(result) <= largestExact // which no NaN is; + 0 takes the sign from -0
 }
 
 // String has no more parentheses than the text it was read from, so that it is nested no deeper.
 func (c *computation) String() string {
-	level := levels[c.sign]
+	level := operators[c.sign].level
 	return c.left.within(level) + " " + c.sign + " " + c.right.within(level+1)
 }
 
 // within is the text of an operand where signs below the level need parentheses.
 func (o operand) within(level int) string {
-	if o.computed != nil && levels[o.computed.sign] < level {
+	if o.computed != nil && operators[o.computed.sign].level < level {
 		return "(" + o.String() + ")"
 	}
 	return o.String()
@@ -119,7 +107,7 @@ func (p *parser) opensOperand() bool {
 		}
 		if open == 0 {
 			next := p.tokens[min(p.at+at+1, len(p.tokens)-1)]
-			_, computes := levels[next.text]
+			_, computes := operators[next.text]
 			return at > 0 && (compares(next) || next.kind == tokenSign && computes)
 		}
 	}
@@ -131,8 +119,8 @@ func (p *parser) parseOperand(wanted string, level int) (side, *SyntaxError) {
 	left, err := p.parseValue(wanted)
 	for err == nil {
 		sign := p.peek()
-		own, computes := levels[sign.text]
-		if sign.kind != tokenSign || !computes || own < level {
+		op, computes := operators[sign.text]
+		if sign.kind != tokenSign || !computes || op.level < level {
 			return left, nil
 		}
 		if p.computed++; p.computed > maxComputed {
@@ -140,7 +128,7 @@ func (p *parser) parseOperand(wanted string, level int) (side, *SyntaxError) {
 		}
 		p.next()
 		var right side
-		if right, err = p.parseOperand("a value after "+sign.text, own+1); err == nil {
+		if right, err = p.parseOperand("a value after "+sign.text, op.level+1); err == nil {
 			left, err = p.compute(left, sign, right)
 		}
 	}
@@ -180,7 +168,7 @@ func (p *parser) compute(l side, sign token, r side) (side, *SyntaxError) {
 	c := &computation{sign: sign.text, left: left.operand, right: right.operand, kind: KindNumber}
 	sizes := left.kind == KindSize && right.kind == KindSize
 	switch either := left.kind == KindSize || right.kind == KindSize; {
-	case either && slices.Contains(bitwise, sign.text):
+	case either && operators[sign.text].bits:
 		return side{}, p.fail(sign, "%s joins whole numbers, not sizes", sign.text)
 	case sizes && sign.text == "mul", !sizes && right.kind == KindSize && sign.text == "div", either && !sizes && !scales:
 		return side{}, p.fail(sign, "%s cannot join %s and %s", sign.text, left.kind, right.kind)

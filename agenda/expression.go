@@ -2,20 +2,10 @@ package agenda
 
 import "strings"
 
-// binding is how tightly an operator holds its sides together.
-type binding uint8
-
-const (
-	bindOr binding = iota
-	bindAnd
-	bindNot
-)
-
 // expression is a condition or several joined ones.
 type expression interface {
 	holds(Lookup) bool
 	properties(do func(name string))
-	binds() binding
 	String() string
 }
 
@@ -72,7 +62,15 @@ func (c comparison) holds(lookup Lookup) bool {
 		return contains(left, right)
 	}
 	order, ok := compare(left, right)
-	return ok && c.ordered(order)
+	switch c.sign {
+	case "<":
+		return ok && order < 0
+	case "<=":
+		return ok && order <= 0
+	case ">":
+		return ok && order > 0
+	}
+	return ok && order >= 0
 }
 
 // equal compares two values, of which one may be a pattern.
@@ -84,21 +82,6 @@ func (c comparison) equal(left, right Value) bool {
 		return c.right.matches(left.String())
 	}
 	return same(left, right)
-}
-
-// ordered says whether an order of the sides, as of cmp.Compare, is what the sign asks for.
-func (c comparison) ordered(order int) bool {
-	switch c.sign {
-	case "<":
-		return order < 0
-	case "<=":
-		return order <= 0
-	case ">":
-		return order > 0
-	case ">=":
-		return order >= 0
-	}
-	panic("agenda: no such comparison: " + c.sign)
 }
 
 func (o operand) value(lookup Lookup) (Value, bool) {
@@ -135,28 +118,18 @@ func (o operand) properties(do func(string)) {
 	}
 }
 
-func (j joined) binds() binding {
-	if j.any {
-		return bindOr
-	}
-	return bindAnd
-}
-func (negation) binds() binding   { return bindNot }
-func (condition) binds() binding  { return bindNot }
-func (comparison) binds() binding { return bindNot }
-
 func (j joined) String() string {
+	joint, write := " and ", grouped
+	if j.any { // which binds least of all
+		joint, write = " or ", expression.String
+	}
 	texts := make([]string, len(j.parts))
 	for i, part := range j.parts {
-		texts[i] = printed(part, j.binds()+1)
-	}
-	joint := " and "
-	if j.any {
-		joint = " or "
+		texts[i] = write(part)
 	}
 	return strings.Join(texts, joint)
 }
-func (n negation) String() string   { return "not " + printed(n.of, bindNot) }
+func (n negation) String() string   { return "not " + grouped(n.of) }
 func (c condition) String() string  { return c.flag }
 func (c comparison) String() string { return c.left.String() + " " + c.sign + " " + c.right.String() }
 
@@ -172,9 +145,9 @@ func (o operand) String() string {
 	return o.literal.String()
 }
 
-// printed is the text of an expression, in parentheses if it binds less tightly than its place asks for.
-func printed(e expression, least binding) string {
-	if e.binds() < least {
+// grouped is the text of an expression as a part of another one that binds more tightly than or.
+func grouped(e expression) string {
+	if _, ok := e.(joined); ok {
 		return "(" + e.String() + ")"
 	}
 	return e.String()

@@ -2,6 +2,7 @@ package agenda
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"qb/units"
@@ -16,8 +17,8 @@ import (
 // single letter at a _), one that begins with ~ is a regular expression of RE2, which takes time linear in the text.
 // `name in "50%"` compares letter by letter. A Filter does not change and may be used by many goroutines.
 type Filter struct {
-	whole expression // nil: anything passes
-	used  map[string]bool
+	whole expression
+	used  []string
 }
 
 // ParseFilter reads a filter; known are the properties that it may use. A blank text lets everything pass. An error is a
@@ -27,18 +28,16 @@ func ParseFilter(text string, known []Property) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Filter{whole: whole, used: map[string]bool{}}
-	if whole != nil {
-		whole.properties(func(name string) { f.used[name] = true })
-	}
+	f := &Filter{whole: whole}
+	whole.properties(func(name string) { f.used = append(f.used, name) })
 	return f, nil
 }
 
 // Passes says whether what is behind lookup is to be listed.
-func (f *Filter) Passes(lookup Lookup) bool { return f.whole == nil || f.whole.holds(lookup) }
+func (f *Filter) Passes(lookup Lookup) bool { return f.whole.holds(lookup) }
 
 // Uses says whether the filter asks for a property.
-func (f *Filter) Uses(name string) bool { return f.used[name] }
+func (f *Filter) Uses(name string) bool { return slices.Contains(f.used, name) }
 
 // pattern is what a text matches, nil if it is to be compared letter by letter.
 func (p *parser) pattern(t token) (func(string) bool, *SyntaxError) {

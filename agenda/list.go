@@ -49,6 +49,11 @@ func (l *list) addElement(e element) {
 	l.addProgression(e.progression)
 }
 
+// add appends an entry as at gives it.
+func (l *list) add(number int64, text string) {
+	l.addElement(element{text, progression{number, 1, 1}})
+}
+
 func (l *list) addLabel(text string) {
 	l.flush(false)
 	l.labels = append(l.labels, label{text, l.entries})
@@ -123,34 +128,39 @@ func (l *list) emit(p progression) {
 // close ends the reading: it gives a list without repetitions, ready to be searched.
 func (l *list) close() *list {
 	l.flush(true)
-	repeats := l.sortLabels()
+	repeated := map[int]bool{} // positions of entries that are there before
+	l.sortLabels(repeated)
 	if l.sortSegments() {
-		repeats = l.sortNumbers() || repeats
+		l.sortNumbers(repeated)
 	}
-	if !repeats {
+	if len(repeated) == 0 {
 		return l
 	}
-	return l.distinct()
+	once := &list{}
+	for position := range l.entries {
+		if !repeated[position] {
+			once.add(l.at(position))
+		}
+	}
+	return once.close()
 }
 
-// sortLabels prepares the search for labels and says whether one is repeated.
-func (l *list) sortLabels() (repeats bool) {
+// sortLabels prepares the search for labels and notes repeated ones.
+func (l *list) sortLabels(repeated map[int]bool) {
 	l.byText = make([]uint32, len(l.labels))
 	for i := range l.byText {
 		l.byText[i] = uint32(i)
 	}
-	slices.SortFunc(l.byText, func(i, j uint32) int { return strings.Compare(l.labels[i].text, l.labels[j].text) })
+	slices.SortStableFunc(l.byText, func(i, j uint32) int { return strings.Compare(l.labels[i].text, l.labels[j].text) })
 	for i := 1; i < len(l.byText); i++ {
-		if l.labels[l.byText[i-1]].text == l.labels[l.byText[i]].text {
-			return true
+		if this := l.labels[l.byText[i]]; this.text == l.labels[l.byText[i-1]].text {
+			repeated[this.at] = true
 		}
 	}
-	return false
 }
 
 // sortSegments prepares the search for numbers and says whether segments interleave.
 func (l *list) sortSegments() (interleave bool) {
-	l.byLow = nil
 	for i := range l.segments {
 		if l.segments[i].step != 0 {
 			l.byLow = append(l.byLow, uint32(i))
@@ -165,8 +175,8 @@ func (l *list) sortSegments() (interleave bool) {
 	return false
 }
 
-// sortNumbers prepares the search for numbers of interleaved segments and says whether one is repeated.
-func (l *list) sortNumbers() (repeats bool) {
+// sortNumbers prepares the search for numbers of interleaved segments and notes repeated ones.
+func (l *list) sortNumbers(repeated map[int]bool) {
 	type entry struct {
 		number int64
 		at     uint32
@@ -180,42 +190,14 @@ func (l *list) sortNumbers() (repeats bool) {
 			all = append(all, entry{s.first + int64(i)*s.step, uint32(s.at + i)})
 		}
 	}
-	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
+	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
 	l.byLow, l.byNumber = nil, make([]uint32, len(all))
 	for i, e := range all {
 		l.byNumber[i] = e.at
-		repeats = repeats || i > 0 && all[i-1].number == e.number
-	}
-	return repeats
-}
-
-// distinct is the same list with the first of each repeated entry only.
-func (l *list) distinct() *list {
-	labels := make(map[string]struct{}, len(l.labels))
-	numbers := make(map[int64]struct{}, len(l.byNumber))
-	once := &list{}
-	for _, s := range l.segments {
-		if s.step != 0 && l.byNumber == nil {
-			once.addProgression(s.progression) // numbers do not repeat, labels do
-			continue
-		}
-		for i := range s.count {
-			if s.step == 0 {
-				text := l.labels[s.first+i].text
-				if _, seen := labels[text]; !seen {
-					labels[text] = struct{}{}
-					once.addLabel(text)
-				}
-				continue
-			}
-			number := s.first + i*s.step
-			if _, seen := numbers[number]; !seen {
-				numbers[number] = struct{}{}
-				once.addNumber(number)
-			}
+		if i > 0 && all[i-1].number == e.number {
+			repeated[int(e.at)] = true
 		}
 	}
-	return once.close()
 }
 
 // segmentAt is the index of the segment that holds the entry at a position.

@@ -25,7 +25,7 @@ type parser struct {
 	known    properties
 }
 
-// parseText reads a text of the language; nil for a blank one.
+// parseText reads a text of the language. A blank one joins no conditions, so that it always holds.
 func parseText(language, text string, known []Property) (expression, *SyntaxError) {
 	if len(text) > maxRequirement {
 		return nil, complaint(language, text[:maxRequirement], 0, "the text has %d bytes, more than %d; use fewer conditions", len(text), maxRequirement)
@@ -36,7 +36,7 @@ func parseText(language, text string, known []Property) (expression, *SyntaxErro
 	}
 	p := &parser{language: language, text: text, tokens: tokens, known: known}
 	if p.peek().kind == tokenEnd {
-		return nil, nil
+		return joined{}, nil
 	}
 	return p.parseAll()
 }

@@ -26,38 +26,27 @@ const (
 // A property that a host does not have fails every comparison but !=. A Requirement does not change and
 // may be used by many goroutines.
 type Requirement struct {
-	clauses []expression // all must hold; none: anything will do
-	used    []string
+	all  joined // by and; its parts are the clauses
+	used []string
 }
 
 // ParseRequirement reads requirements; known are the properties that may be used. Blank text is a
 // requirement that always holds. An error is a *SyntaxError.
 func ParseRequirement(text string, known []Property) (*Requirement, error) {
-	r := &Requirement{}
 	whole, err := parseText(requirements, text, known)
 	if err != nil {
 		return nil, err
 	}
-	if whole == nil {
-		return r, nil
-	}
-	r.clauses = []expression{whole}
+	r := &Requirement{all: joined{parts: []expression{whole}}}
 	if and, ok := whole.(joined); ok && !and.any {
-		r.clauses = and.parts
+		r.all = and
 	}
 	whole.properties(func(name string) { r.used = append(r.used, name) })
 	return r, nil
 }
 
 // Holds says whether the host and job behind lookup meet the requirement.
-func (r *Requirement) Holds(lookup Lookup) bool {
-	for _, clause := range r.clauses {
-		if !clause.holds(lookup) {
-			return false
-		}
-	}
-	return true
-}
+func (r *Requirement) Holds(lookup Lookup) bool { return r.all.holds(lookup) }
 
 // Failure is a clause, one of those that the outermost and joins, that does not hold.
 type Failure struct {
@@ -69,7 +58,7 @@ type Failure struct {
 // Failing is the clauses that do not hold, in order; none if the requirement holds.
 func (r *Requirement) Failing(lookup Lookup) []Failure {
 	var failures []Failure
-	for i, clause := range r.clauses {
+	for i, clause := range r.all.parts {
 		if !clause.holds(lookup) {
 			failures = append(failures, Failure{i, clause.String(), actual(clause, lookup)})
 		}
@@ -79,8 +68,8 @@ func (r *Requirement) Failing(lookup Lookup) []Failure {
 
 // Clauses is the text of each clause.
 func (r *Requirement) Clauses() []string {
-	texts := make([]string, len(r.clauses))
-	for i, clause := range r.clauses {
+	texts := make([]string, len(r.all.parts))
+	for i, clause := range r.all.parts {
 		texts[i] = clause.String()
 	}
 	return texts
@@ -88,14 +77,6 @@ func (r *Requirement) Clauses() []string {
 
 // Properties is the names used, in the order of the text; a name used twice is there twice.
 func (r *Requirement) Properties() []string { return r.used }
-
-// String is the requirement in one way of writing that reads back as the same.
-func (r *Requirement) String() string {
-	if len(r.clauses) == 1 {
-		return r.clauses[0].String()
-	}
-	return joined{parts: r.clauses}.String()
-}
 
 // actual tells the values of the properties of a clause, each once.
 func actual(clause expression, lookup Lookup) string {

@@ -19,6 +19,14 @@ var testProperties = []Property{
 	{"job.id", KindNumber}, {"job.kind", KindText}, {"job.cluster", KindText}, {"job.flag.*", KindFlag},
 }
 
+// String is the requirement in one way of writing that reads back as the same.
+func (r *Requirement) String() string {
+	if len(r.all.parts) == 1 {
+		return r.all.parts[0].String()
+	}
+	return r.all.String()
+}
+
 // aHost looks up a host that lacks host.maya_version unless with adds it.
 func aHost(with map[string]Value) Lookup {
 	values := map[string]Value{

@@ -16,26 +16,14 @@ func (a *Agenda) Find(name string) (int, bool) {
 	if err != nil || count > int64(a.list.entries) {
 		return 0, false
 	}
-	var first element
-	seen := false
-	_ = eachElement(name, func(e element) {
-		if !seen {
-			first, seen = e, true
-		}
-	})
-	position, ok := a.position(first.first, first.label)
+	wanted := readList(name)
+	position, ok := a.position(wanted.at(0))
 	if !ok {
 		return 0, false
 	}
 	item := a.holder(position)
 	from, to := a.span(item)
-	if from != position || int64(to-from) != count {
-		return 0, false
-	}
-	if count > 1 && readList(name).String() != a.list.slice(from, to).String() {
-		return 0, false
-	}
-	return a.ordered(item), true
+	return a.ordered(item), from == position && int64(to-from) == count && wanted.String() == a.list.slice(from, to).String()
 }
 
 // position is where an entry stands in the list.

@@ -175,11 +175,7 @@ func (a *Agenda) Text(spans []Span) string {
 	for _, s := range spans {
 		for n := s.First; n <= s.Last; n += s.Step {
 			for position, to := a.span(a.unordered(n)); position < to; position++ {
-				if number, text := a.list.at(position); text != "" {
-					l.addLabel(text)
-				} else {
-					l.addNumber(number)
-				}
+				l.add(a.list.at(position))
 			}
 		}
 	}

@@ -1,9 +1,6 @@
 package agenda
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "math/bits"
 
 // State is what has become of an item.
 type State uint8
@@ -23,12 +20,7 @@ const (
 
 var stateNames = [states]string{"pending", "running", "complete", "failed", "killed", "blocked", "pending", "blocked"}
 
-func (s State) String() string {
-	if s >= states {
-		return fmt.Sprintf("state %d", uint8(s))
-	}
-	return stateNames[s]
-}
+func (s State) String() string { return stateNames[s] }
 
 // Tally is the states of a job's items: a byte for each, and a bit more to find the lowest pending one.
 // It is not safe for concurrent use.
@@ -69,9 +61,6 @@ func (t *Tally) Count(s State) int { return t.counts[s] }
 
 // Set puts item n into a state; every change is possible, what is allowed is the farm's to know.
 func (t *Tally) Set(n int, s State) {
-	if s >= states {
-		panic(fmt.Sprintf("agenda: item %d set to %v", n, s))
-	}
 	old := t.states[n]
 	if old == s {
 		return
@@ -115,27 +104,4 @@ func (t *Tally) NextPending() (int, bool) {
 		n = n*64 + bits.TrailingZeros64(t.pending[level][n])
 	}
 	return n, true
-}
-
-// Runs is the items in state s as runs [first, last], ascending. A run begins and ends with an item in s;
-// between them it may also cover items in the states of through, so that few runs describe many items.
-func (t *Tally) Runs(s State, through ...State) [][2]int {
-	var passes [states]bool
-	for _, p := range through {
-		passes[p] = true
-	}
-	var runs [][2]int
-	joined := false // the last run may be lengthened
-	for n, state := range t.states {
-		switch {
-		case state == s && joined:
-			runs[len(runs)-1][1] = n
-		case state == s:
-			runs = append(runs, [2]int{n, n})
-			joined = true
-		case !passes[state]:
-			joined = false
-		}
-	}
-	return runs
 }
