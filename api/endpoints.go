@@ -22,18 +22,11 @@ const (
 
 // Allows says whether a credential of role r may call an endpoint that needs the role need.
 func (r Role) Allows(need Role) bool {
-	rank := map[Role]int{Anyone: 0, ReadOnly: 1, User: 2, Operator: 3, Admin: 4}
-	switch {
-	case need == Anyone:
-		return true
-	case need == Worker:
-		return r == Worker
-	case r == Worker:
-		return false
-	}
-	have, known := rank[r]
-	return known && have > 0 && have >= rank[need]
+	return need == Anyone || r == need || ranks[need] > 0 && ranks[r] >= ranks[need]
 }
+
+// ranks are those of the roles of which each may what the ones before it may.
+var ranks = map[Role]int{ReadOnly: 1, User: 2, Operator: 3, Admin: 4}
 
 // Endpoint is one thing that can be asked.
 type Endpoint struct {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -76,29 +77,20 @@ var statuses = map[Kind]int{
 }
 
 // Status is the HTTP status of a kind.
-func (k Kind) Status() int {
-	if s, ok := statuses[k]; ok {
-		return s
-	}
-	return http.StatusInternalServerError
-}
+func (k Kind) Status() int { return cmp.Or(statuses[k], http.StatusInternalServerError) }
 
 // KindOfStatus is the kind a client sees in a status when the answer does not name one.
 func KindOfStatus(status int) Kind {
-	switch status {
-	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType:
-		return KindInvalid
-	case http.StatusTooManyRequests:
-		return KindLimit
-	case http.StatusBadGateway, http.StatusGatewayTimeout:
-		return KindUnavailable
-	}
-	for k, s := range statuses {
-		if s == status && k != KindUsage {
-			return k
-		}
-	}
-	return KindInternal
+	return cmp.Or(kinds[status], KindInternal)
+}
+
+var kinds = map[int]Kind{
+	http.StatusBadRequest: KindInvalid, http.StatusMethodNotAllowed: KindInvalid, http.StatusUnsupportedMediaType: KindInvalid,
+	http.StatusUnprocessableEntity: KindInvalid, http.StatusNotFound: KindNotFound,
+	http.StatusConflict: KindConflict, http.StatusPreconditionFailed: KindStale,
+	http.StatusRequestEntityTooLarge: KindLimit, http.StatusTooManyRequests: KindLimit,
+	http.StatusUnauthorized: KindUnauthorized, http.StatusForbidden: KindForbidden,
+	http.StatusServiceUnavailable: KindUnavailable, http.StatusBadGateway: KindUnavailable, http.StatusGatewayTimeout: KindUnavailable,
 }
 
 // ExitCode is what a command ends with: 0 done, 1 refused, 2 wrong usage, 3 not reachable, 4 not allowed.
@@ -106,16 +98,10 @@ func ExitCode(err error) int {
 	if err == nil {
 		return 0
 	}
-	switch Refusal(err).Kind {
-	case KindUsage:
-		return 2
-	case KindUnavailable:
-		return 3
-	case KindUnauthorized, KindForbidden:
-		return 4
-	}
-	return 1
+	return cmp.Or(exits[Refusal(err).Kind], 1)
 }
+
+var exits = map[Kind]int{KindUsage: 2, KindUnavailable: 3, KindUnauthorized: 4, KindForbidden: 4}
 
 // SettingError is a setting of qb.conf that cannot be used.
 type SettingError struct {

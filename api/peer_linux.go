@@ -90,12 +90,8 @@ func appointed(dir string) (uint32, bool) {
 	if err != nil || errAbove != nil || !above.IsDir() || !at.IsDir() {
 		return 0, false
 	}
-	by, okBy := above.Sys().(*syscall.Stat_t)
-	of, ok := at.Sys().(*syscall.Stat_t)
-	if !okBy || !ok || by.Uid != 0 || above.Mode().Perm()&0o022 != 0 {
-		return 0, false
-	}
-	return of.Uid, true
+	byRoot := above.Sys().(*syscall.Stat_t).Uid == 0 && above.Mode().Perm()&0o022 == 0
+	return at.Sys().(*syscall.Stat_t).Uid, byRoot
 }
 
 func accountName(uid uint32) string {
@@ -118,11 +114,7 @@ func peerOf(ctx context.Context, c net.Conn) (uid uint32, here bool, err error) 
 		uid, err = unixPeer(c)
 		return uid, true, err
 	case *net.TCPConn:
-		local, okLocal := c.LocalAddr().(*net.TCPAddr)
-		remote, okRemote := c.RemoteAddr().(*net.TCPAddr)
-		if !okLocal || !okRemote {
-			return 0, true, errNoSocket
-		}
+		local, remote := c.LocalAddr().(*net.TCPAddr), c.RemoteAddr().(*net.TCPAddr)
 		if !remote.IP.IsLoopback() && !remote.IP.Equal(local.IP) {
 			return 0, false, nil
 		}

@@ -1,6 +1,9 @@
 package api
 
-import "runtime/debug"
+import (
+	"cmp"
+	"runtime/debug"
+)
 
 // Protocol numbers what workers and supervisors must understand of each other. A release that changes it raises it by
 // one. Workers from before there was a number speak 1; from 2 on workers name it, and get the uids of owners.
@@ -15,12 +18,7 @@ const (
 // CheckProtocol refuses a worker whose protocol is not the supervisor's, nor the one before or after it. Its version is for
 // people only.
 func CheckProtocol(supervisor int, host string, worker int, version string) error {
-	if worker == 0 {
-		worker = 1
-	}
-	if version == "" {
-		version = "an unknown version"
-	}
+	worker, version = cmp.Or(worker, 1), cmp.Or(version, "an unknown version")
 	refusal := func(code, way string) error {
 		e := Errorf(KindConflict, "the worker of host %q (%s) speaks protocol %d, and this supervisor (%s) speaks %d and takes %d to %d: %s; what runs there goes on until its lease ends",
 			host, version, worker, Version(), supervisor, max(1, supervisor-1), supervisor+1, way)

@@ -22,24 +22,13 @@ type SubmitReply struct {
 // UnmarshalJSON also reads the form of earlier releases, in which job is the whole job: the database has replies of theirs
 // for a day.
 func (r *SubmitReply) UnmarshalJSON(data []byte) error {
-	var wire struct {
-		Job     json.RawMessage `json:"job"`
-		Version int64           `json:"version"`
-		Remarks []string        `json:"remarks"`
-		Before  []int64         `json:"before"`
+	type plain SubmitReply
+	err := json.Unmarshal(data, (*plain)(r))
+	var earlier struct {
+		Job struct{ ID, Version int64 }
 	}
-	if err := json.Unmarshal(data, &wire); err != nil {
-		return err
+	if err != nil && json.Unmarshal(data, &earlier) == nil { // the other members have been read
+		r.Job, r.Version, err = earlier.Job.ID, earlier.Job.Version, nil
 	}
-	*r = SubmitReply{Version: wire.Version, Remarks: wire.Remarks, Before: wire.Before}
-	if len(wire.Job) == 0 {
-		return nil
-	}
-	if wire.Job[0] != '{' {
-		return json.Unmarshal(wire.Job, &r.Job)
-	}
-	var job struct{ ID, Version int64 }
-	err := json.Unmarshal(wire.Job, &job)
-	r.Job, r.Version = job.ID, job.Version
 	return err
 }

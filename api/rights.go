@@ -86,17 +86,10 @@ var (
 
 // Rights is the set that the role names. That of users can be set: supervisor_default_security.
 func (r Role) Rights(ofUsers Rights) Rights {
-	switch r {
-	case ReadOnly:
-		return MaySee
-	case User:
+	if r == User {
 		return ofUsers
-	case Operator:
-		return EveryRight &^ MayAdmin
-	case Admin:
-		return EveryRight
 	}
-	return 0
+	return map[Role]Rights{ReadOnly: MaySee, Operator: EveryRight &^ MayAdmin, Admin: EveryRight}[r]
 }
 
 // DefaultRights are those of the role user, unless supervisor_default_security says otherwise.
@@ -155,14 +148,17 @@ var ofEndpoint = map[string]Rights{
 	ItemLog.ID: MayReadLogs, ItemPicture.ID: MayReadLogs, FindInLog.ID: MayReadLogs, LockHost.ID: MayLock, UnlockHost.ID: MayLock,
 }
 
+// ofRole are the rights that endpoints need for which there is no other.
+var ofRole = map[Role]Rights{Admin: MayAdmin, Operator: MaySudo, User: MaySubmit, ReadOnly: MaySee}
+
 // ofAction are the rights that orders need, where they do not have the order's name.
 var ofAction = map[string]Rights{"redo": MayRetry, "top": MayBump, "bottom": MayBump}
 
 // Right is what a credential needs for the endpoint, for an order that of its action. 0: any credential will do, or one of a worker.
 func (e Endpoint) Right(action string) Rights {
-	if action != "" && (e.ID == OrderJob.ID || e.ID == OrderJobs.ID) {
+	if e.ID == OrderJob.ID || e.ID == OrderJobs.ID {
 		right, _ := RightsOf([]string{action})
-		if right |= ofAction[action]; right == 0 {
+		if right |= ofAction[action]; right == 0 && action != "" {
 			return MayModify // refused as no order
 		}
 		return right
@@ -170,18 +166,5 @@ func (e Endpoint) Right(action string) Rights {
 	if right := ofEndpoint[e.ID]; right != 0 {
 		return right
 	}
-	switch e.Role {
-	case Admin:
-		return MayAdmin
-	case Operator:
-		return MaySudo
-	case User:
-		if e.ID == OrderJob.ID || e.ID == OrderJobs.ID {
-			return 0 // by its action
-		}
-		return MaySubmit
-	case ReadOnly:
-		return MaySee
-	}
-	return 0
+	return ofRole[e.Role]
 }

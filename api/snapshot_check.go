@@ -21,20 +21,13 @@ func (r *snapshotReader) check(doc *SnapshotDoc) {
 	}
 	hosts := make(map[string]int)
 	for i, h := range doc.Hosts {
-		place := fmt.Sprintf("hosts[%d].name", i)
-		if other, twice := hosts[h.Name]; twice {
-			r.refuse(place, "%q is also hosts[%d]", h.Name, other)
-		}
-		hosts[h.Name] = i
+		r.number(hosts, h.Name, i, "hosts[%d]", ".name")
 	}
 	jobs := make(map[string]int)
 	for i := range doc.Jobs {
 		j := &doc.Jobs[i]
 		place := fmt.Sprintf("jobs[%d]", i)
-		if other, twice := jobs[j.ID]; twice {
-			r.refuse(place+".id", "%q is also jobs[%d]", j.ID, other)
-		}
-		jobs[j.ID] = i
+		r.number(jobs, j.ID, i, "jobs[%d]", ".id")
 		switch {
 		case j.Slots == 0:
 			r.refuse(place+".slots", "an instance takes at least 1 slot")
@@ -48,6 +41,14 @@ func (r *snapshotReader) check(doc *SnapshotDoc) {
 		}
 	}
 	r.checkRunning(doc, hosts, jobs)
+}
+
+// number notes which entry of a list has a name, and refuses one that has the name of another; place is that of an entry.
+func (r *snapshotReader) number(names map[string]int, name string, n int, place, member string) {
+	if other, twice := names[name]; twice {
+		r.refuse(fmt.Sprintf(place, n)+member, "%q is also "+place, name, other)
+	}
+	names[name] = n
 }
 
 func poolHint(doc *SnapshotDoc) string {
@@ -66,10 +67,7 @@ func (r *snapshotReader) checkRunning(doc *SnapshotDoc, hosts, jobs map[string]i
 	for i := range doc.Running {
 		in := &doc.Running[i]
 		place := fmt.Sprintf("running[%d]", i)
-		if other, twice := ids[in.ID]; twice {
-			r.refuse(place+".id", "%q is also running[%d]", in.ID, other)
-		}
-		ids[in.ID] = i
+		r.number(ids, in.ID, i, "running[%d]", ".id")
 		j, known := jobs[in.Job]
 		if !known {
 			r.refuse(place+".job", "there is no job %q", in.Job)
