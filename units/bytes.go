@@ -110,6 +110,14 @@ func setting(bytes int64) string {
 	return ExactSize(bytes)
 }
 
+func readSetting(into *int64, text []byte, alone int64) error {
+	n, err := ParseSize(string(text), alone)
+	if err == nil {
+		*into = n
+	}
+	return err
+}
+
 // Bytes is a size as a key of qb.conf whose number alone is in bytes.
 type Bytes int64
 
@@ -119,13 +127,7 @@ func (b Bytes) String() string { return setting(int64(b)) }
 func (b Bytes) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
 // UnmarshalText reads a size; a number alone is in bytes.
-func (b *Bytes) UnmarshalText(text []byte) error {
-	n, err := ParseSize(string(text), Byte)
-	if err == nil {
-		*b = Bytes(n)
-	}
-	return err
-}
+func (b *Bytes) UnmarshalText(text []byte) error { return readSetting((*int64)(b), text, Byte) }
 
 // MiBytes is a size as a key of qb.conf whose number alone is in MiB.
 type MiBytes int64
@@ -136,10 +138,4 @@ func (b MiBytes) String() string { return setting(int64(b)) }
 func (b MiBytes) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
 // UnmarshalText reads a size; a number alone is in MiB.
-func (b *MiBytes) UnmarshalText(text []byte) error {
-	n, err := ParseSize(string(text), MiB)
-	if err == nil {
-		*b = MiBytes(n)
-	}
-	return err
-}
+func (b *MiBytes) UnmarshalText(text []byte) error { return readSetting((*int64)(b), text, MiB) }

@@ -79,11 +79,7 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	conf.hangup = onHangup()
-	if err := conf.makeState(); err != nil {
-		return err
-	}
-	if err := conf.makeRunFolder(); err != nil {
+	if err := conf.prepare(); err != nil {
 		return err
 	}
 	release, err := pgcluster.Lock(conf.SupervisorKeys.State)
@@ -101,10 +97,7 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 	}
 	signal.Reset(syscall.SIGINT, syscall.SIGTERM) // a second Ctrl-C does not wait for the clean end
 	stopped := f.stop()
-	if ctxErr := cmd.Context().Err(); ctxErr != nil && errors.Is(err, ctxErr) {
-		err = nil // the end that was asked for
-	}
-	return errors.Join(err, stopped)
+	return errors.Join(orClean(cmd.Context(), err), stopped)
 }
 
 // localFarm is what one qb farm runs. Its parts are started in the order of the fields and stopped in the
@@ -286,7 +279,7 @@ func (f *localFarm) watch(ctx context.Context) error {
 func (f *localFarm) stop() error {
 	var all []error
 	if f.workers != nil {
-		f.workers.stop(f.conf.KillGrace.Std() + stopSlack)
+		f.workers.stop()
 	}
 	if f.cancel != nil {
 		f.cancel()

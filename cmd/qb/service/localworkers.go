@@ -35,22 +35,20 @@ type localWorkers struct {
 	log   *slog.Logger
 	all   []*localWorker
 	wait  sync.WaitGroup
-	ended chan struct{} // closed when no more are to be started
+	end   context.CancelFunc // they are to stop their items and end, and no more are started
+	limit time.Duration      // for that; then they are killed
 }
 
 type localWorker struct {
 	name  string
 	slots int
 	args  []string
-
-	mu       sync.Mutex
-	process  *os.Process
-	stopping bool
 }
 
 // startWorkers starts the local workers: HOSTNAME, or HOSTNAME-1 … N.
 func startWorkers(conf *service, log *slog.Logger, url string, o *farmOptions) (*localWorkers, error) {
-	w := &localWorkers{log: log, ended: make(chan struct{})}
+	ctx, end := context.WithCancel(context.Background())
+	w := &localWorkers{log: log, end: end, limit: conf.KillGrace.Std() + stopSlack}
 	base, err := localName(conf)
 	if err != nil {
 		return nil, err
@@ -76,7 +74,7 @@ func startWorkers(conf *service, log *slog.Logger, url string, o *farmOptions) (
 		w.all = append(w.all, one)
 	}
 	for _, one := range w.all {
-		w.wait.Go(func() { w.keep(one, program) })
+		w.wait.Go(func() { w.keep(ctx, one, program) })
 	}
 	return w, nil
 }
@@ -115,58 +113,41 @@ func workerArgs(conf *service, one *localWorker, url string) ([]string, error) {
 	return args, nil
 }
 
-// keep runs a worker again and again until stop. The death signal follows the thread that forked, hence
+// keep runs a worker again and again until ctx ends. The death signal follows the thread that forked, hence
 // the lock: without it the worker would die when Go gives that thread up.
-func (w *localWorkers) keep(one *localWorker, program string) {
+func (w *localWorkers) keep(ctx context.Context, one *localWorker, program string) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	pause := restartLeast
-	for {
+	for wait := restartLeast; ; wait = min(2*wait, restartMost) {
 		began := time.Now()
-		err := one.run(program)
-		if one.isStopping() {
+		err := one.run(ctx, program, w.limit)
+		if ctx.Err() != nil {
 			return
 		}
 		if time.Since(began) > ranWell {
-			pause = restartLeast
+			wait = restartLeast
 		}
-		w.log.Error("a local worker exited; restarting it", "host", one.name, "error", err, "in", pause)
-		select {
-		case <-w.ended:
+		w.log.Error("a local worker exited; restarting it", "host", one.name, "error", err, "in", wait)
+		if pause.For(ctx, wait) != nil {
 			return
-		case <-time.After(pause):
 		}
-		pause = min(2*pause, restartMost)
 	}
 }
 
-func (one *localWorker) run(program string) error {
-	cmd := &exec.Cmd{
-		Path: program, Args: one.args, Env: workerEnvironment(os.Environ()), Stdout: os.Stderr, Stderr: os.Stderr,
-		// A group of its own: Ctrl-C is for qb farm, which then stops the workers in order.
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-	}
-	one.mu.Lock()
-	if one.stopping {
-		one.mu.Unlock()
-		return nil
-	}
-	err := cmd.Start()
-	if err == nil {
-		one.process = cmd.Process
-	}
-	one.mu.Unlock()
-	if err != nil {
+// run returns when the worker has ended. When ctx ends, it gets TERM and, after limit, KILL.
+func (one *localWorker) run(ctx context.Context, program string, limit time.Duration) error {
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Args, cmd.Env, cmd.Stdout, cmd.Stderr = one.args, workerEnvironment(os.Environ()), os.Stderr, os.Stderr
+	// A group of its own: Ctrl-C is for qb farm, which then stops the workers in order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, limit
+	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting worker %s: %w", one.name, err)
 	}
-	err = cmd.Wait()
-	one.mu.Lock()
-	one.process = nil
-	one.mu.Unlock()
-	if err == nil {
-		err = errors.New("it ended by itself")
+	if err := cmd.Wait(); err != nil {
+		return err
 	}
-	return err
+	return errors.New("it ended by itself")
 }
 
 // workerEnvironment leaves out what is meant for this process alone.
@@ -177,39 +158,12 @@ func workerEnvironment(all []string) []string {
 	})
 }
 
-func (one *localWorker) isStopping() bool {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	return one.stopping
-}
-
-func (one *localWorker) signal(sig syscall.Signal) {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	one.stopping = true
-	if one.process != nil {
-		_ = one.process.Signal(sig) // it may have just ended
-	}
-}
-
 // stop lets the workers stop their items and end; those that have not within the limit are killed.
-func (w *localWorkers) stop(limit time.Duration) {
-	close(w.ended)
-	for _, one := range w.all {
-		one.signal(syscall.SIGTERM)
-	}
-	done := make(chan struct{})
-	go func() { w.wait.Wait(); close(done) }()
-	select {
-	case <-done:
-		return
-	case <-time.After(limit):
-	}
-	w.log.Error("workers did not stop in time; killing them", "after", limit)
-	for _, one := range w.all {
-		one.signal(syscall.SIGKILL)
-	}
-	<-done
+func (w *localWorkers) stop() {
+	late := time.AfterFunc(w.limit, func() { w.log.Error("workers did not stop in time; killing them", "after", w.limit) })
+	defer late.Stop()
+	w.end()
+	w.wait.Wait()
 }
 
 // retirePause is before each try to remove hosts: a living host is heard within it, and one that may still run items stays.

@@ -104,6 +104,15 @@ func (c *service) makeState() error {
 	return statedir.Make(c.SupervisorKeys.State, mode)
 }
 
+// prepare makes the folders of a supervisor, and catches SIGHUP from then on.
+func (c *service) prepare() error {
+	c.hangup = onHangup()
+	if err := c.makeState(); err != nil {
+		return err
+	}
+	return c.makeRunFolder()
+}
+
 func (c *service) tokenFile(role api.Role) string {
 	return filepath.Join(c.SupervisorKeys.State, string(role)+".token")
 }
@@ -225,15 +234,11 @@ func serviceConfig(cmd *cobra.Command, state, listen string) (*service, error) {
 }
 
 func runSupervisor(cmd *cobra.Command, conf *service) error {
-	conf.hangup = onHangup()
 	ctx, log := cmd.Context(), newLog(cmd.ErrOrStderr())
 	if conf.DatabaseURL == "" {
 		return api.Errorf(api.KindInvalid, "qb supervisor needs database_url in qb.conf or QB_DATABASE_URL; qb farm brings a Postgres of its own")
 	}
-	if err := conf.makeState(); err != nil {
-		return err
-	}
-	if err := conf.makeRunFolder(); err != nil {
+	if err := conf.prepare(); err != nil {
 		return err
 	}
 	st, err := conf.awaitStore(ctx, conf.DatabaseURL, log)
