@@ -111,9 +111,6 @@ func (d drawing) bar(n api.ItemCounts, width int) string {
 
 // slotBar shows slots in use.
 func (d drawing) slotBar(n api.SlotCounts, width int) string {
-	if n.Total == 0 {
-		return ""
-	}
 	return d.bar(api.ItemCounts{Total: n.Total, Complete: min(n.Used, n.Total)}, width)
 }
 

@@ -139,8 +139,7 @@ func (a logArrived) arrive(m *model) tea.Cmd {
 		_ = p.stream.Close() // it has been read as far as it goes
 		p.stream = nil
 	}
-	switch {
-	case errors.Is(a.err, io.EOF):
+	if errors.Is(a.err, io.EOF) {
 		p.over = true
 		return nil
 	}

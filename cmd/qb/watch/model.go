@@ -43,8 +43,9 @@ func (s Screen) Run(ctx context.Context, begin func()) error {
 		return err
 	}
 	m.took(first)
-	m.ctx, m.cancel = context.WithCancel(ctx)
-	defer m.cancel()
+	calls, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m.ctx = calls
 	begin()
 	p := tea.NewProgram(m, tea.WithoutSignalHandler(), tea.WithFPS(30))
 	defer context.AfterFunc(ctx, p.Quit)()
@@ -71,9 +72,9 @@ type (
 	}
 )
 
-// page is what is open over the overview.
+// page is the overview, or what is open over it.
 type page interface {
-	title(m *model) string
+	title(m *model) string                      // may be empty
 	lines(m *model, width, height int) []string // at most height, none wider than width
 	key(m *model, key string) tea.Cmd
 	hints(m *model) string
@@ -92,7 +93,6 @@ type model struct {
 	screen Screen
 	d      drawing
 	ctx    context.Context
-	cancel context.CancelFunc
 	source *source
 
 	width, height int
@@ -101,13 +101,12 @@ type model struct {
 	trouble       string    // why the last look failed
 
 	overview overview
-	pages    []page
+	pages    []page // the overview, and what was opened over it
 	ask      *question
 	said     string
 	saidBad  bool
 	saidAt   time.Time
 	over     bool // all jobs that were waited for have ended
-	left     bool
 }
 
 func newModel(s Screen, d drawing) *model {
@@ -121,6 +120,7 @@ func newModel(s Screen, d drawing) *model {
 	}
 	m := &model{screen: s, d: d, ctx: context.Background(), width: 80, height: 24}
 	m.overview = newOverview(d)
+	m.pages = []page{&m.overview}
 	return m
 }
 
@@ -156,7 +156,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.looked(msg)
 	case saidMsg:
 		m.say(msg.text, msg.bad)
-		return m, m.lookAgainNow()
+		return m, m.open().refresh(m) // the overview follows with the next look: one look at a time
 	case pageMsg:
 		return m, msg.arrive(m)
 	}
@@ -177,15 +177,6 @@ func (m *model) lookAgain() tea.Cmd {
 		}
 		return lookMsg{look, err}
 	}
-}
-
-// lookAgainNow shows at once what an order has changed, through the page that is open. The overview follows with the
-// next look: one look at a time.
-func (m *model) lookAgainNow() tea.Cmd {
-	if p := m.open(); p != nil {
-		return p.refresh(m)
-	}
-	return nil
 }
 
 func (m *model) looked(msg lookMsg) tea.Cmd {
@@ -211,10 +202,7 @@ func (m *model) looked(msg lookMsg) tea.Cmd {
 		m.over = true
 		return tea.Quit
 	}
-	if p := m.open(); p != nil {
-		return tea.Batch(again, p.refresh(m))
-	}
-	return again
+	return tea.Batch(again, m.open().refresh(m))
 }
 
 func (m *model) took(look Look) {
@@ -227,12 +215,7 @@ func (m *model) say(text string, bad bool) {
 	m.said, m.saidBad, m.saidAt = text, bad, m.screen.now()
 }
 
-func (m *model) open() page {
-	if len(m.pages) == 0 {
-		return nil
-	}
-	return m.pages[len(m.pages)-1]
-}
+func (m *model) open() page { return m.pages[len(m.pages)-1] }
 
 func (m *model) push(p page) tea.Cmd {
 	m.pages = append(m.pages, p)
@@ -240,28 +223,15 @@ func (m *model) push(p page) tea.Cmd {
 }
 
 func (m *model) back() {
-	if p := m.open(); p != nil {
-		p.close()
-		m.pages = m.pages[:len(m.pages)-1]
-	}
-}
-
-func (m *model) leave() tea.Cmd {
-	for len(m.pages) > 0 {
-		m.back()
-	}
-	m.left = true
-	if m.cancel != nil {
-		m.cancel()
-	}
-	return tea.Quit
+	m.open().close()
+	m.pages = m.pages[:len(m.pages)-1]
 }
 
 // press takes a key: first for a question, then for a text that is being typed, then for the page that is open.
 func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
 	key := msg.String()
 	if key == "ctrl+c" {
-		return m.leave()
+		return tea.Quit
 	}
 	if m.ask != nil {
 		ask := m.ask
@@ -273,14 +243,14 @@ func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
 		m.say("nothing changed", false)
 		return nil
 	}
-	if m.open() == nil && m.overview.typing {
+	if m.overview.typing {
 		m.overview.typed(m, msg)
 		return nil
 	}
 	m.said = ""
 	switch key {
 	case "q":
-		return m.leave()
+		return tea.Quit
 	case "ctrl+z":
 		return tea.Suspend
 	case "ctrl+l":
@@ -292,16 +262,16 @@ func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
 		}
 		return m.push(&helpPage{})
 	case "esc", "left", "backspace":
-		if p := m.open(); p != nil {
+		if len(m.pages) > 1 {
 			m.back()
 			return nil
 		}
 	}
-	if p := m.open(); p != nil {
-		return p.key(m, key)
-	}
-	return m.overview.key(m, key)
+	return m.open().key(m, key)
 }
+
+// orders are what two keys order.
+var orders = map[string]string{"K": "kill", "R": "retry"}
 
 // order asks whether to carry out an order on a job or one of its items.
 func (m *model) order(action string, job int64, name, item string) {
@@ -351,12 +321,7 @@ func (m *model) lines() []string {
 		foot = m.foot(width)[:1]
 	}
 	room := max(0, height-above-len(foot))
-	var body []string
-	if p := m.open(); p != nil {
-		body = p.lines(m, width, room)
-	} else {
-		body = m.overview.lines(m, width, room)
-	}
+	body := m.open().lines(m, width, room)
 	for len(body) < room {
 		body = append(body, "")
 	}
@@ -374,9 +339,7 @@ func (m *model) lines() []string {
 // head says what is shown, the sums and the time.
 func (m *model) head(width int) []string {
 	title := "qb watch"
-	if p := m.open(); p != nil {
-		title += "  " + p.title(m)
-	} else if about := m.overview.about(m); about != "" {
+	if about := m.open().title(m); about != "" {
 		title += "  " + about
 	}
 	clock := m.screen.now().Format("15:04:05")
@@ -406,15 +369,12 @@ func (m *model) foot(width int) []string {
 
 // news is the text of the status line, its style as that of a state, and which keys do what.
 func (m *model) news() (text, style, hints string) {
-	hints = m.overview.hints()
-	if p := m.open(); p != nil {
-		hints = p.hints(m)
-	}
+	hints = m.open().hints(m)
 	now := m.screen.now()
 	switch {
 	case m.ask != nil:
 		return m.ask.text, "blocked", "y yes  any other key: no"
-	case m.open() == nil && m.overview.typing:
+	case m.overview.typing:
 		return "find: " + m.d.user(m.overview.text) + "_", "", "enter apply  esc clear"
 	case m.said != "" && now.Sub(m.saidAt) < sayFor:
 		if m.saidBad {
@@ -426,7 +386,7 @@ func (m *model) news() (text, style, hints string) {
 			m.away.Format("15:04:05"), output.Span(now.Sub(m.away).Truncate(time.Second)), m.look.at.Format("15:04:05")), "failed", hints
 	case m.trouble != "":
 		return m.d.user(m.trouble), "failed", hints
-	case m.open() == nil:
+	case len(m.pages) == 1:
 		return m.overview.detail(m), "", hints
 	}
 	return "", "", hints

@@ -224,11 +224,8 @@ func (o *overview) open(m *model, key string, job api.Job) tea.Cmd {
 		}
 		m.say("no item of the job runs: choose one whose output to show, then press l", false)
 		return m.push(newItemsPage(m, job))
-	case "K":
-		m.order("kill", job.ID, job.Name, "")
-		return nil
-	case "R":
-		m.order("retry", job.ID, job.Name, "")
+	case "K", "R":
+		m.order(orders[key], job.ID, job.Name, "")
 		return nil
 	}
 	return m.push(&jobPage{id: job.ID})
@@ -297,8 +294,11 @@ func (o *overview) nothing(m *model) string {
 	return "no jobs; qbsub submits one"
 }
 
-// about says in what way the list is not all.
-func (o *overview) about(m *model) string {
+func (o *overview) close()                 {}
+func (o *overview) refresh(*model) tea.Cmd { return nil } // each look brings it
+
+// title says in what way the list is not all.
+func (o *overview) title(m *model) string {
 	var words []string
 	if user := m.screen.Options.User; user != "" {
 		words = append(words, "user "+m.d.user(user))
@@ -343,7 +343,7 @@ func (o *overview) detail(m *model) string {
 	return m.d.user(fmt.Sprintf("%d: %s of %s, %d of %d items done", j.ID, j.Name, j.User, j.Items.Complete, j.Items.Total))
 }
 
-func (o *overview) hints() string {
+func (o *overview) hints(*model) string {
 	return "q quit  ? help  enter open  i items  l log  f filter  s sort  / find  K kill  R retry  tab hosts"
 }
 

@@ -33,6 +33,13 @@ func (s *scroll) steer(key string) {
 	s.top = max(0, min(s.top+moved(key, s.room, s.all), s.all-s.room))
 }
 
+func (s *scroll) key(_ *model, key string) tea.Cmd {
+	s.steer(key)
+	return nil
+}
+func (s *scroll) refresh(*model) tea.Cmd { return nil }
+func (s *scroll) close()                 {}
+
 // moved is by how many of all lines a key moves, of which so many are shown at once.
 func moved(key string, shown, all int) int {
 	switch key {
@@ -101,8 +108,6 @@ func (a jobArrived) arrive(*model) tea.Cmd {
 	return nil
 }
 
-func (p *jobPage) close() {}
-
 func (p *jobPage) refresh(m *model) tea.Cmd {
 	if p.busy {
 		return nil
@@ -169,14 +174,8 @@ type hostPage struct {
 	name string
 }
 
-func (p *hostPage) close()                 {}
-func (p *hostPage) refresh(*model) tea.Cmd { return nil }
-func (p *hostPage) title(m *model) string  { return "host " + m.d.user(p.name) }
-func (p *hostPage) hints(*model) string    { return "esc back  q quit  ? help  arrows scroll" }
-func (p *hostPage) key(_ *model, key string) tea.Cmd {
-	p.steer(key)
-	return nil
-}
+func (p *hostPage) title(m *model) string { return "host " + m.d.user(p.name) }
+func (p *hostPage) hints(*model) string   { return "esc back  q quit  ? help  arrows scroll" }
 
 func (p *hostPage) lines(m *model, width, room int) []string {
 	n := slices.IndexFunc(m.look.hosts, func(h api.Host) bool { return h.Name == p.name })
@@ -216,14 +215,8 @@ func (p *hostPage) lines(m *model, width, room int) []string {
 // helpPage explains the keys and signs.
 type helpPage struct{ scroll }
 
-func (p *helpPage) close()                 {}
-func (p *helpPage) refresh(*model) tea.Cmd { return nil }
-func (p *helpPage) title(*model) string    { return "help" }
-func (p *helpPage) hints(*model) string    { return "esc back  q quit  arrows scroll" }
-func (p *helpPage) key(_ *model, key string) tea.Cmd {
-	p.steer(key)
-	return nil
-}
+func (p *helpPage) title(*model) string { return "help" }
+func (p *helpPage) hints(*model) string { return "esc back  q quit  arrows scroll" }
 
 func (p *helpPage) lines(m *model, width, room int) []string {
 	signs := m.d.bar(api.ItemCounts{Total: 4, Complete: 1, Running: 1, Failed: 1, Pending: 1}, 4)
@@ -375,13 +368,9 @@ func (p *itemsPage) key(m *model, key string) tea.Cmd {
 		if some {
 			return m.push(newLogPage(m, p.job.ID, item.Name))
 		}
-	case "K":
+	case "K", "R":
 		if some {
-			m.order("kill", p.job.ID, p.job.Name, item.Name)
-		}
-	case "R":
-		if some {
-			m.order("retry", p.job.ID, p.job.Name, item.Name)
+			m.order(orders[key], p.job.ID, p.job.Name, item.Name)
 		}
 	default:
 		p.steer(key, p.rows)

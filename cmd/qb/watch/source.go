@@ -54,7 +54,7 @@ type source struct {
 	user  string  // "": every user's
 	ended bool    // list jobs that ended within endedWithin, too
 
-	shown   []int64   // unfinished jobs of the last look
+	last    []api.Job // jobs of the last look
 	seen    []int64   // jobs that ended while they were watched
 	old     []api.Job // that ended before
 	oldAt   time.Time // when old was asked for
@@ -98,9 +98,9 @@ func (s *source) listed(ctx context.Context) (jobs []api.Job, more bool, err err
 	for _, job := range jobs {
 		here[job.ID] = true
 	}
-	for _, id := range s.shown {
-		if !here[id] {
-			s.seen = append(s.seen, id)
+	for _, job := range s.last {
+		if !here[job.ID] && !slices.Contains(finished, job.Status) {
+			s.seen = append(s.seen, job.ID)
 		}
 	}
 	if s.seen = s.seen[max(0, len(s.seen)-mostEnded):]; len(s.seen) > 0 {
@@ -120,12 +120,7 @@ func (s *source) listed(ctx context.Context) (jobs []api.Job, more bool, err err
 		}
 		jobs = add(jobs, s.old, here)
 	}
-	s.shown = s.shown[:0]
-	for _, job := range jobs {
-		if !slices.Contains(finished, job.Status) {
-			s.shown = append(s.shown, job.ID)
-		}
-	}
+	s.last = jobs
 	if s.oneLook {
 		s.seen = s.seen[:0]
 	}
