@@ -111,12 +111,11 @@ func (s *Set) verify(shown []*x509.Certificate, now time.Time) error {
 	var seen []string
 	for _, chain := range chains {
 		for _, c := range chain[1:] {
-			if fingerprint := Of(c); !slices.Contains(seen, fingerprint) {
-				seen = append(seen, fingerprint)
-			}
+			seen = append(seen, Of(c))
 		}
 	}
 	slices.Sort(seen)
+	seen = slices.Compact(seen)
 	if !slices.Equal(seen, s.pins) {
 		s.pins = seen
 		if s.changed != nil {

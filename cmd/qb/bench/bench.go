@@ -310,7 +310,7 @@ func (b *Run) collect(r *Result) error {
 	}
 	r.HostsCPUSeconds = report.CPUSeconds
 	r.HostsCPUShare = report.CPUSeconds / (report.CPUSeconds + r.SupervisorCPUSeconds + r.PostgresCPUSeconds)
-	r.RefillMS = map[string]float64{"p50": quantile(report.Refills, 0.5), "p99": quantile(report.Refills, 0.99)}
+	r.RefillMS = report.RefillMS
 	return nil
 }
 

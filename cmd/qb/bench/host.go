@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -207,17 +208,12 @@ func (h *benchHost) take(reply *api.SyncReply, now time.Time) {
 			h.sync.Jobs = append(h.sync.Jobs, api.JobVersion{Job: d.Attempt.Job, Version: d.Version})
 		}
 	}
-	acknowledged := 0
-	for id := range h.ended {
-		if !desired[id] {
-			delete(h.ended, id)
-			acknowledged++
-		}
-	}
+	results := len(h.ended)
+	maps.DeleteFunc(h.ended, func(id api.AttemptID, _ benchEnd) bool { return !desired[id] })
 	gone := len(h.running) + len(started) - len(listed)
 	h.running, h.sync.Epoch, h.sync.Heard = listed, reply.Epoch, reply.Sequence
-	h.pace(last, now, len(started) > 0, acknowledged+gone > 0)
-	h.all.note(acknowledged, h.refilled(started, now))
+	h.pace(last, now, len(started) > 0, len(h.ended) < results || gone > 0)
+	h.all.note(h.refilled(started, now))
 }
 
 // pace decides when the next sync goes, as an agent does.

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"os"
 	"strings"
 
@@ -17,12 +18,7 @@ type drawing struct {
 
 // newDrawing reads the locale as setlocale(3) does, and NO_COLOR.
 func newDrawing() drawing {
-	locale := ""
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if locale = os.Getenv(name); locale != "" {
-			break
-		}
-	}
+	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
 	locale = strings.ToLower(strings.ReplaceAll(locale, "-", ""))
 	return drawing{utf8: strings.Contains(locale, "utf8"), colour: os.Getenv("NO_COLOR") == ""}
 }

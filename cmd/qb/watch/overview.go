@@ -143,8 +143,7 @@ func (o *overview) took(look Look) {
 
 func (o *overview) wants(j api.Job) bool {
 	f := stateFilters[o.states]
-	switch {
-	case f.name == "failed" && j.Items.Failed == 0 && j.Status != "failed", f.states != nil && !slices.Contains(f.states, j.Status):
+	if f.name == "failed" && j.Items.Failed == 0 && j.Status != "failed" || f.states != nil && !slices.Contains(f.states, j.Status) {
 		return false
 	}
 	return o.onHost || o.matches(strconv.FormatInt(j.ID, 10), j.Name, j.User, j.Cluster, j.Status, j.Reason)
