@@ -183,7 +183,7 @@ func (f *localFarm) tell(out io.Writer) {
 	}
 	var hosts []string
 	for _, one := range f.workers.all {
-		hosts = append(hosts, fmt.Sprintf("%s (%s)", one.name, facts.Several(one.slots, "slot")))
+		hosts = append(hosts, fmt.Sprintf("%s (%s)", one.name, facts.Several(f.workers.slots, "slot")))
 	}
 	if more := len(hosts) - namedHosts; more > 0 {
 		hosts = append(hosts[:namedHosts], fmt.Sprintf("%d more", more))
@@ -217,7 +217,7 @@ func (c *service) runAs() string {
 
 // tellLimit says at the start what would later look like a fault: no job fills the farm.
 func (f *localFarm) tellLimit() {
-	slots, limit := f.workers.slots(), f.conf.MaxCPUsLimit
+	slots, limit := len(f.workers.all)*f.workers.slots, f.conf.MaxCPUsLimit
 	if slots > limit {
 		fmt.Fprintf(os.Stderr, "qb farm: %d slots, but supervisor_max_cpus_limit = %d lets no job grow wider than that; raise it in qb.conf to let one job fill the farm\n", slots, limit)
 	}

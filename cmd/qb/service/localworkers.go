@@ -34,21 +34,21 @@ const (
 type localWorkers struct {
 	log   *slog.Logger
 	all   []*localWorker
+	slots int // of each
 	wait  sync.WaitGroup
 	end   context.CancelFunc // they are to stop their items and end, and no more are started
 	limit time.Duration      // for that; then they are killed
 }
 
 type localWorker struct {
-	name  string
-	slots int
-	args  []string
+	name string
+	args []string
 }
 
 // startWorkers starts the local workers: HOSTNAME, or HOSTNAME-1 … N.
 func startWorkers(conf *service, log *slog.Logger, url string, o *farmOptions) (*localWorkers, error) {
 	ctx, end := context.WithCancel(context.Background())
-	w := &localWorkers{log: log, end: end, limit: conf.KillGrace.Std() + stopSlack}
+	w := &localWorkers{log: log, end: end, limit: conf.KillGrace.Std() + stopSlack, slots: cmp.Or(o.slots, conf.CPUs, runtime.NumCPU())}
 	base, err := localName(conf)
 	if err != nil {
 		return nil, err
@@ -58,11 +58,11 @@ func startWorkers(conf *service, log *slog.Logger, url string, o *farmOptions) (
 		return nil, fmt.Errorf("finding the program to run workers with: %w", err)
 	}
 	for n := range o.hosts {
-		one := &localWorker{name: base, slots: cmp.Or(o.slots, conf.CPUs, runtime.NumCPU())}
+		one := &localWorker{name: base}
 		if o.hosts > 1 {
 			one.name = base + "-" + strconv.Itoa(n+1)
 		}
-		if one.args, err = workerArgs(conf, one, url); err != nil {
+		if one.args, err = workerArgs(conf, one.name, w.slots, url); err != nil {
 			return nil, err
 		}
 		if !o.verbose {
@@ -91,13 +91,13 @@ func localName(conf *service) (string, error) {
 	return name, nil
 }
 
-func workerArgs(conf *service, one *localWorker, url string) ([]string, error) {
+func workerArgs(conf *service, name string, slots int, url string) ([]string, error) {
 	if conf.Socket != "" { // its path cannot be taken by another while the supervisor is away
 		url = "unix:" + conf.Socket
 	}
 	args := []string{
-		"qb", "worker", "-stop-items", "-supervisor", url, "-name", one.name, "-slots", strconv.Itoa(one.slots),
-		"-state", filepath.Join(conf.SupervisorKeys.State, "workers", one.name),
+		"qb", "worker", "-stop-items", "-supervisor", url, "-name", name, "-slots", strconv.Itoa(slots),
+		"-state", filepath.Join(conf.SupervisorKeys.State, "workers", name),
 		"-token_file", conf.tokenFile(api.Worker),
 	}
 	if _, set := conf.Origins["worker_allow_root"]; !set && os.Geteuid() == 0 { // who started it is root of this machine
@@ -197,14 +197,6 @@ func (w *localWorkers) retire(ctx context.Context, conf *service, url string) {
 		})
 		c.CloseIdle()
 	}
-}
-
-func (w *localWorkers) slots() int {
-	total := 0
-	for _, one := range w.all {
-		total += one.slots
-	}
-	return total
 }
 
 // missing are the workers that the supervisor has not heard since they began.

@@ -150,12 +150,7 @@ func (a logArrived) arrive(m *model) tea.Cmd {
 	return m.screen.every(logAgain, logAgainMsg{p})
 }
 
-func (a logAgainMsg) arrive(m *model) tea.Cmd {
-	if a.page.ctx.Err() != nil {
-		return nil
-	}
-	return a.page.open(m)
-}
+func (a logAgainMsg) arrive(m *model) tea.Cmd { return a.page.open(m) }
 
 func (p *logPage) title(m *model) string {
 	title := fmt.Sprintf("output of %d:%s", p.job, m.d.user(p.item))
