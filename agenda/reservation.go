@@ -68,7 +68,7 @@ func ParseReservations(text string) (Reservations, error) {
 		offset := at + strings.Index(raw, word)
 		at += len(raw) + 1
 		r, where, reason := parseReservation(word)
-		if reason == "" && list.has(r) {
+		if _, twice := list.Find(r.Class, r.Name); reason == "" && twice {
 			where, reason = 0, fmt.Sprintf("%s is reserved twice; name it once", r.key())
 		}
 		if reason != "" {
@@ -174,11 +174,6 @@ func (r *Reservation) readCount(text string) (count int64, reason string) {
 		return 0, fmt.Sprintf("0 of %s reserves nothing; write at least 1 or leave it out", r.key())
 	}
 	return count, ""
-}
-
-func (l Reservations) has(r Reservation) bool {
-	_, ok := l.Find(r.Class, r.Name)
-	return ok
 }
 
 // Find is what is reserved of a resource.

@@ -231,9 +231,8 @@ func (b *Run) measure(ctx context.Context, errOut io.Writer) (*Result, error) {
 	}
 	began := time.Now()
 	for r.Items < b.items {
-		_ = pause.For(ctx, 50*time.Millisecond)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		if err := pause.For(ctx, 50*time.Millisecond); err != nil {
+			return nil, err
 		}
 		if r.Items, err = b.Count(ctx, ids); err != nil {
 			return nil, err

@@ -57,10 +57,7 @@ func (d drawing) cut(text string, width int) string {
 	if cells(text) <= width {
 		return text
 	}
-	mark := "…"
-	if !d.utf8 {
-		mark = "~"
-	}
+	mark := d.user("…")
 	switch {
 	case width < 1:
 		return ""

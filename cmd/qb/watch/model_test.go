@@ -151,7 +151,7 @@ func TestSource(t *testing.T) {
 	if ids := look(); !slices.Equal(ids, []int64{1, 2}) {
 		t.Errorf("%v; job 3 ended a day ago", ids)
 	}
-	s = source{farm: f, now: s.now, oneLook: true, last: []api.Job{{ID: 1}, {ID: 2}}}
+	s = source{farm: f, now: s.now, last: []api.Job{{ID: 1}, {ID: 2}}}
 	if first, second := look(), look(); !slices.Equal(first, []int64{1, 2}) || !slices.Equal(second, []int64{2}) {
 		t.Errorf("%v, then %v", first, second)
 	}

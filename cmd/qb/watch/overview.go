@@ -336,10 +336,8 @@ func (o *overview) detail(m *model) string {
 	if !ok {
 		return ""
 	}
-	if j.Reason != "" {
-		return m.d.user(fmt.Sprintf("%d: %s", j.ID, j.Reason))
-	}
-	return m.d.user(fmt.Sprintf("%d: %s of %s, %d of %d items done", j.ID, j.Name, j.User, j.Items.Complete, j.Items.Total))
+	about := cmp.Or(j.Reason, fmt.Sprintf("%s of %s, %d of %d items done", j.Name, j.User, j.Items.Complete, j.Items.Total))
+	return m.d.user(fmt.Sprintf("%d: %s", j.ID, about))
 }
 
 func (o *overview) hints(*model) string {

@@ -379,11 +379,8 @@ func (p *itemsPage) key(m *model, key string) tea.Cmd {
 }
 
 func (p *itemsPage) lines(m *model, width, room int) []string {
-	switch {
-	case p.trouble != "" && p.all == nil:
-		return wrap(m.d.user(p.trouble), width)
-	case p.all == nil:
-		return []string{"asking the farm"}
+	if p.all == nil {
+		return wrap(m.d.user(cmp.Or(p.trouble, "asking the farm")), width)
 	}
 	p.rows = room - 1
 	lines := p.draw(m.d, width, room, true)

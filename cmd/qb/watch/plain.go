@@ -24,7 +24,7 @@ type Options struct {
 // Lines prints a line to out whenever a job or a host has changed. Retry waits for a supervisor that is away: again says
 // that the call is worth repeating.
 func Lines(ctx context.Context, out io.Writer, farm Farm, o Options, retry func(call func() error) (again bool, err error)) error {
-	s := source{farm: farm, now: time.Now, ids: o.IDs, user: o.User, oneLook: true}
+	s := source{farm: farm, now: time.Now, ids: o.IDs, user: o.User}
 	p := printer{out: out, seen: map[string]string{}}
 	for {
 		var now Look

@@ -52,13 +52,12 @@ type source struct {
 	now   func() time.Time
 	ids   []int64 // none: the unfinished jobs
 	user  string  // "": every user's
-	ended bool    // list jobs that ended within endedWithin, too
+	ended bool    // list jobs that ended within endedWithin, too; else one that ends is listed only once more
 
-	last    []api.Job // jobs of the last look
-	seen    []int64   // jobs that ended while they were watched
-	old     []api.Job // that ended before
-	oldAt   time.Time // when old was asked for
-	oneLook bool      // what ended since the last look is listed only once
+	last  []api.Job // jobs of the last look
+	seen  []int64   // jobs that ended while they were watched
+	old   []api.Job // that ended before
+	oldAt time.Time // when old was asked for
 }
 
 // look asks for jobs and hosts.
@@ -119,11 +118,10 @@ func (s *source) listed(ctx context.Context) (jobs []api.Job, more bool, err err
 			s.oldAt = s.now()
 		}
 		jobs = add(jobs, s.old, here)
-	}
-	s.last = jobs
-	if s.oneLook {
+	} else {
 		s.seen = s.seen[:0]
 	}
+	s.last = jobs
 	return jobs, more, nil
 }
 
