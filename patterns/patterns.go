@@ -102,13 +102,8 @@ func New(r Rules) (*Watch, error) {
 
 // Look looks at a line.
 func (w *Watch) Look(line []byte) {
-	if w.failure == "" {
-		for _, re := range w.errors {
-			if re.Match(line) {
-				w.failure = strings.ToValidUTF8(string(line[:min(len(line), maxTold)]), "�")
-				break
-			}
-		}
+	if w.failure == "" && matches(w.errors, line) {
+		w.failure = strings.ToValidUTF8(string(line[:min(len(line), maxTold)]), "�")
 	}
 	for _, re := range w.progress {
 		if percent, ok := percentOf(re.FindSubmatch(line)); ok {
@@ -121,14 +116,8 @@ func (w *Watch) Look(line []byte) {
 
 // keep keeps a line that is a highlight, and the paths that it names, each once and as many as there is room for.
 func (w *Watch) keep(line []byte) {
-	for _, re := range w.highlights {
-		if len(w.foundLines) == MostHighlights {
-			break
-		}
-		if re.Match(line) {
-			w.foundLines = addOnce(w.foundLines, Clean(string(line), MaxHighlight))
-			break
-		}
+	if len(w.foundLines) < MostHighlights && matches(w.highlights, line) {
+		w.foundLines = addOnce(w.foundLines, Clean(string(line), MaxHighlight))
 	}
 	for _, re := range w.paths {
 		if len(w.foundPaths) == MostPaths {
@@ -142,6 +131,11 @@ func (w *Watch) keep(line []byte) {
 			w.foundPaths = addOnce(w.foundPaths, Clean(string(path), MaxPath))
 		}
 	}
+}
+
+// matches says whether a line matches one of the expressions.
+func matches(list []*regexp.Regexp, line []byte) bool {
+	return slices.ContainsFunc(list, func(re *regexp.Regexp) bool { return re.Match(line) })
 }
 
 func addOnce(list []string, text string) []string {
