@@ -72,7 +72,9 @@ func (s *source) look(ctx context.Context) (Look, error) {
 	if err != nil {
 		return l, err
 	}
-	slices.SortFunc(l.jobs, func(a, b api.Job) int { return int(a.ID - b.ID) })
+	slices.SortStableFunc(l.jobs, func(a, b api.Job) int { return int(a.ID - b.ID) })
+	l.jobs = slices.CompactFunc(l.jobs, func(a, b api.Job) bool { return a.ID == b.ID })
+	s.last = l.jobs
 	return l, s.farm.Ask(ctx, api.ListHosts, nil, &l.hosts)
 }
 
@@ -87,7 +89,8 @@ func (s *source) named(ctx context.Context) ([]api.Job, error) {
 	return jobs, nil
 }
 
-// listed are the jobs that have not ended, those that did since the watch began, and perhaps some of those before.
+// listed are the jobs that have not ended, those that did since the watch began, and perhaps some of those before; a job
+// may be there more than once.
 func (s *source) listed(ctx context.Context) (jobs []api.Job, more bool, err error) {
 	if jobs, err = s.list(ctx, unfinished, mostJobs); err != nil {
 		return nil, false, err
@@ -107,7 +110,7 @@ func (s *source) listed(ctx context.Context) (jobs []api.Job, more bool, err err
 		if err := s.farm.Ask(ctx, api.ListJobs, api.Params{"ids": joined(s.seen), "limit": strconv.Itoa(mostJobs)}, &ended); err != nil {
 			return nil, false, err
 		}
-		jobs = add(jobs, ended, here)
+		jobs = append(jobs, ended...)
 	}
 	if s.ended {
 		if s.now().Sub(s.oldAt) > endedEvery {
@@ -117,23 +120,11 @@ func (s *source) listed(ctx context.Context) (jobs []api.Job, more bool, err err
 			s.old = slices.DeleteFunc(s.old, func(j api.Job) bool { return j.FinishedAt == nil || s.now().Sub(*j.FinishedAt) > endedWithin })
 			s.oldAt = s.now()
 		}
-		jobs = add(jobs, s.old, here)
+		jobs = append(jobs, s.old...)
 	} else {
 		s.seen = s.seen[:0]
 	}
-	s.last = jobs
 	return jobs, more, nil
-}
-
-// add appends the jobs that are not here yet.
-func add(jobs, others []api.Job, here map[int64]bool) []api.Job {
-	for _, job := range others {
-		if !here[job.ID] {
-			here[job.ID] = true
-			jobs = append(jobs, job)
-		}
-	}
-	return jobs
 }
 
 func (s *source) list(ctx context.Context, states []string, most int) (jobs []api.Job, err error) {
