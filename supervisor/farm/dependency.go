@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -64,12 +65,8 @@ func (f *Farm) refusesGroup(j *model.Job, group facts.JobID, e message.JobModifi
 		f.out.Refuse(e.Ticket, "conflict", "job %d waits for label %s to appear in its process group %d; submit that job, or unblock this one, before it moves", j.ID, j.WaitFor[l].Label, j.PGrp)
 		return true
 	}
-	if taken := f.jobs.LabelTaken(group, j.ID, j.Label, e.LabelHas); taken != "" {
-		f.out.Refuse(e.Ticket, "conflict", "%s", taken)
-		return true
-	}
-	if circle := f.jobs.Circle(group, j.Label, j.ID, j.WaitFor); circle != "" {
-		f.out.Refuse(e.Ticket, "conflict", "%s", circle)
+	if why := cmp.Or(f.jobs.LabelTaken(group, j.ID, j.Label, e.LabelHas), f.jobs.Circle(group, j.Label, j.WaitFor)); why != "" {
+		f.out.Refuse(e.Ticket, "conflict", "%s", why)
 		return true
 	}
 	return false

@@ -42,8 +42,6 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	}
 	for _, j := range f.jobs.Sorted() {
 		j.Learned = f.profiles.Estimate(now, j.ProfileKey())
-	}
-	for _, j := range f.jobs.Sorted() {
 		if !j.State.Final() {
 			f.jobs.Watch(j)
 		}
@@ -126,10 +124,6 @@ func (f *Farm) admit(now time.Time, p *items.Prepared) (*model.Job, error) {
 	if len(j.Orders) > 0 {
 		f.underway.orders = append(f.underway.orders, j)
 	}
-	if j.Submission != "" {
-		f.jobs.BySubmission[j.Submission] = j.ID
-	}
-	f.jobs.WaitOn(j)
 	if j.State == facts.FailedJob {
 		j.FailedBy = j.Failure()
 	}

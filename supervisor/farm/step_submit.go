@@ -16,7 +16,7 @@ import (
 )
 
 func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
-	if id, ok := f.jobs.BySubmission[e.Facts.Submission]; ok && e.Facts.Submission != "" {
+	if id, ok := f.jobs.BySubmission[e.Facts.Submission]; ok {
 		f.out.Answer(e.Ticket, message.JobReply{Job: f.jobs.ByID[id].View(now, &f.policy), Remarks: []string{"this submission was received before"}})
 		return
 	}
@@ -33,10 +33,6 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 	}
 	f.jobs.Next++
 	f.jobs.Enter(j)
-	if j.Submission != "" {
-		f.jobs.BySubmission[j.Submission] = j.ID
-	}
-	f.jobs.WaitOn(j)
 	f.jobs.Watch(j)
 	f.appear(now, j)
 	j.Learned = f.profiles.Estimate(now, j.ProfileKey())
@@ -69,7 +65,7 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 		return nil, nil, &outbox.Refusal{Kind: "conflict", Text: taken, Member: "label"}
 	}
 	links, wrong := f.jobs.Conditions(e, row.PGrp)
-	wrong = cmp.Or(wrong, f.jobs.Circle(row.PGrp, row.Label, f.jobs.Next, links))
+	wrong = cmp.Or(wrong, f.jobs.Circle(row.PGrp, row.Label, links))
 	if wrong != "" {
 		return nil, nil, &outbox.Refusal{Kind: "invalid", Text: wrong, Member: "dependency"}
 	}

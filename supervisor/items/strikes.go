@@ -66,8 +66,5 @@ func (s *Strikes) Against(host facts.HostID, since time.Time) (n int) {
 	return n
 }
 
-// Any says whether there are any, against whatever host.
-func (s *Strikes) Any() bool { return len(s.on) > 0 }
-
 // Clear forgets those against a host.
 func (s *Strikes) Clear(host facts.HostID) { delete(s.on, host) }

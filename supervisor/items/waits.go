@@ -51,12 +51,11 @@ func (s *Items) Wait(item, more int) (ready bool) {
 }
 
 // WaitNoMore lets all items run that wait for something.
-func (s *Items) WaitNoMore() (ready int) {
-	ready, s.Waits = s.Waiting(), nil
+func (s *Items) WaitNoMore() {
+	s.Waits = nil
 	for item := 0; s.Waiting() > 0; item++ {
 		if s.Tally.State(item) == agenda.Waiting {
 			s.set(item, agenda.Pending)
 		}
 	}
-	return ready
 }

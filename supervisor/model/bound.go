@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,7 +54,7 @@ func (js *Jobs) Rebind(j *Job) {
 // Suppose puts a job that is not one of the farm's under the limits and conditions that would act on it, until end is called. It
 // is counted nowhere.
 func (js *Jobs) Suppose(j *Job) (end func()) {
-	for _, b := range (&Bounds{limits: js.bounds.limits}).of(j) {
+	for _, b := range (&Bounds{js.bounds.limits, map[string]*Bound{}}).of(j) {
 		j.bounds = append(j.bounds, cmp.Or(js.bounds.byName[b.Name], b))
 	}
 	js.Watch(j)
@@ -77,10 +78,20 @@ func (bs *Bounds) release(j *Job) {
 }
 
 func (b *Bound) count(j *Job, by int) {
-	for _, p := range []part{PartPrimary, PartSecondary, PartDraining, PartEnding} {
-		b.Held += by * j.Parts[p]
+	for p, n := range j.Parts {
+		b.add(part(p), by*n)
 	}
-	b.Leaving += by * j.Parts[PartEnding]
+}
+
+// add counts so many instances that play the part.
+func (b *Bound) add(p part, n int) {
+	if p == partNone {
+		return
+	}
+	b.Held += n
+	if p == PartEnding {
+		b.Leaving += n
+	}
 }
 
 // of finds the limits of a job, or makes them.
@@ -93,9 +104,6 @@ func (bs *Bounds) of(j *Job) (list []*Bound) {
 		b := bs.byName[name]
 		if b == nil {
 			b = &Bound{Name: name, Most: most, whose: whose, setting: setting}
-			if bs.byName == nil {
-				bs.byName = map[string]*Bound{}
-			}
 			bs.byName[name] = b
 		}
 		list = append(list, b)
@@ -103,16 +111,11 @@ func (bs *Bounds) of(j *Job) (list []*Bound) {
 	add(bs.limits.User, j.User, "user:"+j.User, "user "+j.User, "supervisor_user_subjob_limits")
 	group := strconv.FormatInt(int64(j.PGrp), 10)
 	add(bs.limits.PGrp, j.User, "pgrp:"+group, "process group "+group, "supervisor_pgrp_subjob_limits")
-	account := func(l message.InstanceLimit, name string) {
-		add(l, name, "account:"+name, "account "+name, "supervisor_account_subjob_limits")
-	}
-	if j.Account != "" {
-		account(bs.limits.Account, j.Account)
-	}
-	named := message.InstanceLimit{Named: bs.limits.Account.Named}
-	for above := j.Account; strings.Contains(above, "/"); { // those above it, if they are named
-		above = above[:strings.LastIndexByte(above, '/')]
-		account(named, above)
+	limit := bs.limits.Account
+	for name := j.Account; name != ""; {
+		add(limit, name, "account:"+name, "account "+name, "supervisor_account_subjob_limits")
+		limit = message.InstanceLimit{Named: limit.Named} // those above it have one if they are named
+		name = name[:max(0, strings.LastIndexByte(name, '/'))]
 	}
 	return list
 }
@@ -120,23 +123,9 @@ func (bs *Bounds) of(j *Job) (list []*Bound) {
 // recountBounds corrects the limits of the instance's job by what it has become.
 func (i *Instance) recountBounds(was, is part) {
 	for _, b := range i.Job.bounds {
-		b.Held += held(is) - held(was)
-		b.Leaving += leaving(is) - leaving(was)
+		b.add(was, -1)
+		b.add(is, 1)
 	}
-}
-
-func held(p part) int {
-	if p == partNone {
-		return 0
-	}
-	return 1
-}
-
-func leaving(p part) int {
-	if p == PartEnding {
-		return 1
-	}
-	return 0
 }
 
 // Full is the first limit that keeps the job from another instance, nil if none does. An instance that is about to go
@@ -144,7 +133,7 @@ func leaving(p part) int {
 func (j *Job) Full(going *Instance) *Bound {
 	for _, b := range j.bounds {
 		held := b.Held
-		if going != nil && going.under(b.Name) {
+		if going != nil && slices.Contains(going.Job.bounds, b) {
 			held--
 		}
 		if held >= b.Most {
@@ -163,15 +152,6 @@ func (j *Job) Exceeded() *Bound {
 		}
 	}
 	return nil
-}
-
-func (i *Instance) under(name string) bool {
-	for _, b := range i.Job.bounds {
-		if b.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // Why says that the limit is reached.
@@ -229,7 +209,7 @@ func (js *Jobs) CheckBounds() error {
 			c := anew[b.Name]
 			c.jobs++
 			for _, i := range j.Instances {
-				c.Held, c.Leaving = c.Held+1, c.Leaving+leaving(i.partAnew())
+				c.add(i.partAnew(), 1)
 			}
 			anew[b.Name] = c
 		}

@@ -71,11 +71,8 @@ func (js *Jobs) TooMuch(j *Job, links []facts.Link) string {
 // Watch follows those conditions of an unfinished job on items of others that are not followed yet.
 func (js *Jobs) Watch(j *Job) {
 	for _, l := range j.WaitFor {
-		if l.Of != facts.OfItems || l.Job == 0 || j.gate(l) != nil {
-			continue
-		}
 		parent := js.ByID[l.Job]
-		if parent == nil {
+		if l.Of != facts.OfItems || parent == nil || j.gate(l) != nil {
 			continue
 		}
 		g := &Gate{Link: l, parent: parent, child: j}

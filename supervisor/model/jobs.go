@@ -27,7 +27,8 @@ type Jobs struct {
 }
 
 func NewJobs() Jobs {
-	return Jobs{Next: 1, ByID: map[facts.JobID]*Job{}, BySubmission: map[string]facts.JobID{}, Children: map[facts.JobID][]facts.JobID{}, Quota: quota.New(), labels: newLabels()}
+	return Jobs{Next: 1, ByID: map[facts.JobID]*Job{}, BySubmission: map[string]facts.JobID{}, Children: map[facts.JobID][]facts.JobID{}, Quota: quota.New(),
+		bounds: Bounds{byName: map[string]*Bound{}}, labels: labels{map[label]facts.JobID{}, map[label][]facts.JobID{}}}
 }
 
 // Sorted are all jobs by id: no decision may depend on map order.
@@ -44,12 +45,16 @@ func (js *Jobs) Sorted() []*Job {
 	return js.list
 }
 
-// Enter takes a job in.
+// Enter takes a job in, with what it waits for.
 func (js *Jobs) Enter(j *Job) {
 	byID := js.Sorted()
 	js.ByID[j.ID] = j
 	js.Rebind(j)
 	js.labels.enter(j)
+	if j.Submission != "" {
+		js.BySubmission[j.Submission] = j.ID
+	}
+	js.WaitOn(j)
 	if at, _ := slices.BinarySearchFunc(byID, j.ID, func(o *Job, id facts.JobID) int { return cmp.Compare(o.ID, id) }); at < len(byID) {
 		js.list = slices.Insert(slices.Clone(byID), at, j)
 	} else {
@@ -123,11 +128,10 @@ func (js *Jobs) CheckOwners() error {
 	for _, j := range js.ByID {
 		size := quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.Needs)
 		switch {
-		case j.State.Final() && j.Watched():
-		case j.State.Final():
-			ended += j.heldBytes()
-		default:
+		case !j.State.Final():
 			owners.Add(j.User, size)
+		case !j.Watched():
+			ended += j.heldBytes()
 		}
 	}
 	if !owners.Equal(js.Quota) || ended != js.endedBytes {

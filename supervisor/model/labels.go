@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,10 +24,6 @@ type labels struct {
 	awaiting map[label][]facts.JobID
 }
 
-func newLabels() labels {
-	return labels{map[label]facts.JobID{}, map[label][]facts.JobID{}}
-}
-
 func (ls labels) enter(j *Job) {
 	if j.Label != "" {
 		ls.jobs[label{j.PGrp, j.Label}] = j.ID
@@ -39,9 +36,8 @@ func (ls labels) leave(j *Job) {
 	}
 	for _, l := range j.WaitFor {
 		at := label{j.PGrp, l.Label}
-		if left := slices.DeleteFunc(ls.awaiting[at], func(id facts.JobID) bool { return id == j.ID }); l.Job == 0 && len(left) > 0 {
-			ls.awaiting[at] = left
-		} else if l.Job == 0 {
+		ls.awaiting[at] = slices.DeleteFunc(ls.awaiting[at], func(id facts.JobID) bool { return id == j.ID })
+		if len(ls.awaiting[at]) == 0 {
 			delete(ls.awaiting, at)
 		}
 	}
@@ -63,13 +59,7 @@ func (js *Jobs) Labelled(group facts.JobID, name string) facts.JobID {
 // LabelTaken says why a job may not have this label in the group, "" if it may. Elsewhere is the job that has it there and
 // may no longer be in memory; 0: none.
 func (js *Jobs) LabelTaken(group, job facts.JobID, name string, elsewhere facts.JobID) string {
-	if name == "" {
-		return ""
-	}
-	has := js.Labelled(group, name)
-	if has == 0 {
-		has = elsewhere
-	}
+	has := cmp.Or(js.Labelled(group, name), elsewhere)
 	if has == 0 || has == job {
 		return ""
 	}
@@ -130,84 +120,69 @@ func (js *Jobs) Resolve(j *Job, elsewhere map[string]facts.JobID) {
 		if l.Job != 0 {
 			continue
 		}
-		if l.Job = js.Labelled(j.PGrp, l.Label); l.Job == 0 {
-			l.Job = elsewhere[l.Label]
-		}
+		l.Job = cmp.Or(js.Labelled(j.PGrp, l.Label), elsewhere[l.Label])
 		if parent := js.ByID[l.Job]; parent != nil {
 			*l = settled(*l, j.HasAgenda(), parent.HasAgenda())
 		}
 	}
-	links = slices.DeleteFunc(links, func(l facts.Link) bool { return js.waitsFor(l.Job, j.ID) })
+	links = slices.DeleteFunc(links, func(l facts.Link) bool {
+		return js.chain([]facts.Link{l}, func(o *Job) bool { return o == j }) != nil
+	})
 	j.WaitFor = js.Whole(j, links)
 }
 
-// waitsFor says whether a job waits for another, be it by way of others.
-func (js *Jobs) waitsFor(job, goal facts.JobID) bool {
-	next, seen := []facts.JobID{job}, map[facts.JobID]bool{0: true}
-	for len(next) > 0 {
-		j := js.ByID[next[0]]
-		if next = next[1:]; j == nil || j.State.Final() {
-			continue
-		}
-		for _, l := range j.WaitFor {
-			if l.Job == goal {
-				return true
-			}
-			if !seen[l.Job] {
-				seen[l.Job], next = true, append(next, l.Job)
-			}
-		}
-	}
-	return false
-}
-
-// Circle says why a job may not have this label in the group: jobs that wait for the label would have the job wait for
-// itself, by these links of it. "" if there is no such circle.
-func (js *Jobs) Circle(group facts.JobID, name string, id facts.JobID, links []facts.Link) string {
-	goals := map[facts.JobID]bool{}
-	if name != "" {
-		for _, j := range js.Awaiting(group, name) {
-			goals[j.ID] = true
-		}
-	}
-	if len(goals) == 0 {
-		return ""
-	}
-	from := map[facts.JobID]facts.JobID{}
+// chain is a way by which links lead to a job that is a goal, be it by way of what others wait for: the jobs from that of a link
+// to the goal. It is nil if there is none.
+func (js *Jobs) chain(links []facts.Link, goal func(*Job) bool) (way []facts.JobID) {
 	var next []facts.JobID
+	from := map[facts.JobID]facts.JobID{0: 0}
 	look := func(at facts.JobID, links []facts.Link) {
 		for _, l := range links {
-			if _, seen := from[l.Job]; l.Job != 0 && !seen {
+			if _, seen := from[l.Job]; !seen {
 				from[l.Job] = at
 				next = append(next, l.Job)
 			}
 		}
 	}
-	look(id, links)
+	look(0, links)
 	for len(next) > 0 {
 		at := next[0]
 		next = next[1:]
-		if goals[at] {
-			return js.circleText(group, name, id, at, from)
-		}
-		if j := js.ByID[at]; j != nil && !j.State.Final() {
+		j := js.ByID[at]
+		switch {
+		case j == nil:
+		case goal(j):
+			for ; at != 0; at = from[at] {
+				way = append(way, at)
+			}
+			slices.Reverse(way)
+			return way
+		case !j.State.Final():
 			look(at, j.WaitFor)
 		}
 	}
-	return ""
+	return nil
 }
 
-// circleText shows the chain from the job by way of its conditions to the one that waits for it.
-func (js *Jobs) circleText(group facts.JobID, name string, id, goal facts.JobID, from map[facts.JobID]facts.JobID) string {
+// Circle says why a job may not have this label in the group: jobs that wait for the label would have the job wait for
+// itself, by these links of it. "" if there is no such circle.
+func (js *Jobs) Circle(group facts.JobID, name string, links []facts.Link) string {
+	awaiting := js.Awaiting(group, name)
+	if len(awaiting) == 0 {
+		return ""
+	}
+	way := js.chain(links, func(j *Job) bool { return slices.Contains(awaiting, j) })
+	if way == nil {
+		return ""
+	}
 	var chain []string
-	for at := goal; at != id; at = from[at] {
-		text := fmt.Sprintf("job %d", at)
-		if j := js.ByID[at]; j != nil && j.Label != "" {
-			text += " (" + j.Label + ")"
+	for _, id := range way {
+		text := fmt.Sprintf("job %d", id)
+		if label := js.ByID[id].Label; label != "" {
+			text += " (" + label + ")"
 		}
 		chain = append(chain, text)
 	}
-	slices.Reverse(chain)
 	if len(chain) > maxChain {
 		chain = append(append(chain[:maxChain-1:maxChain-1], "…"), chain[len(chain)-1])
 	}

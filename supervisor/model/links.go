@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -23,9 +24,7 @@ func (js *Jobs) Conditions(e message.JobSubmitted, group facts.JobID) (open []fa
 			return nil, fmt.Sprintf("the job would wait for itself: its label is %s", l.Label)
 		}
 		if l.Label != "" {
-			if l.Job = js.Labelled(group, l.Label); l.Job == 0 {
-				l.Job = e.Labels[l.Label]
-			}
+			l.Job = cmp.Or(js.Labelled(group, l.Label), e.Labels[l.Label])
 		}
 		if l.Job == 0 {
 			if len(js.Awaiting(group, l.Label)) >= maxAwaiting {
