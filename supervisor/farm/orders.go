@@ -80,13 +80,11 @@ func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, e message.JobO
 		o.Affected = f.unblock(j, o, marks)
 		o.Done = o.Affected
 	case facts.Suspend:
-		f.beginSuspend(j, o)
+		f.beginStandstill(j, o, facts.Active, facts.Suspended, o.By)
 	case facts.Resume:
-		f.beginResume(j, o)
+		f.beginStandstill(j, o, facts.Suspended, facts.Active, "")
 	case facts.Interrupt, facts.Preempt, facts.Migrate:
-		o.Stops = j.Running(o)
-		o.Affected = len(o.Stops)
-		o.TakeStops()
+		o.TakeStops(j.Running(o))
 	}
 	if o.Affected > 0 {
 		if j.Version == version {
@@ -119,12 +117,10 @@ func (f *Farm) beginMarking(j *model.Job, o *model.Order, marks []facts.Mark) {
 			o.Taken = append(o.Taken, int(item))
 		}
 	}
-	o.Stops = j.Running(o)
+	o.TakeStops(j.Running(o))
 	for _, t := range o.Stops {
 		t.Under = state
 	}
-	o.TakeStops()
-	o.Affected = o.Done + o.Left()
 	if o.Affected == 0 && o.Items == nil && o.Action != facts.ToFailed && !j.State.Final() && j.StaysOpen() {
 		o.Affected, o.Done = 1, 1 // the job itself ends
 	}
@@ -207,12 +203,11 @@ func (f *Farm) holdItems(j *model.Job, o *model.Order, marks []facts.Mark) {
 			o.Taken = append(o.Taken, int(item))
 		}
 	}
-	o.Stops = j.Running(o)
+	o.TakeStops(j.Running(o))
 	for _, t := range o.Stops {
 		t.Under = agenda.Blocked
 	}
-	o.TakeStops()
-	if o.Affected = o.Done + o.Left(); o.Affected > 0 {
+	if o.Affected > 0 {
 		f.setMarks(j, marks)
 	}
 }
@@ -224,10 +219,8 @@ func (f *Farm) beginRetire(j *model.Job, o *model.Order, marks []facts.Mark) {
 		return
 	}
 	if o.ByInstance {
-		o.Stops = j.Running(o)
-		o.Stops = o.Stops[:min(len(o.Stops), j.Spares(&f.policy.Share))]
-		o.Affected = len(o.Stops)
-		o.TakeStops()
+		stops := j.Running(o)
+		o.TakeStops(stops[:min(len(stops), j.Spares(&f.policy.Share))])
 		o.Spans = agenda.SpansOf(o.Taken)
 		o.Items = o.Spans // no more, for the next term that goes on with it
 		if o.Affected > 0 {

@@ -9,35 +9,19 @@ import (
 	"qb/supervisor/model"
 )
 
-// beginSuspend has the job start nothing more, if the order is on all of it, so it applies to the pending items too; what runs
-// then stands still piece by piece.
-func (f *Farm) beginSuspend(j *model.Job, o *model.Order) {
-	if f.beginStandstill(j, o, facts.Active) {
-		j.State, j.BlockedBy = facts.Suspended, o.By
-		f.putJob(j)
-	}
-}
-
-func (f *Farm) beginResume(j *model.Job, o *model.Order) {
-	if f.beginStandstill(j, o, facts.Suspended) {
-		j.State, j.BlockedBy = facts.Active, ""
-		f.putJob(j)
-	}
-}
-
-// beginStandstill counts what an order to suspend or resume applies to, and says whether the job itself changes: it is in that
-// state, the order is on all of it, and there is something to stand still.
-func (f *Farm) beginStandstill(j *model.Job, o *model.Order, from facts.JobState) bool {
-	o.Stops = j.Running(o)
-	o.Affected = len(o.Stops)
-	o.TakeStops()
+// beginStandstill counts what an order to suspend or resume applies to; what runs then stands still, or goes on, piece by piece. The
+// job itself changes if it is in the state from, the order is on all of it, and there is something to stand still: then it starts
+// nothing more, or does so again, and the order applies to the pending items too.
+func (f *Farm) beginStandstill(j *model.Job, o *model.Order, from, to facts.JobState, by string) {
+	o.TakeStops(j.Running(o))
 	if o.Items != nil || j.State != from || from == facts.Active && len(j.Instances) == 0 {
-		return false
+		return
 	}
 	o.Affected += j.Tally.Count(agenda.Pending) + j.Tally.Count(agenda.Waiting) + j.Paused()
 	o.Affected = max(1, o.Affected) // its instances may be in that state already
 	o.Done = o.Affected - len(o.Stops)
-	return true
+	j.State, j.BlockedBy = to, by
+	f.putJob(j)
 }
 
 // suspend has an instance's processes stand still, or go on. Whether it keeps its slots meanwhile is the policy's.

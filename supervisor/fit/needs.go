@@ -203,8 +203,8 @@ func (j *Job) status() string {
 	return "running"
 }
 
-// property looks a property of the job up for a requirement.
-func (j *Job) property(name string) (agenda.Value, bool) {
+// Property looks a property of the job up for a requirement.
+func (j *Job) Property(name string) (agenda.Value, bool) {
 	switch name {
 	case "job.id":
 		return agenda.NumberValue(float64(j.ID)), true

@@ -105,7 +105,7 @@ func (j *Job) Refused(now time.Time, h *Host, load Load) Refusal {
 // Failing are the clauses of the job's requirements that do not hold on the host.
 func (j *Job) Failing(h *Host, load Load) []agenda.Failure {
 	return j.Required.Failing(func(name string) (agenda.Value, bool) {
-		if v, ok := j.property(name); ok {
+		if v, ok := j.Property(name); ok {
 			return v, true
 		}
 		return h.property(name, load)

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -37,35 +36,9 @@ func (l Load) Unused() int64 { return l.H.unused() }
 func (l Load) Duty(what string) []string {
 	var list []string
 	for _, i := range l.H.SortedInstances() {
-		if i == l.except {
-			continue
-		}
-		value := fmt.Sprint(i.Job.ID)
-		switch what {
-		case "user":
-			value = i.Job.User
-		case "name":
-			value = i.Job.Name
-		case "kind":
-			value = i.Job.Kind
-		case "label":
-			value = i.Job.Label
-		case "pgrp":
-			value = fmt.Sprint(i.Job.PGrp)
-		case "pid":
-			value = fmt.Sprint(i.Job.PID)
-		case "type":
-			value = i.Job.Type()
-		case "cluster":
-			value = i.Job.Cluster
-		case "account":
-			value = i.Job.Account
-		}
-		if value == "" {
-			continue
-		}
-		if !slices.Contains(list, value) {
-			list = append(list, value)
+		value, _ := i.Job.Asks().Property("job." + what)
+		if text := value.String(); i != l.except && text != "" && !slices.Contains(list, text) {
+			list = append(list, text)
 		}
 	}
 	return list
@@ -148,7 +121,7 @@ func (h *Host) FreeAt(now time.Time, n fit.Needs, end func(i *Instance, now time
 	free, left := h.Free(), map[string]int64{}
 	for name := range n.Takes {
 		if strings.HasPrefix(name, "host.") {
-			left[name] = h.Stock(name) - h.Held(name)
+			left[name] = h.Left(name)
 		}
 	}
 	enough := func() bool {
@@ -227,10 +200,7 @@ func (j *Job) LacksPrimary() bool {
 
 // HasSeat says whether a live attempt on the host has the seat of a resource that is counted per seat.
 func (h *Host) HasSeat(p licences.Policy, name string, seat licences.Seat) bool {
-	for _, i := range h.Instances {
-		if i.Attempt.Holds[name] > 0 && p.SeatOf(name, string(h.ID), i.Job.User) == seat {
-			return true
-		}
-	}
-	return false
+	return h.count(func(i *Instance) bool {
+		return i.Attempt.Holds[name] > 0 && p.SeatOf(name, string(h.ID), i.Job.User) == seat
+	}) > 0
 }

@@ -142,34 +142,27 @@ func (h *Host) SortedInstances() []*Instance {
 	return slices.SortedFunc(maps.Values(h.Instances), CompareInstances)
 }
 
-// RunOn counts the instances that are not to stop.
-func (h *Host) RunOn() (n int) {
+// count is how many instances on the host are so.
+func (h *Host) count(so func(*Instance) bool) (n int) {
 	for _, i := range h.Instances {
-		if !i.Stopping() {
+		if so(i) {
 			n++
 		}
 	}
 	return n
 }
 
+// RunOn counts the instances that are not to stop.
+func (h *Host) RunOn() int { return len(h.Instances) - h.count((*Instance).Stopping) }
+
 // CompareInstances orders by job and number.
 func CompareInstances(a, b *Instance) int {
-	if c := cmp.Compare(a.Job.ID, b.Job.ID); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.Number, b.Number)
+	return cmp.Or(cmp.Compare(a.Job.ID, b.Job.ID), cmp.Compare(a.Number, b.Number))
 }
 
 // onlyStuck says whether all that is left on the host outlives KILL, so that a person's word may end it
 // though the host is heard.
-func (h *Host) onlyStuck() bool {
-	for _, i := range h.Instances {
-		if !i.Stuck {
-			return false
-		}
-	}
-	return len(h.Instances) > 0
-}
+func (h *Host) onlyStuck() bool { return len(h.Instances) > 0 && h.stuck() == len(h.Instances) }
 
 // remark is what listings say of a host that does not hear, that the farm itself has locked, or that talks nonsense.
 func (h *Host) remark(now time.Time, p message.Policy) (facts.Reason, string) {
@@ -256,14 +249,9 @@ func (h *Host) LockText() string {
 	return text
 }
 
-func (h *Host) AnyStuck() bool {
-	for _, i := range h.Instances {
-		if i.Stuck {
-			return true
-		}
-	}
-	return false
-}
+func (h *Host) AnyStuck() bool { return h.stuck() > 0 }
+
+func (h *Host) stuck() int { return h.count(func(i *Instance) bool { return i.Stuck }) }
 
 // LockedByFarm is whose name the farm's own locks bear.
 const LockedByFarm = "qb"

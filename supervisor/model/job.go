@@ -188,12 +188,7 @@ func (j *Job) Kept() bool { return j.hasFlag(facts.FlagUninterruptible) || j.Eli
 
 // FlagRemarks tell of flags that do nothing.
 func (j *Job) FlagRemarks() (remarks []string) {
-	var passed []string
-	for _, name := range j.Flags {
-		if slices.Contains(facts.PassedOver, name) {
-			passed = append(passed, name)
-		}
-	}
+	passed := slices.DeleteFunc(slices.Clone(j.Flags), func(name string) bool { return !slices.Contains(facts.PassedOver, name) })
 	if len(passed) > 0 {
 		remarks = append(remarks, fmt.Sprintf("flags without effect in qb: %s", strings.Join(passed, ", ")))
 	}

@@ -122,13 +122,8 @@ func (h *Host) MemoryForPlan() int64 {
 	return max(0, h.Ledger(nil)+h.EndingMemory()+h.Summed().planned)
 }
 
-// ComingMemory is what the host may still promise once those on their way out have gone.
-func (h *Host) ComingMemory() int64 {
-	if !h.Limited() {
-		return math.MaxInt64
-	}
-	return h.Ledger(nil) + h.EndingMemory()
-}
+// ComingMemory is what the host may still promise once those on their way out have gone; without limit likewise.
+func (h *Host) ComingMemory() int64 { return h.Ledger(nil) + h.EndingMemory() }
 
 // EndingMemory is what comes free with those on their way out.
 func (h *Host) EndingMemory() int64 {

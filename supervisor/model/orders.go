@@ -40,12 +40,14 @@ func (o *Order) Rows() int { return StopRows*len(o.Stops) + o.Ended.Count }
 
 const StopRows = 2
 
-// TakeStops notes that the order applies to what it stops.
-func (o *Order) TakeStops() {
-	for _, t := range o.Stops {
+// TakeStops notes what the order is to stop: with what it has done and is to reopen, that is all that it applies to.
+func (o *Order) TakeStops(stops []ordered) {
+	o.Stops = stops
+	for _, t := range stops {
 		o.Taken = append(o.Taken, int(t.ID.Item))
 	}
 	slices.Sort(o.Taken)
+	o.Affected = o.Done + o.Left()
 }
 
 // SendAway has the instances that the order retires leave at the end of their items, before their rows say so: a plan between
@@ -100,17 +102,9 @@ func (i *Instance) leftAlone(a facts.Action) bool {
 // Release lets what runs come back after its end, though another order wanted it to count as failed or complete, and
 // returns how many of the order's items that is.
 func (j *Job) Release(o *Order) (released int) {
-	on := map[facts.ItemNo]*Instance{}
 	for _, i := range j.Instances {
-		if i.Under == agenda.Failed && !i.Killed() || i.Under == agenda.Complete && o.Action == facts.Redo {
-			on[i.Attempt.Item] = i
-		}
-	}
-	if len(on) == 0 {
-		return 0
-	}
-	for n := range items.Each(o.Spans) {
-		if i := on[n]; i != nil {
+		counts := i.Under == agenda.Failed && !i.Killed() || i.Under == agenda.Complete && o.Action == facts.Redo
+		if counts && agenda.Within(o.Spans, int(i.Attempt.Item)) {
 			i.Under = agenda.Pending
 			released++
 		}
@@ -126,23 +120,19 @@ func (j *Job) Resume(row facts.OrderFacts, late map[facts.ItemNo]time.Time) {
 		o.Spans = j.Whole()
 	}
 	j.Orders = append(j.Orders, o)
-	switch {
-	case o.Begun.IsZero():
-	default:
-		if o.Action.Reopens() || o.Action == facts.ToComplete {
-			for item := range items.Each(o.Spans) {
-				if item >= o.Next && o.Action.Covers(j.Tally.State(int(item))) && j.LastAttempt(item) > 0 && !late[item].After(o.Begun) {
-					o.Ended.Add(int(item), j.Entries.Len())
-				}
+	if !o.Begun.IsZero() && (o.Action.Reopens() || o.Action == facts.ToComplete) {
+		for item := range items.Each(o.Spans) {
+			if item >= o.Next && o.Action.Covers(j.Tally.State(int(item))) && j.LastAttempt(item) > 0 && !late[item].After(o.Begun) {
+				o.Ended.Add(int(item), j.Entries.Len())
 			}
 		}
-		if !o.Action.Reopens() {
-			o.Stops = slices.DeleteFunc(j.Running(o), func(t ordered) bool {
-				return t.ID.Item < o.Next || t.Attempt.StartedAt.After(o.Begun)
-			})
-			if o.Action == facts.Retire { // of instances: one of items has nothing left for another term
-				o.SendAway()
-			}
+	}
+	if !o.Begun.IsZero() && !o.Action.Reopens() {
+		o.Stops = slices.DeleteFunc(j.Running(o), func(t ordered) bool {
+			return t.ID.Item < o.Next || t.Attempt.StartedAt.After(o.Begun)
+		})
+		if o.Action == facts.Retire { // of instances: one of items has nothing left for another term
+			o.SendAway()
 		}
 	}
 	o.Done = o.Affected - o.Left()
@@ -165,14 +155,11 @@ func (j *Job) MarksAfter(now time.Time, o *Order) ([]facts.Mark, string) {
 	case o.Action == facts.Retire, o.Action == facts.Block && o.Items != nil:
 		marks = items.WithMarks(marks, j.marksOn(now, o))
 	case o.Action.Marks() != "":
-		kind, over := o.Action.Marks(), make([]facts.Mark, len(o.Spans))
-		for n, s := range o.Spans {
-			over[n] = facts.Mark{Kind: kind, By: o.By, At: now}.On(s)
-		}
+		kind := o.Action.Marks()
 		kept := j.marksBut(func(k facts.MarkKind) bool {
 			return k == kind || k == facts.MarkBlocked || kind == facts.MarkComplete
 		})
-		marks = items.WithMarks(items.WithMarks(marks, over), kept)
+		marks = items.WithMarks(items.WithMarks(marks, o.marks(now, kind, o.Spans)), kept)
 	case o.Action.Reopens(): // an item that qb holds needs unblock
 		kept := j.marksBut(func(k facts.MarkKind) bool {
 			return k != facts.MarkBlocked && (k != facts.MarkComplete || o.Action == facts.Redo)
@@ -202,7 +189,11 @@ func (j *Job) marksOn(now time.Time, o *Order) []facts.Mark {
 		}
 	}
 	slices.Sort(taken)
-	spans := agenda.SpansOf(taken)
+	return o.marks(now, kind, agenda.SpansOf(taken))
+}
+
+// marks are the order's marks on spans.
+func (o *Order) marks(now time.Time, kind facts.MarkKind, spans []agenda.Span) []facts.Mark {
 	marks := make([]facts.Mark, len(spans))
 	for n, s := range spans {
 		marks[n] = facts.Mark{Kind: kind, By: o.By, At: now}.On(s)

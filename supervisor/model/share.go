@@ -81,19 +81,13 @@ func (j *Job) NextItem(now time.Time, quantile float64) (seconds float64, known 
 
 // HeldFor is how long the instance has its attempt, at most until the lease ended: what the worker did not say is
 // taken to have run so long. Grace and margin come after that: they are the farm's patience, nothing runs in them.
-func (i *Instance) HeldFor(now time.Time, p *message.Policy) float64 {
+// Released is for how long of that it had given back its slots.
+func (i *Instance) HeldFor(now time.Time, p *message.Policy) (held, released float64) {
 	if end := i.LeaseEnds.Add(p.ExecutionLease - p.LeaseInFull()); now.After(end) {
 		now = end
 	}
-	return accounting.Bounded(now.Sub(i.Attempt.StartedAt).Seconds())
-}
-
-// ReleasedFor is for how long of that the instance had given back its slots.
-func (i *Instance) ReleasedFor(now time.Time, p *message.Policy) float64 {
-	if end := i.LeaseEnds.Add(p.ExecutionLease - p.LeaseInFull()); now.After(end) {
-		now = end
-	}
-	return min(accounting.Bounded(i.Attempt.ReleasedUntil(now).Seconds()), i.HeldFor(now, p))
+	held = accounting.Bounded(now.Sub(i.Attempt.StartedAt).Seconds())
+	return held, min(accounting.Bounded(i.Attempt.ReleasedUntil(now).Seconds()), held)
 }
 
 // Speed is the host's speed; 1 is the reference.

@@ -20,12 +20,7 @@ func (h *Host) Hold(p *message.Policy, asked time.Duration) time.Duration {
 
 // LeaseBefore says whether a lease would lapse while the answer is held, so that it must not be.
 func (h *Host) LeaseBefore(t time.Time) bool {
-	for _, i := range h.Instances {
-		if i.GivenUnder(h.HostFacts) && !i.LeaseEnds.After(t) {
-			return true
-		}
-	}
-	return false
+	return h.count(func(i *Instance) bool { return i.GivenUnder(h.HostFacts) && !i.LeaseEnds.After(t) }) > 0
 }
 
 // GivenUnder says whether the word of a worker with that row reaches back to when the attempt was given: the same boot
