@@ -15,11 +15,7 @@ func (ad *admission) startable(n fit.Needs, h *model.Host) int {
 		return n.Startable(true, h.Left)
 	}
 	return n.Startable(false, func(name string) int64 {
-		left := ad.policy.Resources[name]
-		for _, other := range ad.hosts.ByID {
-			left -= other.Held(name)
-		}
-		return left
+		return ad.policy.Resources[name] - ad.held(name)
 	})
 }
 

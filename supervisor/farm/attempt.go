@@ -20,10 +20,9 @@ func (f *Farm) startInstance(now time.Time, j *model.Job, h *model.Host, kind fa
 	}
 	i := &model.Instance{Job: j, Host: h, Number: j.FreeNumber(), Kind: kind, Slots: slots, Began: now}
 	i.Devices = h.FreeDevices(int(j.Needs.Takes["host.gpus"]))
-	if !f.giveItem(now, i) {
-		return
+	if f.giveItem(now, i) {
+		i.Attach()
 	}
-	i.Attach()
 }
 
 // giveItem starts an attempt at the job's lowest pending item on the instance.
@@ -211,7 +210,7 @@ func (f *Farm) endUnstopped(now time.Time, i *model.Instance, r message.Reported
 		f.noLicence(i, r, end)
 		return true
 	case facts.ReasonOutOfMemory:
-		*end = f.outOfMemory(now, i, r)
+		f.outOfMemory(now, i, r, end)
 		return true
 	case facts.ReasonMemoryUnavailable:
 		i.Host.FullUntil = now.Add(fullWait)

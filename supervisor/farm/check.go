@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/model"
 )
 
 // Check walks all cross-references and returns the first that is broken. Tests and the simulator call it
@@ -35,38 +34,17 @@ func (f *Farm) Check() error {
 				return fmt.Errorf("host %s: instance %s is not its job's", h.ID, i.Name())
 			}
 		}
+		if is := h.SumAnew(); h.Sums != nil && *h.Sums != is {
+			return fmt.Errorf("host %s: a plan would see %+v, it is %+v", h.ID, *h.Sums, is)
+		}
 		if used != h.Used || wanted != h.Wanted {
 			return fmt.Errorf("host %s: %d slots are counted as used and %d as wanted, its instances hold %d and want %d", h.ID, h.Used, h.Wanted, used, wanted)
 		}
-	}
-	if err := cmp.Or(f.jobs.CheckOwners(), f.jobs.CheckGates()); err != nil {
-		return err
-	}
-	if err := f.jobs.CheckBounds(); err != nil {
-		return err
 	}
 	for _, j := range f.underway.orders {
 		if f.jobs.ByID[j.ID] != j || len(j.Orders) == 0 {
 			return fmt.Errorf("job %d is taken for one with orders under way", j.ID)
 		}
 	}
-	return f.checkKept()
-}
-
-// checkKept compares what is kept with what is.
-func (f *Farm) checkKept() error {
-	for _, j := range f.jobs.Sorted() {
-		if is := j.CountAnew(); is != [...]int{j.Parts[model.PartPrimary], j.Parts[model.PartSecondary], j.Parts[model.PartDraining], j.Parts[model.PartEnding]} {
-			return fmt.Errorf("job %d: %v primary, secondary, draining and leaving instances are counted, it has %v", j.ID, j.Parts[model.PartPrimary:], is)
-		}
-	}
-	if err := f.checkRows(); err != nil {
-		return err
-	}
-	for _, h := range f.hosts.Sorted() {
-		if is := h.SumAnew(); h.Sums != nil && *h.Sums != is {
-			return fmt.Errorf("host %s: a plan would see %+v, it is %+v", h.ID, *h.Sums, is)
-		}
-	}
-	return nil
+	return cmp.Or(f.jobs.CheckOwners(), f.jobs.CheckGates(), f.jobs.CheckBounds(), f.checkRows())
 }

@@ -28,11 +28,16 @@ func (f *Farm) compete(now time.Time) {
 		f.sharing = slottime.Sharing{}
 		return
 	}
+	f.sharing.Admit(now, f.policy.CPUShare, f.sharers())
+}
+
+// sharers are all jobs, as the sharing sees them.
+func (f *Farm) sharers() []slottime.Job {
 	all := make([]slottime.Job, 0, len(f.jobs.ByID))
 	for _, j := range f.jobs.Sorted() {
 		all = append(all, j)
 	}
-	f.sharing.Admit(now, f.policy.CPUShare, all)
+	return all
 }
 
 // rankSharers orders a plan's jobs by their users' virtual time.
@@ -56,12 +61,8 @@ func (f *Farm) rankSupposed(now time.Time, p *snapshot, j *model.Job) map[int]fl
 	if f.policy.CPUShare.Mode != "stride" {
 		return nil
 	}
-	others := make([]slottime.Job, 0, len(f.jobs.ByID))
-	for _, o := range f.jobs.Sorted() {
-		others = append(others, o)
-	}
 	moved := map[int]float64{}
-	f.sharing.Joining(now, f.policy.CPUShare, j, others, func(of slottime.Job, vtime float64) int {
+	f.sharing.Joining(now, f.policy.CPUShare, j, f.sharers(), func(of slottime.Job, vtime float64) int {
 		o := of.(*model.Job)
 		if o == j {
 			p.Jobs[j.Row].VTime = vtime
@@ -118,10 +119,7 @@ func (f *Farm) competitors(now time.Time, i *model.Instance) []competitor {
 			continue
 		}
 		primary, secondary, _ := j.Counts()
-		kind := facts.Primary
-		if primary >= min(j.CPUs, j.Remaining()) {
-			kind = facts.Secondary
-		}
+		kind := j.NextKind()
 		if kind == facts.Secondary && (i.Kind == facts.Primary || secondary >= secondaries || primary+secondary >= j.Width(&f.policy.Share)) {
 			continue
 		}

@@ -59,9 +59,9 @@ type syncs struct {
 // New is a farm without jobs and hosts.
 func New(p message.Policy) *Farm {
 	f := &Farm{
-		retries: newRetries(),
+		retries: retries{map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}},
 		jobs:    model.NewJobs(), hosts: model.Hosts{ByID: map[facts.HostID]*model.Host{}, Machines: map[string]*model.Machine{}},
-		syncs: syncs{registry: agents.NewRegistry(2 * maxHosts)}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
+		syncs: syncs{registry: agents.NewRegistry(2 * maxHosts)}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}, last: newSnapshot()},
 	}
 	f.profiles, f.licences = profiles.New(nil), licences.New(nil)
 	f.admission = admission{policy: &f.policy, hosts: &f.hosts, jobs: &f.jobs, profiles: f.profiles, licences: f.licences}

@@ -77,6 +77,7 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *model.Host) {
 	case len(owners) == 1:
 		event.Why = facts.Because(facts.ReasonUsersItemsFail, facts.Params{Failed: len(evidence), User: owners[0], Limit: int64(fit.RefusedFor.Seconds())}, "")
 		h.Refuses[owners[0]] = fit.Refuses{Until: now.Add(fit.RefusedFor), Failed: len(evidence)}
+		f.out.Record(now, event)
 	case f.hosts.Locked() >= max(1, len(f.hosts.ByID)/autoLockPart):
 		event.Why = facts.Because(facts.ReasonTooManyLocked, facts.Params{Failed: len(evidence)}, "")
 		f.out.Record(now, event)
@@ -84,10 +85,7 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *model.Host) {
 	default:
 		f.lockForAWhile(now, h, facts.Because(facts.ReasonItemsFail, facts.Params{Failed: len(evidence), Users: len(owners)}, ""))
 		h.Lock.Trial = true
-		f.giveBack(evidence)
-		return
 	}
-	f.out.Record(now, event)
 	f.planStale = true
 	f.giveBack(evidence)
 }
@@ -157,11 +155,15 @@ func (f *Farm) maybeBlockHopeless(now time.Time, j *model.Job) {
 	if j.State != facts.Active || j.DoneCount > 0 || failed < hopelessAfter || len(j.Trouble.FailedOn) < hopelessHosts || j.Pending() == 0 {
 		return
 	}
-	j.State = facts.Blocked
 	why := facts.Why{Reason: facts.ReasonNothingCompletes, Params: facts.Params{Failed: failed, Hosts: len(j.Trouble.FailedOn)}}
 	why.Cause = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it", model.LockedByFarm, failed, len(j.Trouble.FailedOn))
-	j.BlockedBy = why.Cause
 	j.Trouble.FailedOn = map[facts.HostID]int{}
+	f.block(now, j, why)
+}
+
+// block keeps the rest of a job from being tried.
+func (f *Farm) block(now time.Time, j *model.Job, why facts.Why) {
+	j.State, j.BlockedBy = facts.Blocked, why.Cause
 	f.putJob(j)
 	f.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
 }

@@ -65,12 +65,9 @@ func (f *Farm) maybeBlockForFolder(now time.Time, j *model.Job, end facts.EndAtt
 	if end.State != facts.Failed || j.State != facts.Active || j.Pending() == 0 {
 		return
 	}
-	j.State = facts.Blocked
 	why := facts.Because(end.Reason, end.Params, "")
 	why.Cause = model.LockedByFarm + ": " + why.Cause + "; correct it, then retry the job and unblock it"
-	j.BlockedBy = why.Cause
-	f.putJob(j)
-	f.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
+	f.block(now, j, why)
 }
 
 // folderWorks notes that an item runs in its working folder: hosts that lack it are at fault.

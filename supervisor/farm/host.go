@@ -194,9 +194,8 @@ func (f *Farm) watchStuck(now time.Time, i *model.Instance, state string) {
 	h := i.Host
 	cause := fmt.Sprintf("its processes on %s outlive KILL; the item waits for their end, a reboot, or qbadmin worker -confirm-dead %s", h.ID, h.ID)
 	f.out.Record(now, facts.EventFacts{Type: "unkillable", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: h.ID, By: model.LockedByFarm, Why: facts.Why{Cause: cause}})
-	if h.LockedBy != "" {
-		return
+	if h.LockedBy == "" {
+		f.lockForAWhile(now, h, facts.Why{Reason: facts.ReasonProcessesOutlive, Params: facts.Params{Job: i.Job.ID},
+			Cause: fmt.Sprintf("processes of %s outlive KILL here, look at its file systems", i.Name())})
 	}
-	f.lockForAWhile(now, h, facts.Why{Reason: facts.ReasonProcessesOutlive, Params: facts.Params{Job: i.Job.ID},
-		Cause: fmt.Sprintf("processes of %s outlive KILL here, look at its file systems", i.Name())})
 }

@@ -57,8 +57,8 @@ func (ad *admission) largestHost(now time.Time, j *model.Job) (whole, offer int6
 
 // outOfMemory says what becomes of an item that was killed for memory: it is tried again with twice as
 // much, unless it had all that the largest host has.
-func (f *Farm) outOfMemory(now time.Time, i *model.Instance, r message.ReportedEnd) facts.EndAttempt {
-	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, Suspended: r.Suspended, CPU: r.CPU, Peak: r.Peak, State: facts.Failed, Again: facts.ByItself}
+func (f *Farm) outOfMemory(now time.Time, i *model.Instance, r message.ReportedEnd, end *facts.EndAttempt) {
+	end.State, end.Again = facts.Failed, facts.ByItself
 	reason, params := facts.ReasonOutOfMemory, facts.Params{}
 	if i.Job.HardLimit() && i.Attempt.Memory > 0 && r.Limit {
 		reason, params.Limit = facts.ReasonMemoryLimit, i.Attempt.Memory
@@ -70,7 +70,6 @@ func (f *Farm) outOfMemory(now time.Time, i *model.Instance, r message.ReportedE
 		end.Again, params.Largest, params.Offer = facts.Never, whole, offer
 	}
 	end.Why = facts.Because(reason, params, r.Reason)
-	return end
 }
 
 // learnMemory takes in how an attempt ended, and what that means for the instances to come.

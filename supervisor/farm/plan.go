@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"cmp"
 	"time"
 
 	"qb/smartshare"
@@ -59,8 +58,6 @@ type snapshot struct {
 	factors   map[facts.Payer]float64 // fairshare factors; nil: not yet asked for
 	changes   uint64                  // of the rows of hosts until then
 	allowed   map[string][]int        // eligible hosts by what the job asks for: see keys
-	latest    string                  // the key that was asked for last, of more than one job mostly
-	latestFit []int                   // and its hosts
 	started   bool                    // something was
 	awaited   []planner.PlannedStart  // starts that are settled and wait for an end
 	waiting   []planner.PlannedStart  // those of primaries
@@ -95,9 +92,9 @@ func (f *Farm) Plan(now time.Time) {
 
 // Snapshot is the farm as `qb plan` reads it. What has not changed since the last plan is taken from there.
 func (f *Farm) Snapshot(now time.Time) planner.Snapshot {
-	p, last := newSnapshot(), cmp.Or(f.last, newSnapshot())
-	p.Running = make([]planner.SnapInstance, 0, len(last.Running))
-	f.plan(now, p, last)
+	p := newSnapshot()
+	p.Running = make([]planner.SnapInstance, 0, len(f.last.Running))
+	f.plan(now, p, f.last)
 	return p.Snapshot
 }
 
@@ -109,7 +106,7 @@ func (f *Farm) planNext(now time.Time) *snapshot {
 		p.jobs, p.rows, p.instances = old.jobs[:0], old.rows[:0], old.instances[:0]
 		p.Jobs, p.Hosts, p.Running = old.Jobs[:0], old.Hosts[:0], old.Running[:0]
 	}
-	f.plan(now, p, cmp.Or(f.last, newSnapshot()))
+	f.plan(now, p, f.last)
 	f.spare, f.last = f.last, p
 	return p
 }
@@ -117,9 +114,9 @@ func (f *Farm) planNext(now time.Time) *snapshot {
 // SnapshotWith is that farm with the job of a submission, as if that had been accepted: the last of the jobs. One that would be
 // blocked is not among them.
 func (f *Farm) SnapshotWith(now time.Time, e message.JobSubmitted) (planner.Snapshot, message.Supposed, *outbox.Refusal) {
-	p, last, supposed := newSnapshot(), cmp.Or(f.last, newSnapshot()), message.Supposed{}
+	p, supposed := newSnapshot(), message.Supposed{}
 	remarks, refusal := f.suppose(now, e, func(j *model.Job) {
-		last = f.planFarm(now, p, last)
+		last := f.planFarm(now, p, f.last)
 		if supposed.Planned = j.Planned(); supposed.Planned {
 			f.usage.limit(now, j)
 			f.admission.refreshNeed(now, j)

@@ -71,7 +71,7 @@ func (f *Farm) planJob(now time.Time, p, last *snapshot, j *model.Job) {
 func (f *Farm) checkRows() error {
 	p := newSnapshot()
 	p.hosts = f.hosts.Sorted()
-	if f.last == nil || !f.last.precedes(p) {
+	if !f.last.precedes(p) {
 		return nil
 	}
 	for n, row := range f.last.rows {
@@ -167,9 +167,6 @@ func (p *snapshot) likeHosts(last *snapshot) bool {
 
 // serving lists the hosts that serve jobs with the row's key. As long as no host changes, the last plan's list is right.
 func (p *snapshot) serving(now time.Time, last *snapshot, j *model.Job, row *jobRow) []int {
-	if row.key == p.latest {
-		return p.latestFit
-	}
 	list, known := p.allowed[row.key]
 	if known {
 		return list
@@ -188,7 +185,7 @@ func (p *snapshot) serving(now time.Time, last *snapshot, j *model.Job, row *job
 			list = nil
 		}
 	}
-	p.allowed[row.key], p.latest, p.latestFit = list, row.key, list
+	p.allowed[row.key] = list
 	return list
 }
 

@@ -20,7 +20,7 @@ func (f *Farm) onHostRemoved(now time.Time, e message.HostRemoved) {
 	case len(h.Instances) > 0 && (!e.Dead || h.Speaks(now, f.policy.Liveness)):
 		h.LockedBy, h.LockReason = e.By, string(facts.ReasonBeingRemoved)
 		f.putHost(h)
-		f.silence(h)
+		f.silence(h, "host %q was removed", h.ID)
 		f.planStale, f.planNow = true, true
 		f.out.Answer(e.Ticket, message.HostReply{Host: h.ID, Pending: len(h.Instances), Wait: h.LeaseLeft(now)})
 		return
@@ -54,7 +54,7 @@ func (f *Farm) loseAll(now time.Time, h *model.Host, why facts.Why) int {
 
 // dropHost takes a host without instances out of the farm.
 func (f *Farm) dropHost(h *model.Host) {
-	f.silence(h)
+	f.silence(h, "host %q was removed", h.ID)
 	f.hosts.Unseat(h)
 	delete(f.hosts.ByID, h.ID)
 	f.registry.Remove(h.ID, &h.Agent)
@@ -62,12 +62,12 @@ func (f *Farm) dropHost(h *model.Host) {
 	f.planStale = true
 }
 
-// silence refuses the held sync of a host that is removed.
-func (f *Farm) silence(h *model.Host) {
+// silence refuses the held sync of a host, if there is one.
+func (f *Farm) silence(h *model.Host, format string, args ...any) {
 	if h.HeldSync != nil {
-		f.out.Refuse(h.HeldSync.Ticket, "conflict", "host %q was removed", h.ID)
-		h.HeldSync, h.Due = nil, false
+		f.out.Refuse(h.HeldSync.Ticket, "conflict", format, args...)
 	}
+	h.HeldSync, h.Due = nil, false
 	f.answer = slices.DeleteFunc(f.answer, func(o *model.Host) bool { return o == h })
 }
 

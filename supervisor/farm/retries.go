@@ -19,10 +19,6 @@ type retries struct {
 	delayed  map[facts.JobID]*model.Job // their start has not come
 }
 
-func newRetries() retries {
-	return retries{map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}}
-}
-
 // delay keeps a job that has not started from starting anything before its start, also after a change of leader whose clock is behind.
 func (r *retries) delay(now time.Time, j *model.Job) {
 	if j.Delayed = j.FirstStart.IsZero() && now.Before(j.StartsAt()); j.Delayed {
@@ -98,12 +94,10 @@ func (f *Farm) leaveHost(now time.Time, i *model.Instance, by string) {
 
 // avoidLeft keeps a job that is taken up off the hosts that it was migrated from: their attempts' rows say so.
 func (f *Farm) avoidLeft(now time.Time, j *model.Job) {
-	left := maps.Clone(j.Trouble.Left)
+	left := map[facts.HostID]time.Time{}
+	maps.Copy(left, j.Trouble.Left)
 	for _, i := range j.Instances {
 		if i.Attempt.Reason == facts.ReasonMigrated {
-			if left == nil {
-				left = map[facts.HostID]time.Time{}
-			}
 			left[i.Host.ID] = now
 		}
 	}
@@ -115,10 +109,8 @@ func (f *Farm) avoidLeft(now time.Time, j *model.Job) {
 }
 
 func (f *Farm) avoidUntil(j *model.Job, host facts.HostID, until time.Time) {
-	avoids := maps.Clone(j.Avoids) // explanations may hold the old one
-	if avoids == nil {
-		avoids = map[facts.HostID]time.Time{}
-	}
+	avoids := map[facts.HostID]time.Time{} // explanations may hold the old one
+	maps.Copy(avoids, j.Avoids)
 	avoids[host] = until
 	f.avoid(j, avoids)
 }

@@ -27,8 +27,9 @@ type registration struct {
 // Ends are true whenever they are told. Those of attempts that the answer will not list are taken in now,
 // for the worker forgets what no answer lists; of the others it speaks again.
 func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
-	h := f.hosts.Of(e.Host)
-	if h != nil {
+	id := e.Host.ID // of one that is not known yet
+	if h := f.hosts.Of(e.Host); h != nil {
+		id = h.ID
 		if f.turnsAway(now, h, e) {
 			return
 		}
@@ -36,10 +37,6 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 			h.Heard, h.LastSync = true, now
 		}
 		f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.Stopping() && i.GivenUnder(e.Host) })
-	}
-	id := e.Host.ID // of one that is not known yet
-	if h != nil {
-		id = h.ID
 	}
 	f.registry.Note(id, e.Incarnation)
 	f.registrations = append(f.registrations, registration{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})

@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"slices"
 	"time"
 
 	"qb/supervisor/agents"
@@ -82,10 +81,8 @@ func (f *Farm) dropHeldSync(now time.Time, h *model.Host, by string) {
 		if by == h.Incarnation {
 			h.Expect(now, h.Incarnation, h.HeldSync.Sequence)
 		}
-		f.out.Refuse(h.HeldSync.Ticket, "conflict", "sync %d of host %q was given up for a later one", h.HeldSync.Sequence, h.ID)
+		f.silence(h, "sync %d of host %q was given up for a later one", h.HeldSync.Sequence, h.ID)
 	}
-	h.HeldSync, h.Due = nil, false
-	f.answer = slices.DeleteFunc(f.answer, func(o *model.Host) bool { return o == h })
 }
 
 // register takes in who the worker says it is.

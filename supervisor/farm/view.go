@@ -6,7 +6,6 @@ import (
 	"qb/agenda"
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
-	"qb/supervisor/fit"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
 	"qb/supervisor/outbox"
@@ -32,6 +31,7 @@ func (f *Farm) View(now time.Time) *message.View {
 // Changed is what the view would show of the jobs and hosts that the replies name. It costs the same however large
 // the farm is: why a job waits for hosts is left to the next view. With all the whole view may have changed.
 func (f *Farm) Changed(now time.Time, replies []outbox.Reply) (part message.Part, all bool) {
+	part = message.Part{Jobs: map[facts.JobID]*facts.JobView{}, Hosts: map[facts.HostID]*message.HostView{}}
 	for _, r := range replies {
 		switch body := r.Body.(type) {
 		case message.JobReply:
@@ -49,9 +49,6 @@ func (f *Farm) Changed(now time.Time, replies []outbox.Reply) (part message.Part
 }
 
 func (f *Farm) addJob(now time.Time, part *message.Part, id facts.JobID) {
-	if part.Jobs == nil {
-		part.Jobs = map[facts.JobID]*facts.JobView{}
-	}
 	part.Jobs[id] = nil
 	if j := f.jobs.ByID[id]; j != nil {
 		v := f.jobView(now, j)
@@ -60,9 +57,6 @@ func (f *Farm) addJob(now time.Time, part *message.Part, id facts.JobID) {
 }
 
 func (f *Farm) addHost(now time.Time, part *message.Part, id facts.HostID) {
-	if part.Hosts == nil {
-		part.Hosts = map[facts.HostID]*message.HostView{}
-	}
 	part.Hosts[id] = nil
 	if h := f.hosts.ByID[id]; h != nil {
 		v := h.View(now, f.policy)
@@ -137,9 +131,6 @@ func (f *Farm) explained(now time.Time) *explain.Farm {
 // meantFor are by host the first jobs that, by the last plan, have an instance wait there for an end.
 func (p *snapshot) meantFor() map[*model.Host]facts.JobID {
 	meant := map[*model.Host]facts.JobID{}
-	if p == nil {
-		return meant
-	}
 	for _, s := range p.awaited {
 		if h := p.hosts[s.Host]; meant[h] == 0 {
 			meant[h] = p.jobs[s.Job].ID
@@ -150,18 +141,17 @@ func (p *snapshot) meantFor() map[*model.Host]facts.JobID {
 
 func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
 	e := explain.Job{
-		Job:   fit.Job{JobFacts: &j.JobFacts, Needs: j.Needs, Learned: j.MemoryNeed, Avoids: j.Avoids, Started: !j.FirstStart.IsZero()},
+		Job:   *j.Asks(),
 		Items: j.Entries.Len(), Pending: j.Pending(), Running: j.Tally.Count(agenda.Running), Done: j.Tally.Count(agenda.Complete), Blocked: j.Tally.Count(agenda.Blocked), Waiting: j.Waiting(),
 		Failed: j.Tally.Count(agenda.Failed), Failure: j.FailedBy, Paused: j.Paused(), NextTry: j.PausesUntil(j.FirstPaused()),
 		Held: j.Held(), Width: j.Width(&f.policy.Share), Due: f.due[j.ID], MemoryUse: j.MemoryUse(), FromProfile: j.GoesBy(),
 	}
 	e.Primary, e.Secondary, e.Draining = j.Counts()
 	e.StaysOpen = j.State == facts.Active && j.Over() && j.StaysOpen()
-	if list := j.Resuming(); len(list) > 0 {
-		e.Resuming = len(list)
-		if first := list[0]; len(list) == len(j.Instances) {
-			e.WaitsToGoOn = first.WhyResuming()
-		}
+	resuming := j.Resuming()
+	e.Resuming = len(resuming)
+	if len(resuming) > 0 && len(resuming) == len(j.Instances) {
+		e.WaitsToGoOn = resuming[0].WhyResuming()
 	}
 	if j.Delayed {
 		e.StartsIn = max(1, j.StartsAt().Sub(now))

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"qb/agenda"
 	"qb/supervisor/facts"
@@ -51,6 +52,9 @@ func (j *Job) Check() error {
 			return fmt.Errorf("instance %d and its attempt tell different stories", i.Number)
 		}
 		seen[a.Item] = true
+	}
+	if is := j.countAnew(); !slices.Equal(is[:], j.Parts[PartPrimary:]) {
+		return fmt.Errorf("%v primary, secondary, draining and leaving instances are counted, it has %v", j.Parts[PartPrimary:], is)
 	}
 	if wanted != j.resuming {
 		return fmt.Errorf("%d slots are counted as wanted to go on, its instances want %d", j.resuming, wanted)

@@ -150,7 +150,7 @@ func (h *Host) SumAnew() (sums hostSums) {
 	return sums
 }
 
-func (j *Job) CountAnew() (counts [parts - PartPrimary]int) {
+func (j *Job) countAnew() (counts [parts - PartPrimary]int) {
 	for _, i := range j.Instances {
 		counts[i.partAnew()-PartPrimary]++
 	}
