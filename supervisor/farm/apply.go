@@ -20,7 +20,8 @@ type rollout struct {
 	stage    int // the first of those below that is not over
 	next     int // in its list
 	started  bool
-	place    *placer
+	place    placer
+	short    bool // a start was refused for want of memory
 	widened  bool
 	drained  []*model.Instance   // before the plan
 	needed   map[int]*model.Job  // see neededStops
@@ -80,7 +81,9 @@ func (f *Farm) applyStarts(now time.Time, a *rollout) bool {
 	if !a.started {
 		a.started = true
 		clear(f.unmet)
-		a.place = newPlacer(&f.admission, now, p, b.Starts)
+		if len(b.Starts) > 0 {
+			a.place = newPlacer(&f.admission, now, p, b.Starts)
+		}
 		for n, jp := range b.Jobs {
 			if jp.Unplaced > 0 {
 				f.unmet[p.jobs[n].ID] = jp.Unplaced
@@ -93,7 +96,7 @@ func (f *Farm) applyStarts(now time.Time, a *rollout) bool {
 		}
 		f.applyStart(now, a, a.next)
 	}
-	f.noteWaitingForMemory(p, b, a.place, p.started)
+	f.noteWaitingForMemory(p, b, a.short)
 	f.noteVacant(now, p, b)
 	f.noteCompeting(p, b)
 	f.noteDue(p, b)
@@ -102,11 +105,8 @@ func (f *Farm) applyStarts(now time.Time, a *rollout) bool {
 
 func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 	p, s := a.p, a.b.Starts[n]
-	j, h := p.jobs[s.Job], p.hosts[s.Host]
-	if a.place != nil {
-		h = a.place.host(n, s)
-		s = a.b.Starts[n]
-	}
+	j, h := p.jobs[s.Job], a.place.host(n, s)
+	s = a.b.Starts[n] // others may have changed places with it
 	slots := h.Grants(j.Needs)
 	switch {
 	case a.interval && j.Pending() == 0:
@@ -122,11 +122,8 @@ func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 		f.planStale = f.planStale || p.started // the host has no more of a resource now; another may have
 	case !f.admission.fitsMemory(now, j, h, slots):
 		f.await(p, s)
-		a.place.refuse()
+		a.short = true
 	case j.Pending() == 0, j.WaitsForBudget(&f.policy.Share): // the item is still with the instance that is to leave elsewhere
-		if a.vain == nil {
-			a.vain = map[*model.Job]int{}
-		}
 		a.vain[j]++
 	default:
 		f.startInstance(now, j, h, s.Kind, slots)

@@ -80,7 +80,6 @@ func (r *reservation) waits() bool {
 // alone those where primaries of others are to start.
 func (ad *admission) reserveFor(now time.Time, p *snapshot, n int) *reservation {
 	j, meant := p.jobs[n], p.meantBeside(n)
-	had := func(h *model.Host) bool { return ad.reserved != nil && ad.reserved.job == j && ad.reserved.host == h }
 	gives, someGive := p.yielded[n]
 	var best *reservation
 	for at, h := range p.hosts {
@@ -90,7 +89,7 @@ func (ad *admission) reserveFor(now time.Time, p *snapshot, n int) *reservation 
 		r := &reservation{job: j, host: h, at: h.FreeAt(now, j.Needs, (*model.Instance).ExpectedEnd), sure: h.FreeAt(now, j.Needs, (*model.Instance).EarliestEnd)}
 		r.in = r.sure.Sub(now)
 		r.primaries, _, _ = j.Counts()
-		if had(h) {
+		if ad.keeps(h, j) {
 			return r
 		}
 		if best == nil || r.at.Before(best.at) {
@@ -98,6 +97,11 @@ func (ad *admission) reserveFor(now time.Time, p *snapshot, n int) *reservation 
 		}
 	}
 	return best
+}
+
+// keeps says whether the host is kept for the job.
+func (ad *admission) keeps(h *model.Host, j *model.Job) bool {
+	return ad.reserved != nil && ad.reserved.job == j && ad.reserved.host == h
 }
 
 // meantBeside are by host the slots for primaries of other jobs than n that the plan has settled there and that

@@ -23,10 +23,6 @@ type turn struct {
 // move puts a job before or behind all others of its cluster and priority, or of these its owner's: the order by hand,
 // which planner.Snapshot has act. It changes no items, so it waits for no other order.
 func (f *Farm) move(now time.Time, j *model.Job, e message.JobOrdered) {
-	if e.Items != nil {
-		f.out.Refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d without items", e.Action, e.Job)
-		return
-	}
 	among, whose, turns := f.orderedAmong(j, e.Everybody), "", ownTurns
 	if e.Everybody {
 		turns = globalTurn

@@ -37,11 +37,8 @@ func (f *Farm) drainForGood(a *rollout, i *model.Instance) {
 
 // undrained tells of an instance that was to leave and stays.
 func (f *Farm) undrained(now time.Time, i *model.Instance) {
-	if i.Ending() || i.StayRecorded == i.Attempt.AttemptID {
-		return
-	}
-	if f.out.Spent() {
-		return // where so much moves at once, the history can do without it
+	if i.Ending() || i.StayRecorded == i.Attempt.AttemptID || f.out.Spent() {
+		return // where so much moves at once that the commit is full, the history can do without it
 	}
 	i.StayRecorded = i.Attempt.AttemptID
 	f.recordOf(now, i, facts.EventFacts{Type: "kept", Why: facts.Because(facts.ReasonSlotNotNeeded, facts.Params{}, "")})

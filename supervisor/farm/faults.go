@@ -30,13 +30,9 @@ func (f *Farm) learn(now time.Time, i *model.Instance, end facts.EndAttempt) {
 	j, h := i.Job, i.Host
 	switch {
 	case end.Reason.ForMemory(), end.Reason.ForLicence():
-		return
 	case end.Reason.ForFolder():
 		f.maybeBlockForFolder(now, j, end)
-		return
-	}
-	switch end.State {
-	case facts.Done:
+	case end.State == facts.Done:
 		j.Note(h.ID, end, now)
 		f.folderWorks(now, i)
 		j.Strikes.Done(h.ID, end.ID.Item)
@@ -45,7 +41,7 @@ func (f *Farm) learn(now time.Time, i *model.Instance, end facts.EndAttempt) {
 		for _, other := range f.hosts.Failing(j) {
 			f.maybeLockBlackHole(now, other)
 		}
-	case facts.Failed:
+	case end.State == facts.Failed:
 		j.Note(h.ID, end, now)
 		if h.Failing == nil {
 			h.Failing = map[facts.JobID]*model.Failing{}
@@ -57,7 +53,7 @@ func (f *Farm) learn(now time.Time, i *model.Instance, end facts.EndAttempt) {
 		f.maybeAvoid(now, i, end)
 		f.maybeLockBlackHole(now, h)
 		f.maybeBlockHopeless(now, j)
-	case facts.Lost:
+	case end.State == facts.Lost:
 		j.Note(h.ID, end, now)
 		f.maybeHoldPoison(now, j, end)
 	}
@@ -98,18 +94,11 @@ func (f *Farm) giveBack(attempts []facts.AttemptID) {
 		if j == nil || j.LastAttempt(id.Item) != id.Number {
 			continue
 		}
-		switch j.Tally.State(int(id.Item)) {
-		case agenda.Failed:
-			if j.Decided(id.Item) {
-				continue
-			}
-			j.Put(id.Item, agenda.Pending)
-		case agenda.Pending, agenda.Waiting:
-		case agenda.Paused:
-			j.Put(id.Item, agenda.Pending)
-		default:
+		state := j.Tally.State(int(id.Item))
+		if state == agenda.Blocked || !model.Waits(state) && (state != agenda.Failed || j.Decided(id.Item)) {
 			continue
 		}
+		j.Put(id.Item, agenda.Pending)
 		j.Spare(id.Item)
 		delete(j.Failures, id.Item)
 		again[id.Job] = append(again[id.Job], id)

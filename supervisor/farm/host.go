@@ -141,7 +141,6 @@ func (f *Farm) maybeLose(now time.Time, h *model.Host) {
 			return // the next tick finds the others
 		}
 		f.lose(now, i, h.OutOfTouch(now, f.policy))
-		f.maybeFinish(now, i.Job)
 	}
 }
 
@@ -155,6 +154,7 @@ func (f *Farm) lose(now time.Time, i *model.Instance, why facts.Why) {
 	}
 	f.endAttempt(now, i, end)
 	f.close(i)
+	f.maybeFinish(now, i.Job)
 }
 
 // lockForAWhile keeps new items from a host that nobody has locked.

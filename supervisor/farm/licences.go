@@ -32,17 +32,17 @@ func (f *Farm) onResourceReported(now time.Time, e message.ResourceReported) {
 		return
 	}
 	if f.takeReport(now, e.Report, e.By) {
-		f.takeResources()
 		f.planNow = true
 	}
 	f.out.Answer(e.Ticket, f.licences.Status(now, e.Report.Name, f.admission.held(e.Report.Name)))
 }
 
-// takeReport takes in a report on a resource that is known, and says whether it says anything new, by which the farm is to go then.
-func (f *Farm) takeReport(now time.Time, r licences.Report, by string) (news bool) {
-	if news = f.licences.Take(now, r, by); !news {
+// takeReport takes in a report on a resource that is known, and says whether it says anything new, by which the farm goes then.
+func (f *Farm) takeReport(now time.Time, r licences.Report, by string) bool {
+	if !f.licences.Take(now, r, by) {
 		return false
 	}
+	f.takeResources()
 	s := f.licences.Status(now, r.Name, 0)
 	text := fmt.Sprintf("%s: %d are used outside of the farm, which may hold %d", r.Name, s.Outside, s.Allowed)
 	f.out.Record(now, facts.EventFacts{Type: "resource-reported", Item: -1, Instance: -1, By: by, Why: facts.Why{Params: facts.Params{Resource: r.Name, Limit: s.Allowed}, Cause: text}})
@@ -57,14 +57,10 @@ func (f *Farm) takeUsage(now time.Time, h *model.Host, e message.WorkerSynced) {
 		return
 	}
 	h.Usage = run
-	news := false
 	for _, r := range e.Usage {
-		if f.licences.Known(r.Name) && f.takeReport(now, r, "worker of "+string(h.ID)) {
-			news = true
+		if f.licences.Known(r.Name) {
+			f.takeReport(now, r, "worker of "+string(h.ID))
 		}
-	}
-	if news {
-		f.takeResources()
 	}
 }
 
@@ -168,9 +164,9 @@ func (f *Farm) giveSeats(now time.Time, p *snapshot) {
 		return
 	}
 	slices.SortStableFunc(rows, func(a, b int) int { return p.Jobs[a].Priority - p.Jobs[b].Priority })
-	rooms, at := make([]licences.Room, len(p.hosts)), make(map[*model.Host]int, len(p.hosts))
+	rooms := make([]licences.Room, len(p.hosts))
 	for n, h := range p.hosts {
-		rooms[n], at[h] = licences.Room{Name: string(h.ID), Up: p.Hosts[n].Up, Free: max(0, h.Free()), May: max(0, h.Free()+h.Yielding()), All: p.Hosts[n].Slots}, n
+		rooms[n] = licences.Room{Name: string(h.ID), Up: p.Hosts[n].Up, Free: max(0, h.Free()), May: max(0, h.Free()+h.Yielding()), All: p.Hosts[n].Slots}
 	}
 	held, left, asks := map[string]map[licences.Seat]bool{}, map[string]int64{}, make([]licences.Asks, 0, len(rows))
 	for _, n := range rows {
@@ -183,9 +179,7 @@ func (f *Farm) giveSeats(now time.Time, p *snapshot) {
 		}
 		own := make(map[int]int, len(j.Instances))
 		for _, i := range j.Instances {
-			if h, known := at[i.Host]; known {
-				own[h]++
-			}
+			own[i.Host.Place]++
 		}
 		room := func(h int, yield bool) int {
 			return p.hosts[h].RoomFor(now, j, f.admission.needOn(j, p.hosts[h], j.Needs.Slots), yield)

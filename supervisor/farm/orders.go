@@ -160,12 +160,11 @@ func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, 
 		return
 	}
 	f.setMarks(j, marks)
-	wasFinal := j.State.Final()
 	switch {
 	case o.Action == facts.Requeue:
 		j.State, j.BlockedBy, j.FinishedAt = facts.Blocked, o.By, time.Time{}
 		f.jobs.WaitOn(j)
-	case wasFinal:
+	case j.State.Final():
 		j.State, j.FinishedAt = facts.Active, time.Time{}
 		j.WaitFor = f.jobs.StillWaits(j, e.Links)
 		f.jobs.Unwatch(j)

@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"slices"
 	"time"
 
 	"qb/supervisor/bestfit"
@@ -12,18 +11,11 @@ import (
 // placer chooses the hosts of a plan's starts among those that may run them.
 type placer struct {
 	*bestfit.Table
-	p     *snapshot
-	short bool // a start was refused for want of memory
+	p *snapshot
 }
 
-// newPlacer is nil where nothing decides beside the plan: no host has said how much memory it has, and no job that
-// is to start names a host order.
-func newPlacer(ad *admission, now time.Time, p *snapshot, starts []planner.PlannedStart) *placer {
-	choosy := func(s planner.PlannedStart) bool { return len(p.jobs[s.Job].Needs.Order) > 0 }
-	if len(starts) == 0 || (!slices.ContainsFunc(p.hosts, (*model.Host).Limited) && !slices.ContainsFunc(starts, choosy)) {
-		return nil
-	}
-	return &placer{p: p, Table: bestfit.New(&p.Snapshot, starts, p.allowed, bestfit.Asks{
+func newPlacer(ad *admission, now time.Time, p *snapshot, starts []planner.PlannedStart) placer {
+	return placer{p: p, Table: bestfit.New(&p.Snapshot, starts, p.allowed, bestfit.Asks{
 		Placement: ad.policy.Memory.Placement,
 		Room: func(n int) bestfit.Room {
 			h := p.hosts[n]
@@ -45,7 +37,7 @@ func newPlacer(ad *admission, now time.Time, p *snapshot, starts []planner.Plann
 }
 
 // host is where start n goes.
-func (l *placer) host(n int, s planner.PlannedStart) *model.Host {
+func (l placer) host(n int, s planner.PlannedStart) *model.Host {
 	j, meant := l.p.jobs[s.Job], l.p.hosts[s.Host]
 	switch {
 	case len(j.Needs.Order) > 0:
@@ -60,20 +52,12 @@ func (l *placer) host(n int, s planner.PlannedStart) *model.Host {
 	return l.p.hosts[l.ByMemory(n)]
 }
 
-// refuse notes that a start found no memory where it was meant to go.
-func (l *placer) refuse() {
-	if l != nil {
-		l.short = true
-	}
-}
-
 // started puts the host, and those that share its memory, where they belong now.
-func (l *placer) started(h *model.Host) {
-	if l == nil || !h.Limited() {
-		return
-	}
-	for _, o := range h.Machine.Hosts {
-		l.Changed(o.Place)
+func (l placer) started(h *model.Host) {
+	if h.Limited() {
+		for _, o := range h.Machine.Hosts {
+			l.Changed(o.Place)
+		}
 	}
 }
 
@@ -81,12 +65,10 @@ func (l *placer) started(h *model.Host) {
 const waitingKept = 256
 
 // noteWaitingForMemory remembers what the plan left of each host's memory and which jobs still wait, and plans again at once
-// only if this plan has moved something.
-func (f *Farm) noteWaitingForMemory(p *snapshot, b planner.Plan, l *placer, started bool) {
+// only if this plan has moved something. Short says that a start was refused for want of memory.
+func (f *Farm) noteWaitingForMemory(p *snapshot, b planner.Plan, short bool) {
 	f.waitingForMemory = f.waitingForMemory[:0]
-	if l != nil && l.short && started {
-		f.planStale = true
-	}
+	f.planStale = f.planStale || short && p.started
 	open := false
 	for n, h := range p.hosts {
 		h.Unplanned = h.ComingMemory()
@@ -98,7 +80,7 @@ func (f *Farm) noteWaitingForMemory(p *snapshot, b planner.Plan, l *placer, star
 		}
 		if j := p.jobs[n]; j.Pending() > 0 && len(j.Instances) < b.Jobs[n].Ceiling {
 			f.waitingForMemory = append(f.waitingForMemory, j)
-			f.planStale = f.planStale || (open && started && j.MemoryNeed == 0) // it takes what is left, which the plan took for too little
+			f.planStale = f.planStale || (open && p.started && j.MemoryNeed == 0) // it takes what is left, which the plan took for too little
 		}
 	}
 }

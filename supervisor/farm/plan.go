@@ -87,7 +87,7 @@ func (f *Farm) Plan(now time.Time) {
 	f.planStale = false
 	f.counts.Plans++
 	p := f.planNext(now)
-	f.apply(now, &rollout{p: p, b: planner.BalanceIn(&f.scratch, p.Snapshot)})
+	f.apply(now, &rollout{p: p, b: planner.BalanceIn(&f.scratch, p.Snapshot), vain: map[*model.Job]int{}})
 }
 
 // Snapshot is the farm as `qb plan` reads it. What has not changed since the last plan is taken from there.

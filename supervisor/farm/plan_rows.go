@@ -20,7 +20,7 @@ type jobRow struct {
 	passing      bool // see LooksAtLoad
 }
 
-func newSnapshot() *snapshot { return &snapshot{allowed: map[string][]int{}} }
+func newSnapshot() *snapshot { return &snapshot{allowed: map[string][]int{}, yielded: map[int]int{}} }
 
 // precedes says whether the snapshot p, which has its hosts, can go on from the last one: no host has come or gone.
 func (last *snapshot) precedes(p *snapshot) bool {

@@ -60,7 +60,7 @@ func (f *Farm) preemptWide(now time.Time, p *snapshot, n int, yielding []yields,
 		if !ok {
 			continue
 		}
-		l := preemption{host: at, kept: f.admission.reserved != nil && f.admission.reserved.job == p.jobs[n] && f.admission.reserved.host == h}
+		l := preemption{host: at, kept: f.admission.keeps(h, p.jobs[n])}
 		for _, y := range gone {
 			l.add(now, y)
 		}
@@ -73,9 +73,6 @@ func (f *Farm) preemptWide(now time.Time, p *snapshot, n int, yielding []yields,
 	}
 	for _, y := range best.yields {
 		f.giveWay(now, y, p.jobs[n])
-	}
-	if p.yielded == nil {
-		p.yielded = map[int]int{}
 	}
 	p.yielded[n] = best.host
 	turns.Claim(best.host)

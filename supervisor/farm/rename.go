@@ -47,7 +47,6 @@ func (f *Farm) loseAll(now time.Time, h *model.Host, why facts.Why) int {
 	n := len(h.Instances)
 	for _, i := range h.SortedInstances() {
 		f.lose(now, i, why)
-		f.maybeFinish(now, i.Job)
 	}
 	return n
 }

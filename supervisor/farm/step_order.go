@@ -57,16 +57,16 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 		f.move(now, j, e)
 		return
 	}
+	if outside := slices.IndexFunc(e.Items, func(s agenda.Span) bool { return s.First < 0 || s.Last >= j.Entries.Len() }); outside >= 0 {
+		f.out.Refuse(e.Ticket, "unavailable", "job %d has no item %d here, though its rows had; another supervisor leads now, repeat the request", e.Job, e.Items[outside].Last)
+		return
+	}
 	if e.Choice.Given() && !f.choose(j, &e) {
 		return
 	}
 	spans := e.Items
 	if spans == nil {
 		spans = j.Whole()
-	}
-	if outside := slices.IndexFunc(spans, func(s agenda.Span) bool { return s.First < 0 || s.Last >= j.Entries.Len() }); outside >= 0 {
-		f.out.Refuse(e.Ticket, "unavailable", "job %d has no item %d here, though its rows had; another supervisor leads now, repeat the request", e.Job, spans[outside].Last)
-		return
 	}
 	if len(spans) > items.MaxMarks {
 		f.out.Refuse(e.Ticket, "invalid", "the items are %d ranges, more than %d; order the whole job, or fewer at a time", len(spans), items.MaxMarks)
@@ -100,10 +100,6 @@ func (f *Farm) choose(j *model.Job, e *message.JobOrdered) bool {
 		f.out.Refuse(e.Ticket, "unavailable", "%s on job %d is under way, and may change what is chosen; repeat the request", j.Orders[0].Action, j.ID)
 		return false
 	}
-	outside := slices.ContainsFunc(e.Items, func(s agenda.Span) bool { return s.First < 0 || s.Last >= j.Entries.Len() })
-	if outside {
-		return true // for the caller to refuse
-	}
 	if e.Items = j.Chosen(e.Items, c); len(e.Items) == 0 {
 		f.out.Answer(e.Ticket, message.ActionReply{Job: j.ID, Version: j.Version, Remarks: []string{j.NothingChosen(e.Action, c)}})
 		return false
@@ -114,10 +110,6 @@ func (f *Farm) choose(j *model.Job, e *message.JobOrdered) bool {
 // shove looks again for a place for the job's pending items. It changes no row of the job, so it waits for no other order.
 // The plan keeps min_run and settle: whoever shoves again and again takes nothing from others earlier.
 func (f *Farm) shove(now time.Time, j *model.Job, e message.JobOrdered) {
-	if e.Items != nil {
-		f.out.Refuse(e.Ticket, "invalid", "shove acts on whole jobs; give the id %d without items", e.Job)
-		return
-	}
 	reply := message.ActionReply{Job: j.ID, Version: j.Version, Remarks: []string{}}
 	if waiting := j.Pending(); j.State == facts.Active && waiting > 0 {
 		f.tryFolder(j)
@@ -140,9 +132,6 @@ func (f *Farm) unblock(j *model.Job, o *model.Order, marks []facts.Mark) int {
 	}
 	n := 0
 	for item := range items.Each(o.Spans) {
-		if j.Tally.Count(agenda.Blocked) == 0 {
-			break
-		}
 		if j.Tally.State(int(item)) == agenda.Blocked {
 			j.Put(item, agenda.Pending)
 			o.Taken = append(o.Taken, int(item))
@@ -193,6 +182,8 @@ func (f *Farm) refusesOrder(j *model.Job, e message.JobOrdered) bool {
 		f.out.Refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d alone", e.Action, e.Job)
 	case !slices.Contains(facts.Actions, e.Action):
 		f.out.Refuse(e.Ticket, "invalid", "there is no order %q", e.Action)
+	case e.Items != nil && e.Action.TakesItems() == nil:
+		f.out.Refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d without items", e.Action, e.Job)
 	default:
 		return false
 	}

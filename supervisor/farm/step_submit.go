@@ -233,13 +233,13 @@ func (f *Farm) fitRemarks(now time.Time, j *model.Job, owner *fit.Account) []str
 	if remarks := j.LicenceRemarks(f.licences.Has()); remarks != nil {
 		return remarks
 	}
-	hosts := f.hosts.Sorted()
-	if slices.ContainsFunc(hosts, func(h *model.Host) bool { return h.Serves(now, j) }) {
-		return nil
-	}
 	var refusals fit.Refusals
-	for _, h := range hosts {
-		refusals.Add(h.ID, h.Refusal(now, j, nil))
+	for _, h := range f.hosts.Sorted() {
+		why := h.Refusal(now, j, nil)
+		if why.Serves() {
+			return nil
+		}
+		refusals.Add(h.ID, why)
 	}
 	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusals.Text()}
 }

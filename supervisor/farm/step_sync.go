@@ -117,7 +117,6 @@ func (f *Farm) endOldBoot(now time.Time, h *model.Host) {
 	for _, i := range h.SortedInstances() {
 		if i.Attempt.Boot != h.Boot {
 			f.lose(now, i, facts.Because(facts.ReasonHostRestarted, facts.Params{Host: h.ID}, ""))
-			f.maybeFinish(now, i.Job)
 		}
 	}
 }
@@ -158,7 +157,6 @@ func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 		}
 		if i.Stopping() && h.ProvesEnd(i, e) {
 			f.lose(now, i, facts.Why{})
-			f.maybeFinish(now, i.Job)
 		}
 	}
 }

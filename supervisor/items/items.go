@@ -78,12 +78,10 @@ func (s *Items) Start(now time.Time, item facts.ItemNo, number int) {
 func (s *Items) End(end facts.EndAttempt, under agenda.State, paused bool) {
 	item := end.ID.Item
 	s.countEnd(item, end.State, end.Reason, end.Wall)
-	if end.State == facts.Done {
+	switch {
+	case end.State == facts.Done:
 		s.set(int(item), agenda.Complete)
 		delete(s.Failures, item)
-		return
-	}
-	switch {
 	case end.Again != facts.Never:
 		s.Put(item, under)
 		if paused && under == agenda.Pending {

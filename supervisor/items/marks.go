@@ -58,13 +58,18 @@ func sortMarks(marks []facts.Mark) {
 
 // WithMarks are marks with others laid over them.
 func WithMarks(marks, over []facts.Mark) []facts.Mark {
-	spans := make([]agenda.Span, len(over))
-	for n, m := range over {
-		spans[n] = m.Span()
-	}
-	list := append(MarksWithout(marks, spans), over...)
+	list := append(MarksWithout(marks, spansUnder(over)), over...)
 	sortMarks(list)
 	return list
+}
+
+// spansUnder are the items of each mark.
+func spansUnder(marks []facts.Mark) []agenda.Span {
+	spans := make([]agenda.Span, len(marks))
+	for n, m := range marks {
+		spans[n] = m.Span()
+	}
+	return spans
 }
 
 // CheckMarks says why the items may not have these marks, "" if they may. Fewer than they have are always allowed.
@@ -75,11 +80,7 @@ func (s *Items) CheckMarks(job facts.JobID, marks []facts.Mark) string {
 	if len(marks) > MaxMarks {
 		return fmt.Sprintf("job %d: its killed and held items would be %d patterns, more than %d; order the whole job, or fewer ranges", job, len(marks), MaxMarks)
 	}
-	spans := make([]agenda.Span, len(marks))
-	for n, m := range marks {
-		spans[n] = m.Span()
-	}
-	if depth := agenda.Depth(spans); depth > MaxMarkDepth {
+	if depth := agenda.Depth(spansUnder(marks)); depth > MaxMarkDepth {
 		return fmt.Sprintf("job %d: %d patterns of killed and held items would overlap, more than %d; order the whole job, or ranges without a step",
 			job, depth, MaxMarkDepth)
 	}

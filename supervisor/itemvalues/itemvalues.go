@@ -46,12 +46,10 @@ func (c *Column) Add(a *facts.AttemptFacts) {
 	if int(a.Item) >= len(c.values) {
 		return
 	}
-	if c.of == "attempts" {
-		c.put(a, float64(a.Number))
-		return
-	}
 	status := translate.StatusOf(*a)
 	switch {
+	case c.of == "attempts":
+		c.put(a, float64(a.Number))
 	case status == "": // the item runs anew
 	case c.of == "host":
 		if c.index[a.Host] == 0 {
