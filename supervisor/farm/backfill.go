@@ -53,7 +53,7 @@ func (ad *admission) reservationFor(now time.Time, p *snapshot, b planner.Plan) 
 	}
 	for _, n := range b.Order {
 		if n == holder {
-			break
+			return ad.reserveFor(now, p, n)
 		}
 		j := p.jobs[n]
 		if j.Needs.Slots < 2 || b.Jobs[n].Unplaced == 0 || !ad.mayHold(j, nil) || (holder >= 0 && !ad.outranks(j, ad.reserved.job, ad.reserved.host)) {
@@ -63,10 +63,7 @@ func (ad *admission) reservationFor(now time.Time, p *snapshot, b planner.Plan) 
 			return r
 		}
 	}
-	if holder < 0 {
-		return nil
-	}
-	return ad.reserveFor(now, p, holder)
+	return nil
 }
 
 // waits says whether the holder still lacks the primary that the host is kept for.
