@@ -36,7 +36,11 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	}
 	f.hosts.Properties = nil
 	for _, r := range rows.Jobs {
-		if _, err := f.takeUp(now, r); err != nil {
+		p, err := items.Prepare(r)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := f.admit(now, p); err != nil {
 			return nil, err
 		}
 	}
@@ -95,16 +99,7 @@ func (f *Farm) oneHostAKey(hosts []facts.HostFacts) []facts.HostFacts {
 	return hosts
 }
 
-// takeUp adds a job with everything that happened to it.
-func (f *Farm) takeUp(now time.Time, r facts.JobRecord) (*model.Job, error) {
-	p, err := items.Prepare(r)
-	if err != nil {
-		return nil, err
-	}
-	return f.admit(now, p)
-}
-
-// admit adds a prepared job.
+// admit adds a job with everything that happened to it.
 func (f *Farm) admit(now time.Time, p *items.Prepared) (*model.Job, error) {
 	needs, err := f.readNeeds(p.Job, true)
 	if err != nil {

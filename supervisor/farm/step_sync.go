@@ -153,9 +153,7 @@ func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 			if h.Reported[i.Attempt.AttemptID] == "running" {
 				f.folderWorks(now, i)
 			}
-			continue
-		}
-		if i.Stopping() && h.ProvesEnd(i, e) {
+		} else if i.Stopping() && h.ProvesEnd(i, e) {
 			f.lose(now, i, facts.Why{})
 		}
 	}
