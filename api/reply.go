@@ -1,7 +1,5 @@
 package api
 
-import "encoding/json"
-
 // ActionRequest narrows an action (not shove, top and bottom) to some of a job's items, or to what instances of it run; empty
 // means the whole job. What is in a state is found out as the order is carried out.
 type ActionRequest struct {
@@ -17,18 +15,4 @@ type SubmitReply struct {
 	Version int64    `json:"version" doc:"The job's version as the request left it; the entity tag."`
 	Remarks []string `json:"remarks"`
 	Before  []int64  `json:"before,omitempty" doc:"Ids of the jobs that the same submission has made before this one: of its preview items (p_agenda), or on its other hosts (the flag host_list)."`
-}
-
-// UnmarshalJSON also reads the form of earlier releases, in which job is the whole job: the database has replies of theirs
-// for a day.
-func (r *SubmitReply) UnmarshalJSON(data []byte) error {
-	type plain SubmitReply
-	err := json.Unmarshal(data, (*plain)(r))
-	var earlier struct {
-		Job struct{ ID, Version int64 }
-	}
-	if err != nil && json.Unmarshal(data, &earlier) == nil { // the other members have been read
-		r.Job, r.Version, err = earlier.Job.ID, earlier.Job.Version, nil
-	}
-	return err
 }

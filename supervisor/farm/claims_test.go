@@ -249,22 +249,3 @@ func TestNameIsTakenFromNoItems(t *testing.T) {
 	}
 	t.Error("the name is never given away")
 }
-
-// TestOneKeyOfOldRows: of hosts that an older release let have one key, that which changed last keeps it.
-func TestOneKeyOfOldRows(t *testing.T) {
-	r := newRig(t)
-	for n, id := range []facts.HostID{"a", "b", "c"} {
-		r.rows.hosts[id] = facts.HostFacts{ID: id, MachineID: "m", Boot: "boot", StateID: "state", Key: "k", Slots: 1, Cluster: "/", SeenAt: r.now.Add(-time.Duration(n*n-2*n) * time.Hour)}
-	}
-	r.say("crash")
-	for id, h := range r.rows.hosts {
-		if (h.Key == "k") != (id == "b") {
-			t.Errorf("the row of host %s has the key %q", id, h.Key)
-		}
-	}
-	e := stranger(r, "b", 1, "m")
-	e.Host.Boot, e.Host.StateID, e.Host.Key = "boot", "state", "k"
-	if refusal := speak(r, e); refusal != nil || r.farm.Check() != nil {
-		t.Errorf("the host that kept the key is refused: %v, %v", refusal, r.farm.Check())
-	}
-}

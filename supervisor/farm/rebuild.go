@@ -2,7 +2,6 @@ package farm
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"qb/agenda"
@@ -25,7 +24,7 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	f.licences = licences.New(rows.Resources)
 	f.licences.Configure(p.Licences, p.Resources)
 	f.admission.profiles, f.admission.licences = f.profiles, f.licences
-	for _, hf := range f.oneHostAKey(rows.Hosts) {
+	for _, hf := range rows.Hosts {
 		h := model.NewHost(hf)
 		h.LastSync = now
 		if h.LockedBy == model.LockedByFarm {
@@ -75,28 +74,6 @@ func (f *Farm) carryOn(now time.Time) {
 			f.freeing = f.freeing[1:]
 		}
 	}
-}
-
-// oneHostAKey leaves a key that several rows have, as an older release let them, to that which changed last. The next term
-// finds again what a commit has no room for.
-func (f *Farm) oneHostAKey(hosts []facts.HostFacts) []facts.HostFacts {
-	defer f.out.OwnWork()()
-	last := map[string]facts.HostFacts{}
-	for _, h := range hosts {
-		if o, there := last[h.Key]; !there || h.SeenAt.After(o.SeenAt) || h.SeenAt.Equal(o.SeenAt) && h.ID > o.ID {
-			last[h.Key] = h
-		}
-	}
-	hosts = slices.Clone(hosts)
-	for n := range hosts {
-		if h := &hosts[n]; h.Key != "" && last[h.Key].ID != h.ID {
-			h.Key = ""
-			if !f.out.Spent() {
-				f.out.Write(facts.PutHost{Host: *h})
-			}
-		}
-	}
-	return hosts
 }
 
 // admit adds a job with everything that happened to it.

@@ -169,6 +169,50 @@ func TestAccountsOfAnUpgradedFarm(t *testing.T) {
 	}
 }
 
+// What earlier releases wrote in another form is rewritten: answers with a whole job, and a key that several hosts had.
+func TestOldRowsHaveOneForm(t *testing.T) {
+	url := newDatabase(t)
+	cfg, err := parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := stdlib.OpenDB(*cfg)
+	defer db.Close()
+	provider, err := newProvider(db, Seals{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.DownTo(ctx, 74); err != nil {
+		t.Fatal(err)
+	}
+	bodies := map[string]string{
+		`{"Body":{"job":{"id":7,"name":"x","version":2},"remarks":["\u00fc"]}}`: `{"ETag" : null, "Body" : {"job" : 7, "version" : 2, "remarks" : ["\u00fc"]}}`,
+		`{"ETag":"\"3\"","Body":{"job":{"id":7,"version":3},"remarks":[]}}`:     `{"ETag" : "\"3\"", "Body" : {"job" : 7, "version" : 3, "remarks" : []}}`,
+		`{"Location":"","Body":{"job":7,"version":3,"remarks":[]}}`:             `{"Location":"","Body":{"job":7,"version":3,"remarks":[]}}`,
+	}
+	for body := range bodies {
+		if _, err := db.Exec(`INSERT INTO answer (owner, key, hash, body, at, place) SELECT 'ann', $1, sha256(''), $1, now(), count(*) FROM answer`, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, key := range []string{"k", "k", "k", "", ""} {
+		if _, err := db.Exec(`INSERT INTO host (id, machine_id, boot, state_id, slots, memory, cluster, groups, properties, resources, locked_by, lock_reason, seen_at, key)
+			VALUES ($1, '', '', '', 1, 1, '/', '{}', '{}', '{}', '', '', $2, $3)`, "h"+strconv.Itoa(n), at(float64(n%2)), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := openPostgres(t, url)
+	for body, want := range bodies {
+		if got, _, err := p.Answer(ctx, "ann", body); err != nil || got.Body != want {
+			t.Errorf("%s: %s, %v", body, got.Body, err)
+		}
+	}
+	var keyed string
+	if err := db.QueryRow(`SELECT string_agg(id, ',') FROM host WHERE key <> ''`).Scan(&keyed); err != nil || keyed != "h1" {
+		t.Errorf("hosts %s have the key, %v", keyed, err)
+	}
+}
+
 // schema is all columns, indexes and constraints of ours, as text.
 func schema(t *testing.T, db *sql.DB) (text string) {
 	t.Helper()
