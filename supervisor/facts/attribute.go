@@ -3,10 +3,9 @@ package facts
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
-
-	"qb/agenda"
 )
 
 // Attribute is a property that a user gives a job. It is declared once, in Attributes. Everything between the user and
@@ -83,58 +82,26 @@ var attributeAt = func() map[string]int {
 	return at
 }()
 
-// Set gives the attribute of j a value: of the type that Value points to, or of an int if it points to an *int.
+// Set gives the attribute of j a value: of the type that Value points to, or of one that is stored in it, as an int in a *int.
 func (a *Attribute) Set(j *JobFacts, value any) {
-	switch to := a.Value(j).(type) {
-	case *string:
-		*to = value.(string)
-	case *int:
-		*to = value.(int)
-	case **int:
-		*to = nil
-		if n, ok := value.(int); ok {
-			*to = &n
-		}
-	case *JobID:
-		*to = JobID(value.(int))
-	case *bool:
-		*to = value.(bool)
-	case *[]string:
-		*to = value.([]string)
-	case *map[string]string:
-		*to = value.(map[string]string)
-	case *agenda.Order:
-		*to = agenda.Order(value.(string))
-	default:
-		panic(fmt.Sprintf("attribute %s is a %T", a.Name, to))
+	to := reflect.ValueOf(a.Value(j)).Elem()
+	if to.Kind() == reflect.Pointer { // a number that may be missing
+		to.Set(reflect.New(to.Type().Elem()))
+		to = to.Elem()
 	}
+	to.Set(reflect.ValueOf(value).Convert(to.Type()))
 }
 
-// Get is the attribute's value in j, as Set takes it; nil for a number that is not given.
+// Get is the attribute's value in j; nil for a number that is not given.
 func (a *Attribute) Get(j *JobFacts) any {
-	switch from := a.Value(j).(type) {
-	case *string:
-		return *from
-	case *int:
-		return *from
-	case **int:
-		if *from == nil {
+	value := reflect.ValueOf(a.Value(j)).Elem()
+	if value.Kind() == reflect.Pointer {
+		if value.IsNil() {
 			return nil
 		}
-		return **from
-	case *JobID:
-		return int(*from)
-	case *bool:
-		return *from
-	case *[]string:
-		return *from
-	case *map[string]string:
-		return *from
-	case *agenda.Order:
-		return string(*from)
-	default:
-		panic(fmt.Sprintf("attribute %s is a %T", a.Name, from))
+		value = value.Elem()
 	}
+	return value.Interface()
 }
 
 // Flag is the name of the attribute's option of qbsub; that of qbmodify has an m before it.
@@ -200,7 +167,7 @@ func (c *JobChange) OfHosts() bool {
 func (c *JobChange) On(j JobFacts) JobFacts {
 	for _, name := range c.Given {
 		a := AttributeNamed(name)
-		a.Set(&j, a.Get(&c.Values))
+		reflect.ValueOf(a.Value(&j)).Elem().Set(reflect.ValueOf(a.Value(&c.Values)).Elem())
 	}
 	return j
 }

@@ -107,17 +107,10 @@ func jobNumber(text string) JobID {
 // Satisfied says whether a parent in this state fulfils the link. Of a link on items it may be fulfilled in other
 // states, too: that depends on the items.
 func (l Link) Satisfied(s JobState) bool {
-	switch l.End {
-	case "done":
+	if l.End == "done" {
 		return s.Final()
-	case "complete":
-		return s == Complete
-	case "failed":
-		return l.Of == OfJob && s == FailedJob
-	case "killed":
-		return l.Of == OfJob && s == KilledJob
 	}
-	return false
+	return l.End == string(s) && (s == Complete || l.Of == OfJob)
 }
 
 // Each says whether each item of the job waits for its own, so that the job as a whole need not wait.
@@ -125,15 +118,8 @@ func (l Link) Each() bool { return l.Of == OfItems && l.Items == "" && l.Job != 
 
 // MetBy says whether an item of the parent in this state fulfils a link on items.
 func (l Link) MetBy(s agenda.State) bool {
-	switch s {
-	case agenda.Complete:
-		return l.End == "complete" || l.End == "done"
-	case agenda.Failed:
-		return l.End == "failed" || l.End == "done"
-	case agenda.Killed:
-		return l.End == "killed" || l.End == "done"
-	}
-	return false
+	ended := s == agenda.Complete || s == agenda.Failed || s == agenda.Killed
+	return ended && (l.End == "done" || l.End == s.String())
 }
 
 // Name is the job as the link names it.

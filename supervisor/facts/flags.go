@@ -71,20 +71,17 @@ func FlagsOf(text string) (names []string, ok bool) {
 }
 
 // flagNames are flags by name, each once, of which some may be given as numbers.
-func flagNames(flags []string) []string {
-	var names []string
+func flagNames(flags []string) (names []string) {
 	for _, flag := range flags {
-		if numbered, ok := FlagsOf(flag); ok {
-			names = append(names, numbered...)
-		} else {
-			names = append(names, flag)
+		named, numbered := FlagsOf(flag)
+		if !numbered {
+			named = []string{flag}
+		}
+		for _, name := range named {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
-	var once []string
-	for _, name := range names {
-		if !slices.Contains(once, name) {
-			once = append(once, name)
-		}
-	}
-	return once
+	return names
 }

@@ -417,6 +417,19 @@ func folderSentence(p Params, detail string) string {
 	return text
 }
 
+// failedSo is how all items that failed did so.
+var failedSo = map[Reason]string{
+	ReasonMemoryLimit:     ", out of memory",
+	ReasonOutOfMemory:     ", out of memory",
+	ReasonTimeLimit:       ", time limit reached",
+	ReasonPreflight:       ", a preflight check failed",
+	ReasonAgendaPreflight: ", a preflight check failed",
+	ReasonPostflight:      ", a postflight check failed",
+	ReasonLogError:        ", a line of the output matches regex_errors",
+	ReasonOutputMissing:   ", an output file is missing or too small",
+	ReasonLaunchFailed:    ", the command could not be started",
+}
+
 func failedSentence(p Params, _ string) string {
 	text := fmt.Sprintf("%d of %s failed", p.Failed, Several(p.Items, "item"))
 	switch p.End {
@@ -424,24 +437,12 @@ func failedSentence(p Params, _ string) string {
 		return fmt.Sprintf("%s, exit %d; see qberr %d", text, p.ExitCode, p.Job)
 	case ReasonSignal:
 		return fmt.Sprintf("%s, signal %d; see qberr %d", text, p.Signal, p.Job)
-	case ReasonMemoryLimit, ReasonOutOfMemory:
-		text += ", out of memory"
-	case ReasonTimeLimit:
-		text += ", time limit reached"
-	case ReasonPreflight, ReasonAgendaPreflight:
-		text += ", a preflight check failed"
-	case ReasonPostflight:
-		text += ", a postflight check failed"
-	case ReasonLogError:
-		text += ", a line of the output matches regex_errors"
-	case ReasonOutputMissing:
-		text += ", an output file is missing or too small"
-	case ReasonLaunchFailed:
-		text += ", the command could not be started"
 	case ReasonFolderMissing:
 		text += fmt.Sprintf(", working folder %s is missing on the hosts tried", p.Folder)
 	case ReasonFolderDenied:
 		text += fmt.Sprintf(", working folder %s is closed to the owner on the hosts tried", p.Folder)
+	default:
+		text += failedSo[p.End]
 	}
 	return fmt.Sprintf("%s; see qbitems %d", text, p.Job)
 }
