@@ -76,23 +76,19 @@ func (k Key) Public() []byte { return k.sign.Public().(ed25519.PublicKey) }
 // makes no credential: without the key file nobody can compute the value for a secret of his own. It covers
 // the id, so that one row's value is of no use in another row. Compare with hmac.Equal.
 func (k Key) TokenMAC(id, secret string) []byte {
-	mac := hmac.New(sha256.New, k.token)
-	mac.Write([]byte(id + "\n" + secret)) // an id is hexadecimal: the line break ends it
-	return mac.Sum(nil)
+	return mac(k.token, id+"\n"+secret) // an id is hexadecimal: the line break ends it
 }
 
 // TokenSeal returns the HMAC-SHA256 by which a row of table token shows that this farm wrote it. Compare with hmac.Equal.
-func (k Key) TokenSeal(row string) []byte {
-	mac := hmac.New(sha256.New, k.seal)
-	mac.Write([]byte(row))
-	return mac.Sum(nil)
-}
+func (k Key) TokenSeal(row string) []byte { return mac(k.seal, row) }
 
 // UserSeal returns the HMAC-SHA256 by which a row of table person shows that this farm wrote it. Compare with hmac.Equal.
-func (k Key) UserSeal(row string) []byte {
-	mac := hmac.New(sha256.New, k.user)
-	mac.Write([]byte(row))
-	return mac.Sum(nil)
+func (k Key) UserSeal(row string) []byte { return mac(k.user, row) }
+
+func mac(key []byte, text string) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(text))
+	return h.Sum(nil)
 }
 
 // Format prints a fixed text whatever the verb, so that no log or error can hold the secret.

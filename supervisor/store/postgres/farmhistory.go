@@ -25,9 +25,7 @@ func (p *Store) FarmHistory(ctx context.Context, q store.EventQuery) ([]facts.Ev
 	}
 	least := max(1, before-eventsLooked)
 	list, err := readRows(ctx, p.pool, "the history of the farm", func(row pgx.CollectableRow) (e facts.EventFacts, err error) {
-		params := (*facts.Params)(nil)
-		err = row.Scan(&id, &e.At, &e.Type, &e.Job, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause, &e.Reason, &params)
-		e.Params = orZero(params)
+		err = row.Scan(&id, &e.At, &e.Type, &e.Job, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause, &e.Reason, &e.Params)
 		return e, err
 	}, sqlFarmHistory, least, before, rules.Clean(q.User), rules.Clean(q.Host), rules.Clean(q.Type), q.Job, limit)
 	switch {

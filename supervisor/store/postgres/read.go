@@ -238,9 +238,9 @@ func (p *Store) History(ctx context.Context, job facts.JobID, page store.History
 	}
 	list, err := readRows(ctx, p.pool, "the history of a job", func(row pgx.CollectableRow) (store.HistoryLine, error) {
 		l := store.HistoryLine{EventFacts: facts.EventFacts{Job: job}}
-		e, at, params := &l.EventFacts, &l.Place, (*facts.Params)(nil)
-		err := row.Scan(&e.At, &at.Rank, &at.Turn, &at.Number, &e.Type, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause, &e.Reason, &params)
-		e.Params, at.At = orZero(params), e.At
+		e, at := &l.EventFacts, &l.Place
+		err := row.Scan(&e.At, &at.Rank, &at.Turn, &at.Number, &e.Type, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause, &e.Reason, &e.Params)
+		at.At = e.At
 		return l, err
 	}, query, job, from.At, from.Rank, from.Turn, from.Number, rules.PageOf(page.Limit))
 	if len(list) == 0 || query == sqlHistoryAfter {

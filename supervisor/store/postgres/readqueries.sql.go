@@ -58,7 +58,7 @@ const (
 		WHERE (at, rank, turn, number) > ($2::timestamptz, $3, $4, $5) ORDER BY at, rank, turn, number LIMIT $6`
 	sqlHistoryEarlier = `SELECT count(*)` + historyLines + `
 		WHERE (at, rank, turn, number) < ($2::timestamptz, $3, $4, $5)`
-	historyColumns = `at, rank, turn, number, type, coalesce(item, -1) AS item, coalesce(instance, -1) AS instance, host, by, cause, reason, params`
+	historyColumns = `at, rank, turn, number, type, coalesce(item, -1) AS item, coalesce(instance, -1) AS instance, host, by, cause, reason, coalesce(params, '{}') AS params`
 	historyLines   = ` FROM (
 		SELECT at, CASE WHEN type LIKE 'job-%' THEN 3 WHEN type IN ('left', 'out-of-memory', 'cpu-overuse', 'item-held') THEN 2 ELSE 0 END AS rank, id AS turn, 0 AS number,
 			type, item, instance, host, by, cause, reason, params FROM event WHERE job = $1::bigint
@@ -104,7 +104,7 @@ const (
 	sqlRemovePerson = `DELETE FROM person WHERE name = $1`
 
 	sqlLastEvent   = `SELECT coalesce(max(id), 0) FROM event`
-	sqlFarmHistory = `SELECT id, at, type, coalesce(job, 0), coalesce(item, -1), coalesce(instance, -1), host, by, cause, reason, params FROM event
+	sqlFarmHistory = `SELECT id, at, type, coalesce(job, 0), coalesce(item, -1), coalesce(instance, -1), host, by, cause, reason, coalesce(params, '{}') FROM event
 		WHERE id >= $1::bigint AND id < $2::bigint AND ($3::text = '' OR by = $3) AND ($4::text = '' OR host = $4) AND ($5::text = '' OR type = $5)
 			AND ($6::bigint = 0 OR job = $6) ORDER BY id DESC LIMIT $7`
 )

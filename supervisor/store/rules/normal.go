@@ -44,19 +44,17 @@ func CleanTags(t facts.Tags) facts.Tags {
 	return t
 }
 
+// cleanMap returns a copy with clean names and values, nil for an empty map.
 func cleanMap(m map[string]string) map[string]string {
-	if len(m) == 0 {
-		return nil
-	}
-	out := make(map[string]string, len(m))
-	for k, v := range m {
-		out[Clean(k)] = Clean(v)
+	out := cleanNames(m)
+	for name, value := range out {
+		out[name] = Clean(value)
 	}
 	return out
 }
 
 // cleanNames returns a copy, nil for an empty map.
-func cleanNames[V int | int64](m map[string]V) map[string]V {
+func cleanNames[V any](m map[string]V) map[string]V {
 	if len(m) == 0 {
 		return nil
 	}
@@ -68,20 +66,10 @@ func cleanNames[V int | int64](m map[string]V) map[string]V {
 }
 
 // Exact cuts a time to what a timestamptz holds; zero stays zero.
-func Exact(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return t.UTC().Truncate(time.Microsecond)
-}
+func Exact(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // Second is the begin of the second that a time is in.
-func Second(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return t.UTC().Truncate(time.Second)
-}
+func Second(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 // NotBefore is t, or least if that is later.
 func NotBefore(t, least time.Time) time.Time {
@@ -114,10 +102,7 @@ func NormaliseJob(j *facts.JobFacts) {
 			*v = cleanMap(*v)
 		}
 	}
-	if len(j.WaitFor) == 0 {
-		j.WaitFor = nil
-	}
-	j.WaitFor = slices.Clone(j.WaitFor)
+	j.WaitFor = append([]facts.Link(nil), j.WaitFor...)
 	j.SubmittedAt, j.FinishedAt = Exact(j.SubmittedAt), Exact(j.FinishedAt)
 	if !j.FinishedAt.IsZero() {
 		j.FinishedAt = NotBefore(j.FinishedAt, j.SubmittedAt)
