@@ -3,6 +3,7 @@ package credentials
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"qb/api"
@@ -68,10 +69,5 @@ func hasToken(ctx context.Context, key farmkey.Key, r store.Reader, hostKey stri
 		return false, problem.Reading("a host's tokens", err)
 	}
 	now := time.Now()
-	for _, t := range list {
-		if Holds(key, t, now) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(list, func(t store.Token) bool { return Holds(key, t, now) }), nil
 }

@@ -67,20 +67,13 @@ const (
 
 // AttributeNamed is the attribute of that name. There must be one.
 func AttributeNamed(name string) *Attribute {
-	i, ok := attributeAt[name]
-	if !ok {
-		panic("no attribute of a job is named " + name)
+	for i := range Attributes {
+		if Attributes[i].Name == name {
+			return &Attributes[i]
+		}
 	}
-	return &Attributes[i]
+	panic("no attribute of a job is named " + name)
 }
-
-var attributeAt = func() map[string]int {
-	at := make(map[string]int, len(Attributes))
-	for i, a := range Attributes {
-		at[a.Name] = i
-	}
-	return at
-}()
 
 // Set gives the attribute of j a value: of the type that Value points to, or of one that is stored in it, as an int in a *int.
 func (a *Attribute) Set(j *JobFacts, value any) {

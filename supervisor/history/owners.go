@@ -2,9 +2,9 @@ package history
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
-
-	"qb/supervisor/facts"
 )
 
 // flooder is the owner whose logs take more than half of what all owners' take, "" if there is none or he is alone.
@@ -13,11 +13,7 @@ func (a *Ager) flooder(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ids := make([]facts.JobID, 0, len(sizes))
-	for id := range sizes {
-		ids = append(ids, id)
-	}
-	owners, err := a.Store.Owners(ctx, ids)
+	owners, err := a.Store.Owners(ctx, slices.Collect(maps.Keys(sizes)))
 	if err != nil {
 		return "", err
 	}

@@ -50,13 +50,9 @@ func (c Config) checkResources(check func(ok bool, key string, value any, wayOut
 
 // noLicence are the signs by which items say that they found none of a resource.
 func (c Config) noLicence(resources map[string]int64) (signs []licences.Sign, err error) {
-	names := map[string]bool{}
-	for name := range c.NoLicence {
-		names[name] = true
-	}
-	for name := range c.NoLicenceExits {
-		names[name] = true
-	}
+	names := map[string]string{}
+	maps.Copy(names, c.NoLicence)
+	maps.Copy(names, c.NoLicenceExits)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		sign := licences.Sign{Resource: name, Pattern: c.NoLicence[name]}
 		if _, known := resources[name]; !known {

@@ -159,10 +159,7 @@ func checkFlags(flags []string) error {
 		return problem.Invalid("flags", "%d of them; at most 64", len(flags))
 	}
 	for _, f := range flags {
-		if _, number := facts.FlagsOf(f); number {
-			continue
-		}
-		if slices.Contains(facts.Flags, f) || slices.Contains(facts.PassedOver, f) {
+		if _, number := facts.FlagsOf(f); number || slices.Contains(facts.Flags, f) || slices.Contains(facts.PassedOver, f) {
 			continue
 		}
 		meant := agenda.Nearest(f, facts.Flags)

@@ -44,7 +44,7 @@ func (p *Store) LogsRemoved(ctx context.Context, epoch int64, jobs []facts.JobID
 		if _, err := tx.Exec(ctx, sqlLogsRemoved, jobs, rules.Exact(at)); err != nil || why == "" {
 			return err
 		}
-		return eventStatement(epoch, []facts.EventFacts{rules.NormalEvent(facts.LogsRemovedEarly(at, why))}).exec(ctx, tx)
+		return eventStatement(epoch, []facts.EventFacts{facts.LogsRemovedEarly(at, why)}).exec(ctx, tx)
 	})
 	if err != nil {
 		return fmt.Errorf("noting that the logs of %d jobs were removed: %w", len(jobs), err)
@@ -106,11 +106,7 @@ func (p *Store) Remove(ctx context.Context, epoch int64, before time.Time, jobs 
 		if removed != int64(len(jobs)) {
 			return fmt.Errorf("%d of %d compacted jobs still have attempts; see qb audit", len(jobs)-int(removed), len(jobs))
 		}
-		rows := make([]facts.AuditFacts, len(audit))
-		for n := range audit {
-			rows[n] = rules.NormalAudit(audit[n])
-		}
-		return auditStatement(rows).exec(ctx, tx)
+		return auditStatement(audit).exec(ctx, tx)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("removing %d jobs: %w", len(jobs), err)

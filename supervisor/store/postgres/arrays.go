@@ -187,6 +187,7 @@ func eventStatement(epoch int64, events []facts.EventFacts) statement {
 	job, item, instance := make([]int64, n), make([]int32, n), make([]int64, n)
 	host, by, whys := make([]string, n), make([]string, n), newReasons(n)
 	for i, e := range events {
+		e = rules.NormalEvent(e)
 		at[i], kind[i], job[i], item[i], instance[i] = e.At, e.Type, int64(e.Job), int32(e.Item), int64(e.Instance)
 		host[i], by[i] = string(e.Host), e.By
 		whys.set(i, e.Why)

@@ -11,9 +11,13 @@ import (
 	"qb/supervisor/store/rules"
 )
 
-// auditStatement adds rows; they are normal.
+// auditStatement adds rows.
 func auditStatement(list []facts.AuditFacts) statement {
-	return statement{sql: sqlAddAudits, args: []any{list}, writes: len(list), what: "adding to the audit trail"}
+	normal := make([]facts.AuditFacts, len(list))
+	for n := range list {
+		normal[n] = rules.NormalAudit(list[n])
+	}
+	return statement{sql: sqlAddAudits, args: []any{normal}, writes: len(list), what: "adding to the audit trail"}
 }
 
 // AuditLog lists the trail, the newest rows first.
@@ -33,11 +37,7 @@ func (p *Store) withAudit(ctx context.Context, list []facts.AuditFacts, change f
 		if err := change(tx); err != nil || len(list) == 0 {
 			return err
 		}
-		normal := make([]facts.AuditFacts, len(list))
-		for i, a := range list {
-			normal[i] = rules.NormalAudit(a)
-		}
-		return Named(auditStatement(normal).exec(ctx, tx))
+		return Named(auditStatement(list).exec(ctx, tx))
 	})
 }
 

@@ -151,7 +151,7 @@ func (s *sorter) add(w facts.Write) error {
 		s.dropHost(w.Host)
 		s.forgotten = append(s.forgotten, rules.Clean(string(w.Host)))
 	case facts.AddEvent:
-		s.events = append(s.events, rules.NormalEvent(w.Event))
+		s.events = append(s.events, w.Event)
 	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount, facts.PutBudget, facts.DropBudget, facts.PutPublication:
 		return s.shares.Add(w)
 	case facts.PutProfile, facts.DropProfile:
@@ -163,7 +163,7 @@ func (s *sorter) add(w facts.Write) error {
 	case facts.AddMail:
 		s.mails = append(s.mails, rules.NormalMail(w.Mail))
 	case facts.AddAudit:
-		s.audits = append(s.audits, rules.NormalAudit(w.Audit))
+		s.audits = append(s.audits, w.Audit)
 	case facts.PutAnswer:
 		return s.addAnswer(w.Answer)
 	default:
@@ -250,13 +250,11 @@ func (s *sorter) addMarks(w facts.ChangeMarks) error {
 		}
 		delete(added, m.First)
 	}
-	kept := sum.Add[:0]
-	for _, m := range sum.Add {
-		if _, ok := added[m.First]; ok {
-			kept = append(kept, m)
-		}
-	}
-	sum.Add = append(kept, w.Add...)
+	sum.Add = slices.DeleteFunc(sum.Add, func(m facts.Mark) bool {
+		_, stays := added[m.First]
+		return !stays
+	})
+	sum.Add = append(sum.Add, w.Add...)
 	return nil
 }
 

@@ -63,14 +63,10 @@ func (p *Store) TryMail(ctx context.Context, epoch int64, m facts.MailFacts, nex
 // EndMails takes mails away.
 func (p *Store) EndMails(ctx context.Context, epoch int64, ids []int64, told ...facts.EventFacts) error {
 	err := p.holding(ctx, epoch, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, sqlEndMails, ids); err != nil || len(told) == 0 {
+		if _, err := tx.Exec(ctx, sqlEndMails, ids); err != nil {
 			return err
 		}
-		normal := make([]facts.EventFacts, len(told))
-		for n := range told {
-			normal[n] = rules.NormalEvent(told[n])
-		}
-		return eventStatement(epoch, normal).exec(ctx, tx)
+		return eventStatement(epoch, told).exec(ctx, tx)
 	})
 	if err != nil {
 		return fmt.Errorf("taking %d mails away: %w", len(ids), err)

@@ -90,10 +90,6 @@ func accountStatements(w *rules.ShareWrites) []statement {
 
 // Ledger sums an owner's ended attempts in the accounts by day, decayed to a moment.
 func (p *Store) Ledger(ctx context.Context, owner string, accounts []string, now time.Time, halfLife time.Duration) ([]store.LedgerDay, error) {
-	clean := make([]string, 0, len(accounts))
-	for _, account := range accounts {
-		clean = append(clean, rules.Clean(account))
-	}
 	return readRows(ctx, p.pool, "an owner's ledger", pgx.RowToStructByPos[store.LedgerDay], sqlLedger,
-		rules.Clean(owner), clean, rules.Exact(now), halfLife.Seconds(), store.MaxPage)
+		rules.Clean(owner), orEmpty(rules.CleanAll(accounts)), rules.Exact(now), halfLife.Seconds(), store.MaxPage)
 }

@@ -216,11 +216,7 @@ func normalShare(s facts.ShareFacts) (facts.ShareFacts, error) {
 func normalAccount(a facts.AccountFacts) (facts.AccountFacts, error) {
 	a.Path, a.By, a.At = Clean(a.Path), Clean(a.By), Exact(a.At)
 	for _, list := range []*[]string{&a.Users, &a.Groups, &a.DefaultFor} {
-		clean := make([]string, 0, len(*list))
-		for _, name := range *list {
-			clean = append(clean, Clean(name))
-		}
-		*list = clean
+		*list = append([]string{}, CleanAll(*list)...)
 	}
 	if a.Path == "" || a.At.IsZero() {
 		return a, fmt.Errorf("%q cannot be an account since %v", a.Path, a.At)
