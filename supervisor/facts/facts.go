@@ -458,11 +458,7 @@ func (a AttemptFacts) Overuse() string {
 	if a.Wall < overuseLeast || a.Slots < 1 || a.CPU <= 1.5*a.Wall*float64(a.Slots) {
 		return ""
 	}
-	slots := "slot"
-	if a.Slots > 1 {
-		slots = "slots"
-	}
-	return fmt.Sprintf("%.0f cores on %d %s", math.Round(a.CPU/a.Wall), a.Slots, slots)
+	return fmt.Sprintf("%.0f cores on %s", math.Round(a.CPU/a.Wall), Several(a.Slots, "slot"))
 }
 
 // Pauses says whether an item whose attempt has ended so waits before it is tried again.

@@ -40,9 +40,10 @@ const (
 // CheckAddress refuses what is no plain mail address, NAME@DOMAIN in ASCII. Quoted names and addresses of hosts by number are
 // refused too: nobody needs them, and what is left can break no header and no command of SMTP.
 func CheckAddress(address string) error {
-	local, domain, ok := cutLast(address, "@")
+	at := strings.LastIndexByte(address, '@')
+	local, domain := address[:max(at, 0)], address[at+1:]
 	switch {
-	case !ok || local == "" || domain == "":
+	case local == "" || domain == "":
 		return errors.New("write a mail address such as ada@studio.example")
 	case len(address) > MaxAddress || len(local) > maxLocalPart:
 		return fmt.Errorf("a mail address has at most %d characters, %d of them before the @", MaxAddress, maxLocalPart)
@@ -64,13 +65,6 @@ func CheckDomain(domain string) error {
 		}
 	}
 	return nil
-}
-
-func cutLast(s, at string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, at); i >= 0 {
-		return s[:i], s[i+len(at):], true
-	}
-	return s, "", false
 }
 
 func letterOrDigit(r rune) bool {

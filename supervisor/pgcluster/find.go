@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,17 +85,11 @@ func newestFirst(pattern string) []string {
 
 // firstNumber is the first run of digits in s, 0 if there is none.
 func firstNumber(s string) int {
-	start := strings.IndexAny(s, "0123456789")
-	if start < 0 {
-		return 0
-	}
-	end := start
-	for end < len(s) && s[end] >= '0' && s[end] <= '9' {
-		end++
-	}
-	n, _ := strconv.Atoi(s[start:end])
+	n, _ := strconv.Atoi(digits.FindString(s))
 	return n
 }
+
+var digits = regexp.MustCompile(`[0-9]+`)
 
 // inspect asks the programs of a folder for their version.
 func inspect(ctx context.Context, dir string) (binaries, error) {

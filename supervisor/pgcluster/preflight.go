@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -68,10 +69,7 @@ func (l *layout) clear(ctx context.Context, dir string) error {
 
 // orphanSignal: a living postmaster ends its backends itself, and cleanly; backends without one are told at once.
 func orphanSignal(p serverProcess, all []serverProcess, age time.Duration) syscall.Signal {
-	headed := false
-	for _, q := range all {
-		headed = headed || q.postmaster
-	}
+	headed := slices.ContainsFunc(all, func(q serverProcess) bool { return q.postmaster })
 	switch {
 	case headed && age > orphanFast+orphanImmediate, !headed && age > orphanImmediate:
 		return syscall.SIGKILL

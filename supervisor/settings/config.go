@@ -223,9 +223,7 @@ func (c Config) Validate() error {
 		allowed := field.Tag.Get("values")
 		check(allowed == "" || slices.Contains(strings.Split(allowed, ", "), value.String()), field.Tag.Get("toml"), fmt.Sprintf("%q", value), "use one of "+allowed)
 	}
-	if err := CheckListen(c.Listen); err != nil {
-		bad = append(bad, err)
-	}
+	bad = append(bad, CheckListen(c.Listen))
 	c.checkTLS(check)
 	between("supervisor_fairshare_half_life", c.FairshareHalf, 0, maxHalfLife)
 	c.checkDecay(check)
@@ -247,9 +245,8 @@ func (c Config) Validate() error {
 	if err := c.checkResources(check, between); err != nil {
 		bad = append(bad, err)
 	}
-	if _, err := c.instanceLimits(); err != nil {
-		bad = append(bad, err)
-	}
+	_, err := c.instanceLimits()
+	bad = append(bad, err)
 	check(c.MaxItems >= 1 && c.MaxItems <= 10_000_000, "supervisor_max_items", c.MaxItems, "use 1 to 10000000")
 	c.checkNeeds(check)
 	c.checkHistory(check)

@@ -3,7 +3,6 @@ package rules
 import (
 	"crypto/rand"
 	"fmt"
-	"strings"
 	"time"
 
 	"qb/supervisor/facts"
@@ -12,10 +11,7 @@ import (
 // ClassOf tells hosts apart by what they have: slots, memory in whole GiB, GPUs, and speed where it is not the
 // reference's. Hosts bought together are one class, whatever they are called.
 func ClassOf(h facts.HostFacts) string {
-	class := fmt.Sprintf("%d slots, %d GB", h.Slots, (h.Memory+1<<29)>>30)
-	if h.Slots == 1 {
-		class = strings.Replace(class, "slots", "slot", 1)
-	}
+	class := fmt.Sprintf("%s, %d GB", facts.Several(h.Slots, "slot"), (h.Memory+1<<29)>>30)
 	if n := h.Resources["gpus"]; n > 0 {
 		class += fmt.Sprintf(", %d GPUs", n)
 	}
