@@ -168,10 +168,10 @@ var onlyBy = map[string]string{"supervisor/model": "supervisor/farm"}
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
 var pure = []string{"units", "pathmap", "patterns", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/bestfit", "supervisor/explain", "supervisor/farm", "supervisor/model", "supervisor/message", "supervisor/accounting", "supervisor/profiles", "supervisor/licences", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "supervisor/parts", "worker/core"}
 
-// pureStd is arithmetic, text and collections.
+// pureStd is arithmetic, text, collections and types.
 var pureStd = []string{
 	"bytes", "cmp", "container/heap", "container/list", "errors", "fmt", "hash/fnv", "iter", "maps", "math",
-	"math/bits", "math/rand/v2", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"math/bits", "math/rand/v2", "reflect", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 }
 
 // seeded are the parts of package math/rand/v2 that draw from a given seed alone.
@@ -416,7 +416,7 @@ func impurities(s source) (bad []string) {
 	}
 	for _, imported := range s.imports() {
 		if !strings.HasPrefix(imported, "qb/") && !slices.Contains(pureStd, imported) {
-			bad = append(bad, fmt.Sprintf("%s imports %s: %s is pure, it knows arithmetic, text and collections", s.name, imported, s.pkg))
+			bad = append(bad, fmt.Sprintf("%s imports %s: %s is pure, it knows arithmetic, text, collections and types", s.name, imported, s.pkg))
 		}
 	}
 	ast.Inspect(s.file, func(n ast.Node) bool {
