@@ -120,10 +120,7 @@ func (b *balance) leastWork(x, y int) int {
 
 // compareID orders instances by id, and where a caller gave no distinct ids by place.
 func (b *balance) compareID(x, y int) int {
-	if c := strings.Compare(b.s.Running[x].ID, b.s.Running[y].ID); c != 0 {
-		return c
-	}
-	return x - y
+	return cmp.Or(strings.Compare(b.s.Running[x].ID, b.s.Running[y].ID), x-y)
 }
 
 // running is what the choice of victims knows of an instance; equals are told apart by compareID.

@@ -127,10 +127,8 @@ func (b *balance) needlessWaits() map[int]rankOverride {
 			continue
 		}
 		if overrides == nil {
-			overrides = maps.Clone(b.overrides)
-		}
-		if overrides == nil {
 			overrides = make(map[int]rankOverride)
+			maps.Copy(overrides, b.overrides)
 		}
 		slices.Sort(to.hosts)
 		to.hosts = slices.Compact(to.hosts)
@@ -189,7 +187,7 @@ func (b *balance) leftovers() []hostRoom {
 
 // vacancy is what nothing runs in and no start is to have at once.
 func (b *balance) vacancy() (slots []int, memory []int64) {
-	slots, memory = make([]int, len(b.s.Hosts)), make([]int64, len(b.s.Hosts))
+	slots, memory = b.ints(len(b.s.Hosts)), smartshare.Lend[int64](b.scratch, len(b.s.Hosts))
 	for h := range b.s.Hosts {
 		slots[h], memory[h] = b.s.Hosts[h].Slots-b.s.Hosts[h].Ending, b.s.Hosts[h].Memory-b.s.Hosts[h].EndingMemory
 	}
