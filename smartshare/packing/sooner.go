@@ -69,14 +69,8 @@ func (p *packer) lineUp() (waiting []starter) {
 			line = append(line, s)
 		}
 	}
-	first := func(s starter) int {
-		if s.primary {
-			return 0
-		}
-		return 1
-	}
-	slices.SortFunc(line, func(x, y starter) int {
-		return cmp.Or(first(x)-first(y), x.level.compare(y.level), cmp.Compare(x.load, y.load), cmp.Compare(x.bin, y.bin))
+	slices.SortFunc(line, func(x, y starter) int { // primaries have the level 0, and so come first
+		return cmp.Or(x.level.compare(y.level), cmp.Compare(x.load, y.load), cmp.Compare(x.bin, y.bin))
 	})
 	for _, s := range line {
 		if !p.startsNow(s.load, s.bin) {
