@@ -35,13 +35,7 @@ type Resources struct{ CPUs, Memory, GPUs, Scratch float64 }
 
 // fractions are the parts of a whole that resources take; of what the whole has none, none.
 func (r Resources) fractions(of Resources) [4]float64 {
-	part := func(a, b float64) float64 {
-		if b <= 0 {
-			return 0
-		}
-		return a / b
-	}
-	return [4]float64{part(r.CPUs, of.CPUs), part(r.Memory, of.Memory), part(r.GPUs, of.GPUs), part(r.Scratch, of.Scratch)}
+	return [4]float64{partOf(r.CPUs, of.CPUs), partOf(r.Memory, of.Memory), partOf(r.GPUs, of.GPUs), partOf(r.Scratch, of.Scratch)}
 }
 
 // Factor tells how far an owner is from using more than its share: 1 unused, 0.5 at its share, towards 0
