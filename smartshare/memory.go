@@ -5,7 +5,6 @@ type MemoryRule struct {
 	Quantile float64 // of the peaks returned; 1: the largest
 	Margin   float64 // times the quantile
 	Enough   int     // peaks from which quantile and margin act; before, the largest peak does
-	Initial  int64   // bytes, before the first peak
 }
 
 // AfterOutOfMemory is the estimate after an instance was killed at a limit; false if even the largest host

@@ -60,9 +60,7 @@ func FairshareBucket(factor float64) int {
 }
 
 // Compare orders two keys by the terms given and then, whatever those are, by Tie: a strict total order.
-func Compare(a, b Key, by []Term) int { return compareKeys(&a, &b, by) }
-
-func compareKeys(a, b *Key, by []Term) int {
+func Compare(a, b Key, by []Term) int {
 	for _, t := range by {
 		if c := cmp.Compare(a.word(t), b.word(t)); c != 0 {
 			return c

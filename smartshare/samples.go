@@ -61,11 +61,8 @@ func (r *Samples) Quantile(q float64) float64 {
 // Enough and more, the quantile with its margin. What the user gave (0: nothing) is the estimate before the first
 // peak, and afterwards the least; with trim two thirds of it are.
 func (r *Samples) Memory(given int64, trim bool, rule MemoryRule) int64 {
-	switch {
-	case r.count == 0 && given > 0:
+	if r.count == 0 {
 		return given
-	case r.count == 0:
-		return rule.Initial
 	}
 	estimate := r.largest
 	if r.count >= rule.Enough && rule.Quantile < 1 {

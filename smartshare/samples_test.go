@@ -64,8 +64,8 @@ func TestSamplesNumbers(t *testing.T) {
 	for n := range 100 {
 		hundred = append(hundred, float64(n+1))
 	}
-	rule := MemoryRule{Quantile: 0.95, Margin: 1.1, Enough: 20, Initial: 2 * gib}
-	near(t, "N7, none", float64(returnedOf().Memory(0, false, rule)), float64(2*gib), 0)
+	rule := MemoryRule{Quantile: 0.95, Margin: 1.1, Enough: 20}
+	near(t, "N7, none", float64(returnedOf().Memory(2*gib, true, rule)), float64(2*gib), 0)
 	near(t, "N7, 1 3 2", float64(returnedOf(1, 3, 2).Memory(0, false, rule)), 3, 0)
 	near(t, "N7, hundred", returnedOf(hundred...).Quantile(0.95)*rule.Margin, 104.5, 1e-9)
 	near(t, "given, not trimmed", float64(returnedOf(2).Memory(9, false, rule)), 9, 0)
