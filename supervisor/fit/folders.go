@@ -97,9 +97,6 @@ func (l *Folders) Again(j *facts.JobFacts) bool {
 
 // Works notes that an item of the job runs there, and says whether the host was thought to lack its folder.
 func (l *Folders) Works(j *facts.JobFacts) bool {
-	if len(l.lacks) == 0 && len(l.items) == 0 {
-		return false
-	}
 	if l.last.Path == j.Cwd {
 		l.items = nil
 	}

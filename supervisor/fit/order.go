@@ -18,11 +18,9 @@ func parseRestrictions(text string) ([]string, error) {
 	var patterns []string
 	for part := range strings.SplitSeq(text, "||") {
 		p := strings.TrimSpace(part)
-		path := p
-		if below, wild := strings.CutSuffix(p, "/*"); wild {
-			path = below
-		} else if below, wild := strings.CutSuffix(p, "/+"); wild {
-			path = below
+		path, wild := strings.CutSuffix(p, "/*")
+		if !wild {
+			path = strings.TrimSuffix(p, "/+")
 		}
 		if !strings.HasPrefix(p, "/") || strings.ContainsAny(path, "*+|& ") || strings.Contains(p, "//") {
 			return nil, fmt.Errorf("restrictions %q: %q is no pattern of clusters; write /show, /show/* (one level below) or /show/+ (all below), joined by ||", text, p)
