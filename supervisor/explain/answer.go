@@ -27,15 +27,12 @@ func because(code facts.Reason, p facts.Params, text string) answer {
 }
 
 // and adds to the sentence, or if that is too long, a fact.
-func (a answer) and(texts ...string) answer {
-	for _, text := range texts {
-		if longer := a.hint(text); longer.Cause != a.Cause {
-			a = longer
-		} else if text != "" {
-			a.also = append(a.also, text)
-		}
+func (a answer) and(text string) answer {
+	longer := a.hint(text)
+	if longer.Cause == a.Cause && text != "" {
+		longer.also = append(longer.also, text)
 	}
-	return a
+	return longer
 }
 
 // hint adds to the sentence what is among the facts anyway, if there is room.

@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/licences"
 	"qb/supervisor/planner"
 )
 
@@ -26,7 +27,7 @@ func (idle) Duty(string) []string { return nil }
 func farmOf(t *testing.T, row facts.JobFacts, states ...string) *explain.Farm {
 	row.ID, row.CPUs, row.State, row.Agenda = 1, 1, facts.Active, agenda.Spec{Range: "1-9"}
 	f := &explain.Farm{Now: time.Unix(1_000_000, 0), NeedIfAsked: func(_ facts.JobID, bytes int64) int64 { return bytes },
-		Policy: explain.Policy{Share: planner.SharePolicy{MaxCPUsLimit: 9, DefaultMaxCPUs: -1, Mode: "jobs"}}}
+		Policy: explain.Policy{Share: planner.SharePolicy{MaxCPUsLimit: 9, DefaultMaxCPUs: -1, Mode: "jobs"}, Licences: licences.New(nil)}}
 	var hosts []*fit.Host
 	for n, state := range states {
 		hosts = append(hosts, &fit.Host{HostFacts: facts.HostFacts{ID: facts.HostID(fmt.Sprint("h", n)), Slots: 1, Cluster: "/", Groups: []string{"old"}}})

@@ -46,18 +46,10 @@ func (x *Explainer) licence(name string) licence {
 }
 
 // site is what the configuration says of licences.
-func (x *Explainer) site() licences.Policy {
-	if x.Policy.Licences == nil {
-		return licences.Policy{}
-	}
-	return x.Policy.Licences.Policy()
-}
+func (x *Explainer) site() licences.Policy { return x.Policy.Licences.Policy() }
 
 // limits says why the farm may hold fewer of the resource than the configuration has; "" if it may hold all.
 func (x *Explainer) limits(name string) string {
-	if x.Policy.Licences == nil {
-		return ""
-	}
 	if text := x.Policy.Licences.Status(x.Now, name, 0).Limits(); text != "" {
 		return " (" + text + ")"
 	}
