@@ -3,7 +3,6 @@ package whatif
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"qb/api"
 	"qb/supervisor/explain"
@@ -23,8 +22,7 @@ func (t *Trials) Order(ctx context.Context, s planner.Snapshot, placings []expla
 	plan := planner.BalanceIn(&t.scratch, s)
 	place := map[facts.JobID]int{}
 	for n, job := range plan.Order {
-		id, _ := strconv.ParseInt(s.Jobs[job].ID, 10, 64) // of a live farm
-		place[facts.JobID(id)] = n + 1
+		place[facts.JobID(s.Jobs[job].Num)] = n + 1
 	}
 	slices.SortStableFunc(placings, func(a, b explain.Placing) int { return turnOf(a, place) - turnOf(b, place) })
 	turns := []api.JobTurn{}

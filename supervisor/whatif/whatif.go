@@ -95,7 +95,7 @@ func addJobs(reply *api.WhatIfReply, s planner.Snapshot, before, after planner.P
 		id := int64(0)
 		if j < len(before.Jobs) {
 			b = before.Jobs[j].JobCounts
-			id, _ = strconv.ParseInt(s.Jobs[j].ID, 10, 64) // the farm's snapshots have numbers
+			id = s.Jobs[j].Num
 		}
 		a := after.Jobs[j].JobCounts
 		if a == b {
@@ -120,8 +120,7 @@ func addStops(reply *api.WhatIfReply, s planner.Snapshot, before, after planner.
 		}
 		if reply.Stopped++; len(reply.Stops) < listed {
 			r := &s.Running[i]
-			id, _ := strconv.ParseInt(s.Jobs[r.Job].ID, 10, 64)
-			stop := api.WhatIfStop{Job: id, Instance: r.ID, Host: s.Hosts[r.Host].Name}
+			stop := api.WhatIfStop{Job: s.Jobs[r.Job].Num, Instance: r.ID, Host: s.Hosts[r.Host].Name}
 			if r.HasItem {
 				stop.Seconds = max(0, s.Now-r.ItemStarted)
 			}
