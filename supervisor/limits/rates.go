@@ -187,9 +187,6 @@ func (l *rates) lately(user, limit string) int {
 
 // take takes n from a limiter, or says how long it takes until there are so many.
 func take(l *rate.Limiter, n int) time.Duration {
-	if l.Limit() == rate.Inf {
-		return 0
-	}
 	now := time.Now()
 	r := l.ReserveN(now, min(n, l.Burst()))
 	if wait := r.DelayFrom(now); wait > 0 {
