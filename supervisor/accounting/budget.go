@@ -136,9 +136,6 @@ func (a *Accounts) Budgeted() bool { return len(a.budgets) > 0 }
 
 // spend enters a charge into the budgets that it counts against.
 func (a *Accounts) spend(p facts.Payer, amount float64, at time.Time) {
-	if len(a.budgets) == 0 {
-		return
-	}
 	for _, path := range a.places(p) {
 		if b, has := a.budgets[path]; has && b.Period > 0 {
 			b = within(b, at)
@@ -235,14 +232,11 @@ func (a *Accounts) Exhausted(now time.Time, p facts.Payer) *Over {
 // Barred are the budgets that are used up, by path.
 type Barred map[string]*Over
 
-// Barred are those budgets that are used up at a moment; nil if there are none.
+// Barred are those budgets that are used up at a moment.
 func (a *Accounts) Barred(now time.Time, running Running) Barred {
-	var barred Barred
+	barred := Barred{}
 	for _, o := range a.Budgets(now, running) {
 		if o.Total >= o.Amount {
-			if barred == nil {
-				barred = Barred{}
-			}
 			barred[o.Path] = &o
 		}
 	}
@@ -251,7 +245,7 @@ func (a *Accounts) Barred(now time.Time, running Running) Barred {
 
 // Bars is the budget that bars a payer's jobs, nil if none does: of several one for which they wait, then the last to end.
 func (a *Accounts) Bars(barred Barred, p facts.Payer) (by *Over) {
-	if barred == nil {
+	if len(barred) == 0 {
 		return nil
 	}
 	for _, path := range a.places(p) {

@@ -52,34 +52,34 @@ func newMembers(rows []facts.AccountFacts) members {
 func (m *members) put(row facts.AccountFacts) {
 	m.drop(row.Path)
 	m.byPath[row.Path] = row
-	each := func(index map[string]map[string]bool, names []string) {
-		for _, name := range names {
-			if index[name] == nil {
-				index[name] = map[string]bool{}
-			}
-			index[name][row.Path] = true
+	m.each(row, func(index map[string]map[string]bool, name string) {
+		if index[name] == nil {
+			index[name] = map[string]bool{}
 		}
-	}
-	each(m.users, row.Users)
-	each(m.users, row.DefaultFor)
-	each(m.groups, row.Groups)
+		index[name][row.Path] = true
+	})
 	for _, name := range row.DefaultFor {
 		m.defaults[name] = row.Path
 	}
 }
 
+// each visits the users and groups of an account in their indexes.
+func (m *members) each(row facts.AccountFacts, visit func(index map[string]map[string]bool, name string)) {
+	for _, name := range slices.Concat(row.Users, row.DefaultFor) {
+		visit(m.users, name)
+	}
+	for _, name := range row.Groups {
+		visit(m.groups, name)
+	}
+}
+
 func (m *members) drop(path string) {
 	row := m.byPath[path]
-	each := func(index map[string]map[string]bool, names []string) {
-		for _, name := range names {
-			if delete(index[name], path); len(index[name]) == 0 {
-				delete(index, name)
-			}
+	m.each(row, func(index map[string]map[string]bool, name string) {
+		if delete(index[name], path); len(index[name]) == 0 {
+			delete(index, name)
 		}
-	}
-	each(m.users, row.Users)
-	each(m.users, row.DefaultFor)
-	each(m.groups, row.Groups)
+	})
 	for _, name := range row.DefaultFor {
 		if m.defaults[name] == path {
 			delete(m.defaults, name)

@@ -113,8 +113,7 @@ func (a *Accounts) addMoved(now time.Time, owners []OwnerShare, moved []facts.Pa
 	for _, p := range moved {
 		n, _ := slices.BinarySearchFunc(owners, a.Place(p), func(o OwnerShare, place facts.Payer) int { return comparePayers(o.Payer, place) })
 		u := a.usage[p].Decayed(now, a.policy.HalfLife)
-		sum := &owners[n].Usage
-		sum.CPU, sum.RAM, sum.GPU, sum.Scratch = sum.CPU+u.CPU, sum.RAM+u.RAM, sum.GPU+u.GPU, sum.Scratch+u.Scratch
+		owners[n].Usage = owners[n].Usage.Plus(u)
 		owners[n].Accounts = append(owners[n].Accounts, p.Account)
 	}
 }
