@@ -73,14 +73,8 @@ func parseHostOrder(text string, known []agenda.Property) ([]Preference, error) 
 	return order, nil
 }
 
-// CheckHostOrder says whether a site's default preference among hosts can be read. Properties that hosts
-// bring may be used: which there are is not known before they come.
-func CheckHostOrder(text string) error {
-	_, err := SiteOrder(text)
-	return err
-}
-
-// SiteOrder reads a site's default preference among hosts.
+// SiteOrder reads a site's default preference among hosts. Properties that hosts bring may be used: which there are is
+// not known before they come.
 func SiteOrder(text string) ([]Preference, error) {
 	return parseHostOrder(text, append(slices.Clone(Properties), agenda.Property{Name: "host.*", Kind: agenda.KindText}))
 }

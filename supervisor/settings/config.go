@@ -239,7 +239,7 @@ func (c Config) Validate() error {
 	}
 	check(c.HighestUser >= 1 && c.HighestUser <= c.MaxPriority, "supervisor_highest_user_priority", c.HighestUser, "use 1 to supervisor_max_priority")
 	check(strings.HasPrefix(c.DefaultCluster, "/"), "supervisor_default_cluster", fmt.Sprintf("%q", c.DefaultCluster), "begin it with a slash")
-	if err := fit.CheckHostOrder(c.DefaultHostOrder); err != nil {
+	if _, err := fit.SiteOrder(c.DefaultHostOrder); err != nil {
 		bad = append(bad, api.BadSetting("supervisor_default_hostorder", ": %v", err))
 	}
 	if err := c.checkResources(check, between); err != nil {
