@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/fit"
 )
 
 // Placing is whether a job's waiting items may go to a host, and if not, why.
@@ -65,10 +64,7 @@ func later(a, b Placing) int {
 func (x *Explainer) place(j *Job, h *Host) Placing {
 	p := Placing{Job: j.ID, Host: h.ID}
 	own, waits := ownAnswer(j, x.state)
-	var refusal fit.Refusal
-	if !waits {
-		refusal = j.Refused(x.Now, h.Host, h.Load)
-	}
+	refusal := j.Refused(x.Now, h.Host, h.Load)
 	switch {
 	case waits:
 		p.Why = own.Why
