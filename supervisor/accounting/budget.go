@@ -213,9 +213,6 @@ func (a *Accounts) Budgets(now time.Time, running Running) []Over {
 // Exhausted is a budget of a period for which a payer's jobs wait, as ended attempts alone have used it up; nil if there is
 // none. Unlike Budgets it costs little.
 func (a *Accounts) Exhausted(now time.Time, p facts.Payer) *Over {
-	if len(a.budgets) == 0 {
-		return nil
-	}
 	for _, path := range a.places(p) {
 		b, has := a.budgets[path]
 		if !has || b.Period == 0 || b.Beyond != BeyondWait {
