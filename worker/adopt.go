@@ -135,8 +135,10 @@ func (l *shimConn) adopt(in shim.Intent) *core.Adopted {
 // buried removes an instance whose shim is dead and of which nothing is left. Ended says that the shim
 // had written its last record; if there is none now, it was acknowledged.
 func (l *shimConn) buried(ended bool) bool {
-	if !l.cleared() && !l.cleared() { // a child may have been dying at the first look
-		return false
+	if !l.cleared() {
+		if again := l.cleared(); !again { // a child that was dying at the first look
+			return false
+		}
 	}
 	_, err := l.a.state.spool().Get(l.attempt)
 	switch {
