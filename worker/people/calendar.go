@@ -118,6 +118,3 @@ func (c Calendar) Holds(now time.Time) bool {
 	minute := (int(now.Weekday())+6)%7*24*60 + now.Hour()*60 + now.Minute()
 	return slices.ContainsFunc(c.spans, func(s span) bool { return s.from <= minute && minute < s.to })
 }
-
-// Empty says whether there is nothing in it.
-func (c Calendar) Empty() bool { return len(c.spans) == 0 }
