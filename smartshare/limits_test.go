@@ -118,3 +118,43 @@ func levelsUnderLimits(t *rapid.T, f *Field) (worse bool) {
 	}
 	return slices.Compare(got.levels, want.levels) < 0
 }
+
+// TestLimitOfAnOwner: the owner may have three, of which two are primaries. Free slots for more are in a class that his first
+// claim may not use, so his total cannot be divided among his claims as if each could use any slot.
+func TestLimitOfAnOwner(t *testing.T) {
+	f := Field{Capacity: []int{2, 4}, Open: [][]int{{0}, {0, 1}}, Limits: []Limit{{Room: 3, Claims: []int{0, 1}}}, Claims: []Claim{
+		{Group: 0, Owner: 1, Need: 1, Cap: 2, Weight: 1},
+		{Group: 1, Owner: 1, Need: 1, Cap: 5, Weight: 1},
+		{Group: 0, Owner: 2, Need: 1, Weight: 1},
+	}}
+	if d := f.Divide(); !slices.Equal(d.Grant, []int{1, 1, 1}) || !slices.Equal(d.Target, []int{0, 1, 0}) {
+		t.Errorf("granted %v and %v, want a primary each and one secondary of the second claim", d.Grant, d.Target)
+	}
+}
+
+// TestLimitsOfOwnersAreKept draws farms whose owners have a limit each.
+func TestLimitsOfOwnersAreKept(t *testing.T) {
+	per := fieldsPerProperty(t) / 100
+	rapid.Check(t, func(t *rapid.T) {
+		d := dice(rapid.Uint64().Draw(t, "seed"))
+		for range per {
+			f := drawField(&d, false)
+			f.Limits = []Limit{{Room: d.roll(-1, 6)}, {Room: d.roll(-1, 6)}}
+			for i := range f.Claims {
+				o := d.roll(0, 1)
+				f.Claims[i].Owner = o + 1
+				f.Limits[o].Claims = append(f.Limits[o].Claims, i)
+			}
+			division := f.Divide()
+			for _, l := range f.Limits {
+				got := 0
+				for _, i := range l.Claims {
+					got += division.Grant[i] + max(0, division.Target[i]-f.Claims[i].Floor)
+				}
+				if got > max(0, l.Room) {
+					t.Fatalf("%d of claims %v, which may have %d: granted %v and %v\n%s", got, l.Claims, l.Room, division.Grant, division.Target, describe(f))
+				}
+			}
+		}
+	})
+}

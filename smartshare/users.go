@@ -206,13 +206,15 @@ func (u *owners) divideFreely() bool {
 	return true
 }
 
-// divideWithin divides an owner's total among his claims, the others' totals as they are.
+// divideWithin divides an owner's total among his claims, the others' totals as they are. Under limits there may be room for more.
 func (u *owners) divideWithin(o int) {
 	u.dissolve(o)
+	total := &bounds{left: []int{u.total[o]}, of: make([][]int, len(u.target))}
 	for _, i := range u.claims[o] {
-		u.target[i] = u.f.Claims[i].Floor
+		u.target[i], total.of[i] = u.f.Claims[i].Floor, []int{0}
+		total.left[0] -= u.target[i]
 	}
-	r := riser{fill: u.fill, flow: u.flow, count: u.target, bound: u.total[o], node: u.ofClaim,
+	r := riser{fill: u.fill, flow: u.flow, count: u.target, bound: u.total[o], node: u.ofClaim, limits: total,
 		prefer: func(i int) int {
 			if u.held[i] > u.target[i] {
 				return 0
