@@ -71,7 +71,7 @@ func (r *crashRig) plantLarge(duration time.Duration) *crashLarge {
 		s.kill()
 		r.must(s.start())
 	}
-	r.until("one leads", func() bool { return r.leader() >= 0 })
+	r.leading()
 	return l
 }
 

@@ -14,7 +14,7 @@ import (
 func TestLogsOfSeveralSupervisors(t *testing.T) {
 	t.Parallel()
 	r := newCrashRig(t, 1, 1, 2, "QB_SUPERVISOR_LOGPATH=")
-	first := r.leader()
+	first := r.leading()
 	short := r.qb(0, r.both(), "qbsub", "-waiton", "echo before the takeover")
 	silent := r.qb(0, r.both(), "qbsub", "-waiton", "true")
 	long := r.qb(0, r.both(), "qbsub", "echo begun; while ! test -e "+r.path("go")+"; do sleep 0.1; done; echo ended")

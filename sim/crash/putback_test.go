@@ -26,7 +26,7 @@ func TestPutBackUnderALeader(t *testing.T) {
 		high := int64(1000 * (i + 1))
 		r.setEpoch(high)
 		r.until("all hosts obey a high term", func() bool { return r.settledAbove(high) })
-		old := r.leader()
+		old := r.leading()
 		r.supervisors[old].signal(sig)
 		r.setEpoch(1)
 		if sig == syscall.SIGSTOP {

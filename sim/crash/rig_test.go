@@ -211,7 +211,7 @@ func (r *crashRig) startSupervisors(settings []string) {
 		r.must(err)
 		r.clients = append(r.clients, c)
 	}
-	r.until("one leads", func() bool { return r.leader() >= 0 })
+	r.leading()
 }
 
 // ownAddress is one that nothing else on this machine takes while a supervisor that owns it is down: other listeners of
@@ -238,6 +238,13 @@ func (r *crashRig) leader() int {
 	if leads, err := r.clients[at].Leads(ctx); err != nil || !leads {
 		return -1
 	}
+	return at
+}
+
+// leading waits until a supervisor leads, and says which: on a busy machine its answer may be late.
+func (r *crashRig) leading() (at int) {
+	r.t.Helper()
+	r.until("one leads", func() bool { at = r.leader(); return at >= 0 })
 	return at
 }
 

@@ -90,7 +90,7 @@ func (r *crashRig) nothingLost() {
 // takeover ends or stops the leader and waits for the first start of an attempt of the next term. What the
 // hosts still had to start of the old term is done within the wait for its leader's successor.
 func (r *crashRig) takeover(sig syscall.Signal) time.Duration {
-	old := r.leader()
+	old := r.leading()
 	p := r.supervisors[old]
 	began := time.Now()
 	p.signal(sig)
