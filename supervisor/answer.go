@@ -45,7 +45,7 @@ func changed[Made, T any](ctx context.Context, s *server, e api.Endpoint, key st
 	})
 }
 
-// asked puts an event to the farm, once for each key, and answers with what it made as shape shows that.
+// asked sends an event to the farm, once for each idempotency key; shape turns the farm's reply into the answer.
 func asked[Made, T any](ctx context.Context, s *server, e api.Endpoint, key string, in any, shape func(Made) T, event func(t outbox.Ticket, by string) message.Event) (*jsonOf[T], error) {
 	shown := func(made any) *jsonOf[T] { return &jsonOf[T]{shape(made.(Made))} }
 	return once(ctx, s, e, key, in, shown, func(c term.Call) (any, error) {

@@ -302,7 +302,7 @@ func (rt *routes) admit(e api.Endpoint) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// led refuses where this supervisor does not lead.
+// led wraps a handler that only the leader serves: other supervisors refuse.
 func led[I, O any](s *server, handler func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
 	return func(ctx context.Context, in *I) (*O, error) {
 		if _, err := s.leading(); err != nil {

@@ -96,6 +96,9 @@ func (l *endLog) room() (fresh bool, err error) {
 		return false, nil
 	}
 	l.close()
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return false, err
+	}
 	numbers, err := l.numbers()
 	if err != nil {
 		return false, err
@@ -127,6 +130,9 @@ func (l *endLog) path(number int) string { return filepath.Join(l.dir, strconv.I
 // numbers are those of the files, oldest first.
 func (l *endLog) numbers() (numbers []int, err error) {
 	names, err := proc.Names(l.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	for _, name := range names {
 		if n, err := strconv.Atoi(name); err == nil && n > 0 {
 			numbers = append(numbers, n)

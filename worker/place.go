@@ -47,7 +47,7 @@ func (s *stateFolder) settlePlace(machine string) error {
 }
 
 func makeFolders(root string) error {
-	for _, dir := range []string{root, filepath.Join(root, "i"), filepath.Join(root, "spool"), filepath.Join(root, "log"), filepath.Join(root, "ends")} {
+	for _, dir := range []string{root, filepath.Join(root, "i"), filepath.Join(root, "spool"), filepath.Join(root, "log")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("making the worker's state folder %s: %w", dir, err)
 		}

@@ -169,7 +169,7 @@ func (l *shimConn) record() (api.Finished, error) {
 	if now, err := readNow(l.dir); err == nil && now.Attempt == f.Attempt && now.Process.PID != 0 {
 		r.Started = now.StartedAt
 	}
-	return f, l.a.state.spool().PutAnyhow(l.dir, r)
+	return f, l.a.state.spool().PutOrSpare(l.dir, r)
 }
 
 // end tells the core, once the log has been shipped as far as is worth waiting for.

@@ -8,6 +8,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/profiles"
+	"qb/supervisor/facts"
 )
 
 // jobColumns are in the order in which -long shows them. Attributes that are not named here come last.
@@ -96,7 +97,7 @@ func learnedText(m api.JobMemory, l *api.Learned) string {
 	case l != nil && l.Memory > 0 && l.Memory > m.LargestPeak:
 		parts = append(parts, profiles.MemoryText(l))
 	case m.Returned > 0:
-		parts = append(parts, "learned from "+output.Several(m.Returned, "complete item"))
+		parts = append(parts, "learned from "+facts.Several(m.Returned, "complete item"))
 	case m.RanOut > 0 && m.Need > m.LargestPeak && (m.Requested == nil || m.Need > *m.Requested):
 		parts = append(parts, "more than what was not enough")
 	case m.Need == 0:

@@ -122,7 +122,7 @@ var (
 	plansCounter = prometheus.NewDesc("qb_plans_total", "Plans of this term. Each is of the whole farm.", []string{"kind"}, nil)
 )
 
-// Describe names none, as each is made at the scrape.
+// Describe sends nothing, which makes this an unchecked collector: its metrics are made at each scrape.
 func (c *farmCollector) Describe(chan<- *prometheus.Desc) {}
 
 func (c *farmCollector) Collect(to chan<- prometheus.Metric) {
@@ -158,7 +158,7 @@ func gauges(to chan<- prometheus.Metric, d *prometheus.Desc, values map[string]i
 	}
 }
 
-// flag is 1 for what is so.
+// flag is 1 for true, 0 for false.
 func flag(is bool) float64 {
 	if is {
 		return 1

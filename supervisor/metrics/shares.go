@@ -37,7 +37,7 @@ var (
 		[]string{"user", "account", "resource"}, nil)
 )
 
-// Describe names none, as each is made at the scrape.
+// Describe sends nothing, as farmCollector does.
 func (c *shareCollector) Describe(chan<- *prometheus.Desc) {}
 
 func (c *shareCollector) Collect(to chan<- prometheus.Metric) {

@@ -142,7 +142,7 @@ func (h *Host) SortedInstances() []*Instance {
 	return slices.SortedFunc(maps.Values(h.Instances), CompareInstances)
 }
 
-// count is how many instances on the host are so.
+// count is the number of instances on the host for which so returns true.
 func (h *Host) count(so func(*Instance) bool) (n int) {
 	for _, i := range h.Instances {
 		if so(i) {

@@ -326,7 +326,7 @@ func (s *shim) record(it *shimItem, f api.Finished) {
 		if it.pid != 0 {
 			r.Started = it.started
 		}
-		if s.spool.PutAnyhow(s.dir, r) != nil {
+		if s.spool.PutOrSpare(s.dir, r) != nil {
 			// Its memory is free already, and the agent must not take it off what others use.
 			s.say(Report{Sample: &sample{CPU: f.CPU, Wall: f.Wall, Frozen: s.frozen}})
 			s.after(recordRetry, func() { s.record(it, f) })

@@ -129,8 +129,8 @@ func MakeSpare(dir string) error {
 	return err
 }
 
-// PutAnyhow puts the record of an instance's item, on a disk that is full into the room that its folder has.
-func (s Spool) PutAnyhow(dir string, r Spooled) error {
+// PutOrSpare puts the record of an instance's item; if that fails, as on a full disk, it uses the space that PutSpare has in the instance's folder.
+func (s Spool) PutOrSpare(dir string, r Spooled) error {
 	err := s.Put(r)
 	if err != nil && s.PutSpare(dir, r) == nil {
 		return nil

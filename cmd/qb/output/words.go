@@ -9,14 +9,6 @@ import (
 	"qb/units"
 )
 
-// Several is a number of things with a word for one of them.
-func Several(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
 // Running is primaries + secondaries, and what is leaving.
 func Running(n api.InstanceCounts) string {
 	text := fmt.Sprintf("%d+%d", n.Primary, n.Secondary)

@@ -5,6 +5,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/supervisor/facts"
 )
 
 // Text says what a job takes over from its profile.
@@ -26,5 +27,5 @@ func source(l *api.Learned, set bool) string {
 	if set {
 		return "set by hand"
 	}
-	return "learned from " + output.Several(l.Items, "item") + " of " + output.Several(l.Jobs, "job")
+	return "learned from " + facts.Several(l.Items, "item") + " of " + facts.Several(l.Jobs, "job")
 }

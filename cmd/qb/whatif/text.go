@@ -9,6 +9,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/supervisor/facts"
 )
 
 // shown is how many items that stop are named.
@@ -79,9 +80,9 @@ func submissionText(s *api.WhatIfSubmission) string {
 	var b strings.Builder
 	switch s.Start {
 	case "now":
-		fmt.Fprintf(&b, "starts %d of %s at once\n", s.Now, output.Several(s.Items, "item"))
+		fmt.Fprintf(&b, "starts %d of %s at once\n", s.Now, facts.Several(s.Items, "item"))
 	case "after-stops":
-		fmt.Fprintf(&b, "starts %d of %s when what stops for it has ended%s\n", s.Stopped, output.Several(s.Items, "item"), earliest(s.Earliest))
+		fmt.Fprintf(&b, "starts %d of %s when what stops for it has ended%s\n", s.Stopped, facts.Several(s.Items, "item"), earliest(s.Earliest))
 	default:
 		fmt.Fprintf(&b, "starts later%s: %s\n", earliest(s.Earliest), cmp.Or(output.Escape(s.Reason), "this plan has no slot for it"))
 	}
@@ -107,7 +108,7 @@ func writeStops(b *strings.Builder, r *api.WhatIfReply) {
 	if r.Passive {
 		what = "are the last of their instance"
 	}
-	fmt.Fprintf(b, "%s %s", output.Several(r.Stopped, "item"), what)
+	fmt.Fprintf(b, "%s %s", facts.Several(r.Stopped, "item"), what)
 	if lost := r.LostAfter - r.LostBefore; lost > 0 && !r.Passive {
 		fmt.Fprintf(b, " and lose %s of work", output.Seconds(lost))
 	}

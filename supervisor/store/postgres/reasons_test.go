@@ -1,10 +1,6 @@
 package postgres
 
-import (
-	"testing"
-
-	"github.com/jackc/pgx/v5/stdlib"
-)
+import "testing"
 
 // oldRow is a row as it was before reasons were codes, and the code that it gets.
 type oldRow struct {
@@ -53,20 +49,8 @@ var oldRows = []oldRow{
 // migration was interrupted halfway.
 func TestReasonsOfOldRows(t *testing.T) {
 	url := newDatabase(t)
-	cfg, err := parse(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := stdlib.OpenDB(*cfg)
-	defer db.Close()
-	provider, err := newProvider(db, Seals{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, interrupted := range []bool{false, true} {
-		if _, err := provider.DownTo(ctx, 17); err != nil {
-			t.Fatal(err)
-		}
+		db, provider := migrating(t, url, 17)
 		exec := func(sql string, args ...any) {
 			t.Helper()
 			if _, err := db.Exec(sql, args...); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
 
 	"qb/supervisor/facts"
 )
@@ -94,6 +95,25 @@ func TestQueriesFitTheSchema(t *testing.T) {
 	}
 }
 
+// migrating opens a database with what migrates it, and takes its schema down to a version.
+func migrating(t *testing.T, url string, version int64) (*sql.DB, *goose.Provider) {
+	t.Helper()
+	cfg, err := parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := stdlib.OpenDB(*cfg)
+	t.Cleanup(func() { db.Close() })
+	provider, err := newProvider(db, Seals{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.DownTo(ctx, version); err != nil {
+		t.Fatal(err)
+	}
+	return db, provider
+}
+
 // Up, down and up again ends in the same schema; a newer schema is refused.
 func TestMigrations(t *testing.T) {
 	url := newDatabase(t)
@@ -141,19 +161,7 @@ func TestMigrations(t *testing.T) {
 // A farm that worked under a qb without listed accounts goes on with open ones; another has listed ones.
 func TestAccountsOfAnUpgradedFarm(t *testing.T) {
 	for _, charged := range []bool{false, true} {
-		cfg, err := parse(newDatabase(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		db := stdlib.OpenDB(*cfg)
-		defer db.Close()
-		provider, err := newProvider(db, Seals{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := provider.DownTo(ctx, 25); err != nil {
-			t.Fatal(err)
-		}
+		db, provider := migrating(t, newDatabase(t), 25)
 		if charged {
 			if _, err := db.Exec(`INSERT INTO payer (id, account, owner, cpu, ram, gpu, scratch, at) VALUES (1, 'show', 'ann', 1, 1, 1, 1, now())`); err != nil {
 				t.Fatal(err)
@@ -172,19 +180,7 @@ func TestAccountsOfAnUpgradedFarm(t *testing.T) {
 // What earlier releases wrote in another form is rewritten: answers with a whole job, and a key that several hosts had.
 func TestOldRowsHaveOneForm(t *testing.T) {
 	url := newDatabase(t)
-	cfg, err := parse(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := stdlib.OpenDB(*cfg)
-	defer db.Close()
-	provider, err := newProvider(db, Seals{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := provider.DownTo(ctx, 74); err != nil {
-		t.Fatal(err)
-	}
+	db, _ := migrating(t, url, 74)
 	bodies := map[string]string{
 		`{"Body":{"job":{"id":7,"name":"x","version":2},"remarks":["\u00fc"]}}`: `{"ETag" : null, "Body" : {"job" : 7, "version" : 2, "remarks" : ["\u00fc"]}}`,
 		`{"ETag":"\"3\"","Body":{"job":{"id":7,"version":3},"remarks":[]}}`:     `{"ETag" : "\"3\"", "Body" : {"job" : 7, "version" : 3, "remarks" : []}}`,

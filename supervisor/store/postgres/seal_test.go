@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"qb/supervisor/store"
 )
@@ -34,19 +33,7 @@ func TestTokensAreSealedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := newDatabase(t)
-			cfg, err := parse(url)
-			if err != nil {
-				t.Fatal(err)
-			}
-			db := stdlib.OpenDB(*cfg)
-			defer db.Close()
-			provider, err := newProvider(db, Seals{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := provider.DownTo(ctx, tc.from); err != nil {
-				t.Fatal(err)
-			}
+			db, _ := migrating(t, url, tc.from)
 			old := store.Token{ID: "00000000000000aa", MAC: bytes.Repeat([]byte{7}, 32), User: "ann", Role: "admin", CreatedAt: at(1), ExpiresAt: at(1e6), HostKey: "aa"}
 			for _, revoked := range []bool{false, true} {
 				if _, err := db.Exec(`INSERT INTO token (id, `+tc.column+`, owner, role, created_at, expires_at, revoked, host_key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,

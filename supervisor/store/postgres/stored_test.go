@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5/stdlib"
-
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
@@ -61,19 +59,7 @@ func TestStoredOfOlderRows(t *testing.T) {
 	}
 	commit(t, term, facts.PutJob{Job: j})
 	term.Close(ctx)
-	cfg, err := parse(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := stdlib.OpenDB(*cfg)
-	defer db.Close()
-	provider, err := newProvider(db, Seals{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := provider.DownTo(ctx, 15); err != nil {
-		t.Fatal(err)
-	}
+	migrating(t, url, 15)
 	again := openPostgres(t, url)
 	if got, want := must(again.Stored(ctx, "ann"))(t), j.Stored(); got < want-100 || got > want+100 {
 		t.Errorf("%d bytes, a new row has %d", got, want)
