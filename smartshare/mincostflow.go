@@ -56,12 +56,26 @@ func (b *bottleneck) fit() {
 	if b.fits() {
 		return
 	}
+	b.takeWaitingBack()
 	r := b.newMinCostFlow()
 	for !b.fits() {
-		if !r.measure() {
+		if !r.measure() || !r.moveAll() {
 			panic("smartshare: a bottleneck that must fit does not")
 		}
-		r.moveAll()
+	}
+}
+
+// takeWaitingBack gives the starts that wait for an end back to their groups. Where none waits, no change of what is
+// there makes the bottleneck cheaper, which is what the first potentials rest on.
+func (b *bottleneck) takeWaitingBack() {
+	for g := range b.groups {
+		for a := range b.flow.arcs[g] {
+			if arc := &b.flow.arcs[g][a]; arc.wait > 0 {
+				b.more[g] += arc.units
+				b.room[arc.to] += arc.units
+				arc.units = 0
+			}
+		}
 	}
 }
 
@@ -278,8 +292,8 @@ func (r *minCostFlow) sources(yield func(u int) bool) {
 	}
 }
 
-// moveAll moves units along all ways of no cost.
-func (r *minCostFlow) moveAll() {
+// moveAll moves units along all ways of no cost; false if there is none.
+func (r *minCostFlow) moveAll() (any bool) {
 	clear(r.dead)
 	for u := range r.sources {
 		for n := r.excess(u); n > 0; n = r.excess(u) {
@@ -287,6 +301,7 @@ func (r *minCostFlow) moveAll() {
 			if moved == 0 {
 				break
 			}
+			any = true
 			if u < r.claimAt {
 				r.more[u] -= moved
 			} else {
@@ -294,6 +309,7 @@ func (r *minCostFlow) moveAll() {
 			}
 		}
 	}
+	return any
 }
 
 // excess is how many units too many a group or a class has.

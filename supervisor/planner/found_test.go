@@ -130,3 +130,25 @@ func TestWhatGoesFreeIsWhatWasPromised(t *testing.T) {
 		}
 	}
 }
+
+// TestStartsThatWaitMakeRoomForAnother: eight instances start on eight slots, five of which are about to come free. The last
+// one finds room only if others move, of which some wait for such slots. The search for the cheapest moves took for granted
+// that no start waits yet, and did not end.
+func TestStartsThatWaitMakeRoomForAnother(t *testing.T) {
+	s := foundFarm("users", []SnapJob{unitJob("A", "ada", 1, 3, -1), unitJob("B", "ada", 1, 2, -1), unitJob("C", "bob", 1, 0, -1, 0, 2),
+		unitJob("D", "bob", 1, 2, -1, 4)}, 2, 0, 2, 2, 2)
+	s.Policy.Order = []string{"cluster", "id"}
+	s.Jobs[1].Cluster, s.Hosts[0].Cluster, s.Hosts[4].Cluster = "/film", "/film", "/film"
+	s.Hosts[0].Ending, s.Hosts[2].Ending, s.Hosts[3].Ending = 2, 1, 2
+	for j := range s.Jobs {
+		s.Jobs[j].Agenda = j == 2
+	}
+	s.Jobs[0].Eligible, s.Jobs[1].Eligible = nil, nil
+	s.Running = []SnapInstance{{ID: "p", Host: 1, HasItem: true}}
+	p := Balance(s)
+	for j, want := range [][2]int{{3, 0}, {2, 0}, {0, 2}, {2, 0}} {
+		if got := [2]int{p.Jobs[j].Primary, p.Jobs[j].Secondary}; got != want {
+			t.Errorf("job %s gets %v primaries and secondaries, want %v", s.Jobs[j].ID, got, want)
+		}
+	}
+}
