@@ -1,0 +1,61 @@
+package qb_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// benchmarkCommand finds the package and the benchmarks that a document says to run, benchmarkFunc what a package has.
+var (
+	benchmarkCommand = regexp.MustCompile(`go test \./(\S+) [^\n` + "`" + `]*-bench '?([^\s'/` + "`" + `]+)`)
+	benchmarkFunc    = regexp.MustCompile(`(?m)^func (Benchmark\w+)\(`)
+)
+
+// TestDocsNameBenchmarks: a figure can be measured again by the command beside it.
+func TestDocsNameBenchmarks(t *testing.T) {
+	documents, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	for _, document := range documents {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range benchmarkCommand.FindAllStringSubmatch(string(text), -1) {
+			commands++
+			has := benchmarksOf(t, command[1])
+			for wanted := range strings.SplitSeq(command[2], "|") {
+				if !regexp.MustCompile(`(?m)` + wanted).MatchString(has) {
+					t.Errorf("%s: %q: package %s has no benchmark %s", document, command[0], command[1], wanted)
+				}
+			}
+		}
+	}
+	if commands == 0 {
+		t.Error("the documents name no benchmark: the pattern that finds them is wrong")
+	}
+}
+
+// benchmarksOf is the names of a package's benchmarks, one in a line.
+func benchmarksOf(t *testing.T, pkg string) string {
+	files, err := filepath.Glob(filepath.Join(pkg, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range benchmarkFunc.FindAllStringSubmatch(string(text), -1) {
+			names.WriteString(name[1] + "\n")
+		}
+	}
+	return names.String()
+}
