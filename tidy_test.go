@@ -266,6 +266,10 @@ func TestPackageDocs(t *testing.T) {
 			packages[s.pkg] = append(packages[s.pkg], s)
 		}
 	}
+	architecture, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for pkg, files := range packages {
 		isDoc := func(s source) bool {
 			return s.file.Doc != nil && (path.Base(s.name) == "doc.go" || len(files) == 1)
@@ -273,8 +277,10 @@ func TestPackageDocs(t *testing.T) {
 		if !slices.ContainsFunc(files, isDoc) {
 			t.Errorf("%s/doc.go: missing, or without a package comment", pkg)
 		}
-		if _, known := floors[pkg]; !known {
+		if floor, known := floors[pkg]; !known {
 			t.Errorf("%s: a package without a floor; give it one in tidy_test.go and ARCHITECTURE.md", pkg)
+		} else if row := fmt.Sprintf("| %d | `%s` |", floor, pkg); !strings.Contains(string(architecture), row) {
+			t.Errorf("ARCHITECTURE.md: no row %s …", row)
 		}
 	}
 }
