@@ -274,8 +274,16 @@ func TestPackageDocs(t *testing.T) {
 		isDoc := func(s source) bool {
 			return s.file.Doc != nil && (path.Base(s.name) == "doc.go" || len(files) == 1)
 		}
-		if !slices.ContainsFunc(files, isDoc) {
+		n := slices.IndexFunc(files, isDoc)
+		if n < 0 {
 			t.Errorf("%s/doc.go: missing, or without a package comment", pkg)
+			continue
+		}
+		for _, name := range regexp.MustCompile(`[\w/]+\.go\b`).FindAllString(files[n].file.Doc.Text(), -1) {
+			_, here := os.Stat(path.Join(pkg, name))
+			if _, atRoot := os.Stat(name); here != nil && atRoot != nil {
+				t.Errorf("%s: no file %s", files[n].name, name)
+			}
 		}
 		if floor, known := floors[pkg]; !known {
 			t.Errorf("%s: a package without a floor; give it one in tidy_test.go and ARCHITECTURE.md", pkg)

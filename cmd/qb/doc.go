@@ -11,6 +11,6 @@
 // Exit codes: 0 done, 1 refused or nothing affected, 2 wrong usage, 3 supervisor not reachable, 4 not
 // allowed. Standard output holds what scripts read; remarks and errors go to standard error.
 //
-// Read first: main.go (which commands there are), args.go (how words become options), farm.go (how one
+// Read first: main.go (which commands there are), commandline/args.go (how words become options), service/farm.go (how one
 // process becomes a farm).
 package main

@@ -5,5 +5,5 @@
 //
 //	loads, bins ──Pack──▶ primaries ▶ secondaries, lowest level first ▶ improve ▶ start beside free room
 //
-// Read first: pack.go (the order of steps), improve.go (moves that raise a level), haste.go (starts that need not wait).
+// Read first: pack.go (the order of steps), improve.go (moves that raise a level), sooner.go (starts that need not wait).
 package packing
