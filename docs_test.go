@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// benchmarkCommand finds the package and the benchmarks that a document says to run, benchmarkFunc what a package has.
+// benchmarkCommand finds the package and the benchmarks in a command of a document, benchmarkFunc those that a package declares.
 var (
-	benchmarkCommand = regexp.MustCompile(`go test \./(\S+) [^\n` + "`" + `]*-bench '?([^\s'/` + "`" + `]+)`)
+	benchmarkCommand = regexp.MustCompile(`go test \./(\S+) [^\n\x60]*-bench '?([^\s'/\x60]+)`)
 	benchmarkFunc    = regexp.MustCompile(`(?m)^func (Benchmark\w+)\(`)
 )
 

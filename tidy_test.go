@@ -254,7 +254,11 @@ func check(t *testing.T, rule func(source) []string) {
 	}
 }
 
-// TestPackageDocs: the first file to read in a package is doc.go, or the only one there is.
+// goFile finds the names of files in a package comment, from the package's folder or the root.
+var goFile = regexp.MustCompile(`[\w/]+\.go\b`)
+
+// TestPackageDocs: the first file to read in a package is doc.go, or the only one there is. It names files that exist,
+// and ARCHITECTURE.md has a row for the package.
 func TestPackageDocs(t *testing.T) {
 	all, err := sources()
 	if err != nil {
@@ -279,9 +283,9 @@ func TestPackageDocs(t *testing.T) {
 			t.Errorf("%s/doc.go: missing, or without a package comment", pkg)
 			continue
 		}
-		for _, name := range regexp.MustCompile(`[\w/]+\.go\b`).FindAllString(files[n].file.Doc.Text(), -1) {
-			_, here := os.Stat(path.Join(pkg, name))
-			if _, atRoot := os.Stat(name); here != nil && atRoot != nil {
+		for _, name := range goFile.FindAllString(files[n].file.Doc.Text(), -1) {
+			_, errInPackage := os.Stat(path.Join(pkg, name))
+			if _, errAtRoot := os.Stat(name); errInPackage != nil && errAtRoot != nil {
 				t.Errorf("%s: no file %s", files[n].name, name)
 			}
 		}

@@ -7,7 +7,7 @@ const unbounded = math.MaxInt
 
 // flow routes units from nodes (who asks) to classes (what there is), over other nodes where a node leads to such. Units
 // already routed may be routed anew, never taken back, so a node that cannot be served once cannot be served later: it
-// is dead, and so is everything it reaches (a maximum flow by shortest augmenting ways).
+// is dead, and so is everything it reaches (a maximum flow by shortest augmenting paths).
 //
 // Classes and nodes are vertices: the classes come first, then the nodes.
 type flow struct {
@@ -119,7 +119,7 @@ func (f *flow) pushDirect(node, amount int) (sent int) {
 	return sent
 }
 
-// pushAround finds a shortest way by which others move over; without one, all that was seen is dead.
+// pushAround finds a shortest path by which others move over; without one, all that was seen is dead.
 func (f *flow) pushAround(root, amount int) (sent int) {
 	defer f.forget()
 	f.reach(f.vertex(root), step{})
@@ -167,7 +167,7 @@ func (f *flow) reachUsers(v int) {
 	}
 }
 
-// augment moves units along the way found from the root to the class and returns how many.
+// augment moves units along the path found from the root to the class and returns how many.
 func (f *flow) augment(root, class, amount int) int {
 	f.walk(root, class, func(arc *arc, back bool) {
 		if back {

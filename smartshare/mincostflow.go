@@ -9,7 +9,7 @@ import (
 // an end.
 type cost struct{ first, work, tie, wait int64 }
 
-// stopCost is above any sum of places in the order that one way can pass.
+// stopCost is above any sum of places in the order that one path can pass.
 const stopCost = 1 << 40
 
 func (a cost) plus(b cost) cost {
@@ -24,7 +24,7 @@ func (a cost) compare(b cost) int {
 }
 
 // minCostFlow turns a bottleneck in which each claim has what is best for it alone and no start waits, but some classes are
-// overfull and some starts without room, into the cheapest that fits: shortest ways first, each by the cheapest
+// overfull and some starts without room, into the cheapest that fits: shortest paths first, each by the cheapest
 // change, so that it stays the cheapest for what it serves (min-cost flow with convex costs).
 //
 // A unit at a group is a start without a class; at a claim an instance not yet told from a start; at a
@@ -37,8 +37,8 @@ type minCostFlow struct {
 	odd                          []int       // claims that may have an odd unit
 	potential, dist              []cost
 	reached                      []reach
-	dead, onWay                  []bool // in this phase
-	queue                        wayQueue
+	dead, onPath                 []bool // in this phase
+	queue                        nodeQueue
 }
 
 type userRef struct{ claim, hold int }
@@ -65,8 +65,9 @@ func (b *bottleneck) fit() {
 	}
 }
 
-// takeWaitingBack gives the starts that wait for an end back to their groups. Where none waits, no change of what is
-// there makes the bottleneck cheaper, which is what the first potentials rest on.
+// takeWaitingBack undoes the starts that wait for an end: minCostFlow finds room for them anew. Its first potentials are
+// right only where no start waits; otherwise some residual arcs have a negative reduced cost, which Dijkstra's algorithm
+// does not allow.
 func (b *bottleneck) takeWaitingBack() {
 	for g := range b.groups {
 		for a := range b.flow.arcs[g] {
@@ -100,7 +101,7 @@ func (b *bottleneck) newMinCostFlow() *minCostFlow {
 	r.sink = r.pool + 1
 	r.users, r.members = make([][]userRef, len(b.room)), make([][]int, len(b.groups))
 	r.potential, r.dist, r.reached = make([]cost, r.sink+1), make([]cost, r.sink+1), make([]reach, r.sink+1)
-	r.dead, r.onWay = make([]bool, r.sink+1), make([]bool, r.sink+1)
+	r.dead, r.onPath = make([]bool, r.sink+1), make([]bool, r.sink+1)
 	for i := range b.claims {
 		c := &b.claims[i]
 		r.members[c.group] = append(r.members[c.group], i)
@@ -115,8 +116,8 @@ func (b *bottleneck) newMinCostFlow() *minCostFlow {
 	return r
 }
 
-// price sets the potentials under which what each claim has is best for it: no way has a negative cost.
-// The pool lies between the best claim without an odd unit and the worst with one.
+// price sets the potentials under which what each claim has is best for it: no residual arc has a
+// negative reduced cost, provided that no start waits. The pool lies between the best claim without an odd unit and the worst with one.
 func (r *minCostFlow) price() {
 	var without, with *cost
 	for i := range r.claims {
@@ -237,16 +238,16 @@ func (r *minCostFlow) expandClass(class int, visit func(v int, c cost, most int)
 }
 
 // measure finds how far each node is from those with a unit too many, and makes that the potential; false
-// if there is no way to the sink.
+// if there is no path to the sink.
 func (r *minCostFlow) measure() bool {
 	clear(r.reached)
 	r.queue = r.queue[:0]
 	for u := range r.sources {
 		r.reached[u], r.dist[u] = seen, cost{}
-		r.queue = append(r.queue, way{u, cost{}})
+		r.queue = append(r.queue, queued{u, cost{}})
 	}
 	for len(r.queue) > 0 && r.reached[r.sink] != done {
-		w := heap.Pop(&r.queue).(way)
+		w := heap.Pop(&r.queue).(queued)
 		if r.reached[w.node] == done {
 			continue
 		}
@@ -255,7 +256,7 @@ func (r *minCostFlow) measure() bool {
 			d := w.dist.plus(r.reduced(w.node, v, c))
 			if r.reached[v] == unseen || r.reached[v] == seen && d.compare(r.dist[v]) < 0 {
 				r.reached[v], r.dist[v] = seen, d
-				heap.Push(&r.queue, way{v, d})
+				heap.Push(&r.queue, queued{v, d})
 			}
 			return false
 		})
@@ -292,8 +293,8 @@ func (r *minCostFlow) sources(yield func(u int) bool) {
 	}
 }
 
-// moveAll moves units along all ways of no cost; false if there is none.
-func (r *minCostFlow) moveAll() (any bool) {
+// moveAll moves units along all paths of no reduced cost; false if it moved none.
+func (r *minCostFlow) moveAll() (progress bool) {
 	clear(r.dead)
 	for u := range r.sources {
 		for n := r.excess(u); n > 0; n = r.excess(u) {
@@ -301,7 +302,7 @@ func (r *minCostFlow) moveAll() (any bool) {
 			if moved == 0 {
 				break
 			}
-			any = true
+			progress = true
 			if u < r.claimAt {
 				r.more[u] -= moved
 			} else {
@@ -309,7 +310,7 @@ func (r *minCostFlow) moveAll() (any bool) {
 			}
 		}
 	}
-	return any
+	return progress
 }
 
 // excess is how many units too many a group or a class has.
@@ -325,9 +326,9 @@ func (r *minCostFlow) move(u, amount int) (moved int) {
 	if u == r.sink {
 		return amount
 	}
-	r.onWay[u] = true
+	r.onPath[u] = true
 	r.expand(u, func(v int, c cost, most int) bool {
-		if r.dead[v] || r.onWay[v] || r.reduced(u, v, c) != (cost{}) {
+		if r.dead[v] || r.onPath[v] || r.reduced(u, v, c) != (cost{}) {
 			return false
 		}
 		if n := r.move(v, min(most, amount-moved)); n > 0 {
@@ -336,7 +337,7 @@ func (r *minCostFlow) move(u, amount int) (moved int) {
 		}
 		return moved == amount
 	})
-	r.onWay[u] = false
+	r.onPath[u] = false
 	r.dead[u] = moved == 0
 	return moved
 }
@@ -384,19 +385,19 @@ func (r *minCostFlow) holdIn(claim, class, by int) {
 	}
 }
 
-// wayQueue is a heap of nodes, the nearest first.
-type wayQueue []way
+// nodeQueue is a heap of nodes, the nearest first.
+type nodeQueue []queued
 
-type way struct {
+type queued struct {
 	node int
 	dist cost
 }
 
-func (q wayQueue) Len() int           { return len(q) }
-func (q wayQueue) Less(x, y int) bool { return q[x].dist.compare(q[y].dist) < 0 }
-func (q wayQueue) Swap(x, y int)      { q[x], q[y] = q[y], q[x] }
-func (q *wayQueue) Push(x any)        { *q = append(*q, x.(way)) }
-func (q *wayQueue) Pop() any {
+func (q nodeQueue) Len() int           { return len(q) }
+func (q nodeQueue) Less(x, y int) bool { return q[x].dist.compare(q[y].dist) < 0 }
+func (q nodeQueue) Swap(x, y int)      { q[x], q[y] = q[y], q[x] }
+func (q *nodeQueue) Push(x any)        { *q = append(*q, x.(queued)) }
+func (q *nodeQueue) Pop() any {
 	last := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]
 	return last

@@ -58,6 +58,20 @@ func TestEndLogIsKeptOverRestartsAndTornLines(t *testing.T) {
 	}
 }
 
+// TestEndLogMakesItsFolder: somebody removed it, or a worker of an earlier release made none.
+func TestEndLogMakesItsFolder(t *testing.T) {
+	l := &endLog{dir: filepath.Join(t.TempDir(), "ends")}
+	if items, _ := itemsIn(t, l); items != nil {
+		t.Errorf("without a folder the log has items %v", items)
+	}
+	if err := l.add(recordOf(1)); err != nil {
+		t.Fatal(err)
+	}
+	if items, _ := itemsIn(t, l); fmt.Sprint(items) != "[1]" {
+		t.Errorf("items %v", items)
+	}
+}
+
 // TestEndLogIsBounded in number, bytes and age.
 func TestEndLogIsBounded(t *testing.T) {
 	l := &endLog{dir: t.TempDir()}
