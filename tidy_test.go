@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"maps"
 	"os"
@@ -27,6 +28,8 @@ const (
 	maxFileLines = 500
 
 	maxPackageFiles, maxPackageLines = 40, 6000 // without tests
+
+	maxFarmMethods, maxFarmFields = 140, 22
 )
 
 // floors: a package imports only packages of lower floors, so never one beside it.
@@ -322,6 +325,46 @@ func largePackages(all []source) (bad []string) {
 		}
 	}
 	return bad
+}
+
+// TestFarmStaysSmall: what a part of the farm can do with its own state is the part's, and not the Farm's.
+func TestFarmStaysSmall(t *testing.T) {
+	all, err := sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods, fields := sizeOf(all, "supervisor/farm", "Farm")
+	if methods == 0 || methods > maxFarmMethods || fields > maxFarmFields {
+		t.Errorf("Farm has %d methods and %d fields, more than %d and %d: give a part what it needs alone", methods, fields, maxFarmMethods, maxFarmFields)
+	}
+}
+
+// sizeOf counts the methods and the fields that a type has itself.
+func sizeOf(all []source, pkg, name string) (methods, fields int) {
+	for _, s := range all {
+		if s.test || s.pkg != pkg {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv != nil && strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*") == name {
+					methods++
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					t, ok := spec.(*ast.TypeSpec)
+					if !ok || t.Name.Name != name {
+						continue
+					}
+					for _, f := range t.Type.(*ast.StructType).Fields.List {
+						fields += max(1, len(f.Names)) // an embedded one has no name
+					}
+				}
+			}
+		}
+	}
+	return methods, fields
 }
 
 // TestWorkerStaysSmall: what runs on every host carries neither the database nor the HTTP server's tools.
@@ -631,6 +674,13 @@ func TestRulesBite(t *testing.T) {
 		if got := c.rule(s); len(got) != c.want {
 			t.Errorf("%s: %d violations, want %d: %q", c.text[:min(len(c.text), 60)], len(got), c.want, got)
 		}
+	}
+	counted, err := parse("supervisor/farm/a.go", "package farm; type Farm struct { *shared; a, b int }; func (f *Farm) A() {}; func (f Farm) B() {}; func (p *part) C() {}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if methods, fields := sizeOf([]source{counted}, "supervisor/farm", "Farm"); methods != 2 || fields != 3 {
+		t.Errorf("a Farm with 2 methods and 3 fields was counted as one with %d and %d", methods, fields)
 	}
 	if got := largePackages([]source{{pkg: "large", lines: maxPackageLines + 1}, {pkg: "small", lines: maxPackageLines}}); len(got) != 1 {
 		t.Errorf("a package too large beside one that is not: %q", got)

@@ -60,23 +60,3 @@ func (ad *admission) fitsMemory(now time.Time, j *model.Job, h *model.Host, slot
 	need := ad.needOn(j, h, slots)
 	return need <= h.Ledger(nil) && (need > 0 || ad.policy.Memory.Default == 0)
 }
-
-// promise is the memory that the instance's next attempt is promised, in the commit that starts it. An
-// instance that goes on keeps its promise; a need that rose must fit, else the instance closes.
-func (f *Farm) promise(now time.Time, i *model.Instance) (int64, bool) {
-	if i.Attempt.Number == 0 {
-		return f.admission.needOn(i.Job, i.Host, i.Slots), f.admission.fitsMemory(now, i.Job, i.Host, i.Slots)
-	}
-	if len(i.Job.Memory.Raised) > 0 || f.profiles.Estimate(now, i.Job.ProfileKey()).Memory > i.Job.Learned.Memory {
-		f.admission.refreshNeed(now, i.Job)
-	}
-	need, old := i.Job.MemoryNeed, i.Attempt.Memory
-	switch {
-	case need == 0 || !i.Host.Limited():
-		return max(need, old), true
-	case need <= old:
-		f.planStale = f.planStale || (need < old && len(f.waitingForMemory) > 0)
-		return need, true
-	}
-	return need, need <= i.Host.Ledger(i)
-}

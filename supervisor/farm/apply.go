@@ -33,12 +33,12 @@ type rollout struct {
 
 // apply makes a balance true as far as free slots and the commit allow; the rest follows when ends are proven.
 func (f *Farm) apply(now time.Time, a *rollout) {
-	f.applying = nil
+	f.planning.applying = nil
 	stages := []func(time.Time, *rollout) bool{f.applyLabels, f.applyStarts, f.applyStops}
 	for ; a.stage < len(stages); a.stage++ {
 		if !stages[a.stage](now, a) {
 			a.replan, a.interval = a.replan || f.planStale, true
-			f.applying, f.planStale = a, false
+			f.planning.applying, f.planStale = a, false
 			return
 		}
 		a.next, a.started = 0, false
@@ -49,10 +49,10 @@ func (f *Farm) apply(now time.Time, a *rollout) {
 			f.undrained(now, i)
 		}
 	}
-	f.reserve(now, a.p, a.b)
+	f.planning.reserve(now, a.p, a.b)
 	f.planNow = false
-	f.planStale = f.planStale || a.replan || f.drainUnrecorded
-	f.drainUnrecorded = false
+	f.planStale = f.planStale || a.replan || f.planning.drainUnrecorded
+	f.planning.drainUnrecorded = false
 	f.planStale = f.planStale || a.p.stopped
 }
 
@@ -80,13 +80,13 @@ func (f *Farm) applyStarts(now time.Time, a *rollout) bool {
 	p, b := a.p, a.b
 	if !a.started {
 		a.started = true
-		clear(f.unmet)
+		clear(f.planning.unmet)
 		if len(b.Starts) > 0 {
 			a.place = newPlacer(&f.admission, now, p, b.Starts)
 		}
 		for n, jp := range b.Jobs {
 			if jp.Unplaced > 0 {
-				f.unmet[p.jobs[n].ID] = jp.Unplaced
+				f.planning.unmet[p.jobs[n].ID] = jp.Unplaced
 			}
 		}
 	}
@@ -96,10 +96,10 @@ func (f *Farm) applyStarts(now time.Time, a *rollout) bool {
 		}
 		f.applyStart(now, a, a.next)
 	}
-	f.noteWaitingForMemory(p, b, a.short)
-	f.noteVacant(now, p, b)
-	f.noteCompeting(p, b)
-	f.noteDue(p, b)
+	f.planning.noteWaitingForMemory(p, b, a.short)
+	f.planning.noteVacant(now, p, b)
+	f.cpuShare.noteCompeting(p, b)
+	f.planning.noteDue(p, b)
 	return true
 }
 
@@ -112,16 +112,16 @@ func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 	case a.interval && j.Pending() == 0:
 		a.replan = true // others have gone on to its items meanwhile
 	case slots == 0 || !h.Usable(now, f.policy):
-		f.await(p, s)
+		f.planning.await(p, s)
 		f.planStale = f.planStale || a.widened // it may have taken the slots; another host may have some
 	case !h.Serves(now, j):
 	case !f.admission.mayUse(now, j, h, s.Kind):
 		f.planStale = f.planStale || p.started // now that its job has its primaries, it is another's turn
 	case f.admission.startable(j.Needs, h) == 0 || !f.admission.mayHold(j, nil) || !f.admission.seated(j, h):
-		f.await(p, s)
+		f.planning.await(p, s)
 		f.planStale = f.planStale || p.started // the host has no more of a resource now; another may have
 	case !f.admission.fitsMemory(now, j, h, slots):
-		f.await(p, s)
+		f.planning.await(p, s)
 		a.short = true
 	case j.Pending() == 0, j.WaitsForBudget(&f.policy.Share): // the item is still with the instance that is to leave elsewhere
 		a.vain[j]++
@@ -133,10 +133,10 @@ func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 }
 
 // await notes a start that has to wait for an end; that of a primary is not kept waiting by any delay of stops.
-func (f *Farm) await(p *snapshot, s planner.PlannedStart) {
+func (pl *planning) await(p *snapshot, s planner.PlannedStart) {
 	p.awaited = append(p.awaited, s)
 	if s.Kind == facts.Primary {
-		f.unmet[p.jobs[s.Job].ID]++
+		pl.unmet[p.jobs[s.Job].ID]++
 		p.waiting = append(p.waiting, s)
 	}
 }
@@ -148,8 +148,8 @@ const vacantSought = 64
 // such room to one that needs more of it; once others have started it may fit them together better. The same holds for a
 // job whose seats of licences were chosen where others took the room. As only a plan
 // that has started something is followed by another, this comes to an end.
-func (f *Farm) noteVacant(now time.Time, p *snapshot, b planner.Plan) {
-	if f.planStale || !p.started {
+func (pl *planning) noteVacant(now time.Time, p *snapshot, b planner.Plan) {
+	if pl.planStale || !p.started {
 		return
 	}
 	var open []*model.Host
@@ -164,14 +164,14 @@ func (f *Farm) noteVacant(now time.Time, p *snapshot, b planner.Plan) {
 			return false
 		}
 		sought[job] = true
-		return slices.ContainsFunc(open, func(h *model.Host) bool { return f.admission.takes(now, p.jobs[job], h, kind) })
+		return slices.ContainsFunc(open, func(h *model.Host) bool { return pl.admission.takes(now, p.jobs[job], h, kind) })
 	}
 	for _, s := range p.awaited {
-		f.planStale = f.planStale || vacant(s.Job, s.Kind)
+		pl.planStale = pl.planStale || vacant(s.Job, s.Kind)
 	}
 	for _, n := range b.Order {
 		if j := p.jobs[n]; len(j.Needs.Seats) > 0 && len(j.Instances) < b.Jobs[n].Ceiling {
-			f.planStale = f.planStale || vacant(n, j.NextKind())
+			pl.planStale = pl.planStale || vacant(n, j.NextKind())
 		}
 	}
 }
@@ -179,6 +179,6 @@ func (f *Farm) noteVacant(now time.Time, p *snapshot, b planner.Plan) {
 // takes says whether an instance of the job can start on the host now.
 func (ad *admission) takes(now time.Time, j *model.Job, h *model.Host, kind facts.Kind) bool {
 	slots := h.Grants(j.Needs)
-	return j.Pending() > 0 && h.Usable(now, *ad.policy) && slots > 0 && h.Serves(now, j) && ad.mayUse(now, j, h, kind) &&
+	return j.Pending() > 0 && h.Usable(now, ad.policy) && slots > 0 && h.Serves(now, j) && ad.mayUse(now, j, h, kind) &&
 		ad.startable(j.Needs, h) != 0 && ad.mayHold(j, nil) && ad.seated(j, h) && ad.fitsMemory(now, j, h, slots)
 }

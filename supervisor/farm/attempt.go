@@ -32,7 +32,7 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	if !ok {
 		return false
 	}
-	memory, ok := f.promise(now, i)
+	memory, ok := f.planning.promise(now, i)
 	if !ok {
 		return false
 	}
@@ -51,7 +51,7 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	i.ListedTo, i.ListedIn, i.Memory, i.Under, i.Inherited = "", 0, 0, agenda.Pending, false
 	i.Touch()
 	f.out.Write(facts.StartAttempt{Attempt: i.Attempt})
-	f.answerSoon(i.Host)
+	f.syncs.answerSoon(i.Host)
 	return true
 }
 
@@ -64,8 +64,8 @@ func (f *Farm) stop(now time.Time, i *model.Instance, why facts.Why) {
 	i.Touch()
 	f.out.Write(facts.StopAttempt{ID: i.Attempt.AttemptID, Why: why})
 	f.out.Record(now, facts.EventFacts{Type: "stopped", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID, Why: why})
-	f.answerSoon(i.Host)
-	f.noteResuming(i.Host)
+	f.syncs.answerSoon(i.Host)
+	f.standstill.noteResuming(i.Host)
 	f.planStale = true
 }
 
@@ -99,18 +99,18 @@ func (f *Farm) endAttempt(now time.Time, i *model.Instance, end facts.EndAttempt
 	i.Attempt.State, i.Attempt.EndedAt = end.State, end.EndedAt
 	i.Touch()
 	j.End(end, i.Under, j.Pauses(end.State, end.Again, end.Reason))
-	f.notePaused(now, j)
+	f.retries.notePaused(now, j)
 	if i.Under == agenda.Blocked && j.Tally.State(int(end.ID.Item)) != agenda.Blocked { // it ended by itself before it was stopped
 		f.setMarks(j, items.MarksWithout(j.Marks, items.SpansOf([]facts.AttemptID{end.ID})))
 	}
 	if end.State != facts.Done && end.Again == facts.ByItself {
 		f.planStale = true
 	}
-	f.learn(now, i, end)
-	f.learnMemory(now, i, end)
-	f.chargeSlotTime(now, i, end)
-	f.teachEnd(now, j)
-	f.noteOveruse(now, i, end)
+	f.faults.learn(now, i, end)
+	f.planning.learnMemory(now, i, end)
+	f.cpuShare.charge(now, i, end)
+	f.planning.teachEnd(now, j)
+	f.watch.noteOveruse(now, i, end)
 }
 
 // close takes an instance whose attempt has ended off its host and its job.
@@ -119,8 +119,8 @@ func (f *Farm) close(i *model.Instance) {
 		panic("farm: closing instance " + i.Name() + " with a live attempt")
 	}
 	i.Detach()
-	f.answerSoon(i.Host)
-	f.noteResuming(i.Host)
+	f.syncs.answerSoon(i.Host)
+	f.standstill.noteResuming(i.Host)
 	f.planStale = true
 }
 
@@ -128,7 +128,7 @@ func (f *Farm) close(i *model.Instance) {
 func (f *Farm) nextItemOrClose(now time.Time, i *model.Instance) {
 	why, known := f.reasonToClose(now, i)
 	if why == (facts.Why{}) && (f.yieldSlot(now, i) || f.giveItem(now, i)) {
-		f.noteDemand(i)
+		f.planning.noteDemand(i)
 		return
 	}
 	if !known && i.Job.Pending() > 0 {
@@ -142,10 +142,10 @@ func (f *Farm) nextItemOrClose(now time.Time, i *model.Instance) {
 
 // noteDemand asks for a plan where an instance went on and that changed what others may have: its job has no
 // item left for instances that were to start, or there is more to know of how long a reserved host takes.
-func (f *Farm) noteDemand(i *model.Instance) {
+func (pl *planning) noteDemand(i *model.Instance) {
 	left := i.Job.Pending()
-	if left == 0 || left < f.unmet[i.Job.ID] || (f.admission.reserved != nil && (f.admission.reserved.host == i.Host || i.Job.DoneCount == 1)) {
-		f.planStale = true
+	if left == 0 || left < pl.unmet[i.Job.ID] || (pl.admission.reserved != nil && (pl.admission.reserved.host == i.Host || i.Job.DoneCount == 1)) {
+		pl.planStale = true
 	}
 }
 
@@ -183,7 +183,7 @@ func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 	}
 	if closes {
 		f.close(i)
-		f.lower(now, i, end)
+		f.resources.lower(now, i, end)
 	} else {
 		f.nextItemOrClose(now, i)
 	}
@@ -210,14 +210,14 @@ func (f *Farm) endUnstopped(now time.Time, i *model.Instance, r message.Reported
 		f.noLicence(i, r, end)
 		return true
 	case facts.ReasonOutOfMemory:
-		f.outOfMemory(now, i, r, end)
+		f.admission.outOfMemory(now, i, r, end)
 		return true
 	case facts.ReasonMemoryUnavailable:
 		i.Host.FullUntil = now.Add(fullWait)
 	case facts.ReasonHostRefused, facts.ReasonUIDDiffers:
 		i.Host.Refuses[i.Job.User] = fit.Refuses{Until: now.Add(fit.RefusedFor)}
 	case facts.ReasonFolderMissing, facts.ReasonFolderDenied:
-		f.lackFolder(now, i, r.Reason, end)
+		f.folders.lack(now, i, r.Reason, end)
 		return true
 	case facts.ReasonUnknownOutcome: // it may be anybody's fault; the third such end of an item holds it
 		end.Why = facts.Because(facts.ReasonUnknownOutcome, facts.Params{Outcome: r.Outcome}, r.Reason)

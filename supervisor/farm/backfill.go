@@ -27,14 +27,14 @@ type reservation struct {
 // may start what it kept them from, so there is another plan; likewise where it will take longer. This comes to
 // an end: a holder stays until it has started, or a wide job of better standing comes, which no reservation
 // keeps from anything; its host changes once; and while nothing starts, the time it takes only becomes shorter.
-func (f *Farm) reserve(now time.Time, p *snapshot, b planner.Plan) {
-	old, r := f.admission.reserved, f.admission.reservationFor(now, p, b)
-	f.admission.reserved = r
+func (pl *planning) reserve(now time.Time, p *snapshot, b planner.Plan) {
+	old, r := pl.admission.reserved, pl.admission.reservationFor(now, p, b)
+	pl.admission.reserved = r
 	if old != nil && (r == nil || r.job != old.job || r.host != old.host || r.in > old.in || (p.started && r.sure.After(old.sure))) {
-		f.planStale = true
+		pl.planStale = true
 	}
 	if old == nil && r != nil && p.awaitedBeside(r) {
-		f.planStale = true
+		pl.planStale = true
 	}
 }
 

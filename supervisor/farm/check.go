@@ -41,10 +41,10 @@ func (f *Farm) Check() error {
 			return fmt.Errorf("host %s: %d slots are counted as used and %d as wanted, its instances hold %d and want %d", h.ID, h.Used, h.Wanted, used, wanted)
 		}
 	}
-	for _, j := range f.underway.orders {
+	for _, j := range f.orders {
 		if f.jobs.ByID[j.ID] != j || len(j.Orders) == 0 {
 			return fmt.Errorf("job %d is taken for one with orders under way", j.ID)
 		}
 	}
-	return cmp.Or(f.jobs.CheckOwners(), f.jobs.CheckGates(), f.jobs.CheckBounds(), f.checkRows())
+	return cmp.Or(f.jobs.CheckOwners(), f.jobs.CheckGates(), f.jobs.CheckBounds(), f.planning.checkRows())
 }

@@ -11,6 +11,14 @@ import (
 	"qb/supervisor/model"
 )
 
+// dependencies lets jobs go on whose conditions have come true, and is what of that a commit had no room for.
+type dependencies struct {
+	*shared
+	freeing   []ended                        // jobs that became final, whose children are not all told yet
+	unsettled []*model.Job                   // from the rows, not looked at yet
+	ended     map[facts.JobID]facts.JobState // final jobs that those wait for
+}
+
 // recall takes ended jobs up again whose items others are to wait for. A record that is older than what the farm knew is
 // left out: the request that needs it is then refused and repeated.
 func (f *Farm) recall(now time.Time, records []*items.Prepared) {
@@ -25,48 +33,48 @@ func (f *Farm) recall(now time.Time, records []*items.Prepared) {
 }
 
 // appear lets those know that waited for the job's label to appear in its process group.
-func (f *Farm) appear(now time.Time, j *model.Job) {
-	for _, child := range f.jobs.Appeared(j) {
+func (de *dependencies) appear(now time.Time, j *model.Job) {
+	for _, child := range de.jobs.Appeared(j) {
 		if child.State == facts.Blocked && child.BlockedBy == "" && !child.Holds() {
-			child.State, f.planStale = facts.Active, true
-			f.out.Record(now, facts.EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1,
+			child.State, de.planStale = facts.Active, true
+			de.out.Record(now, facts.EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1,
 				Why: facts.Because(facts.ReasonLabelAppeared, facts.Params{Job: j.ID, Label: j.Label}, "")})
 		}
-		f.putJob(child)
+		de.putJob(child)
 	}
 }
 
 // follow takes up what ends of items have opened for others.
-func (f *Farm) follow() {
-	ready, through := f.jobs.TakeMoved()
+func (de *dependencies) follow() {
+	ready, through := de.jobs.TakeMoved()
 	for _, j := range ready {
 		j.Changes++
-		f.planStale = f.planStale || j.State == facts.Active
+		de.planStale = de.planStale || j.State == facts.Active
 	}
 	for _, j := range through {
-		f.freeing = append(f.freeing, ended{j.ID, j.State})
+		de.freeing = append(de.freeing, ended{j.ID, j.State})
 	}
 }
 
 // regroup notes that the job has moved from a process group, if it has.
-func (f *Farm) regroup(now time.Time, j *model.Job, was facts.JobID) {
+func (de *dependencies) regroup(now time.Time, j *model.Job, was facts.JobID) {
 	if j.PGrp != was {
-		f.jobs.Regroup(j, was)
-		f.appear(now, j)
+		de.jobs.Regroup(j, was)
+		de.appear(now, j)
 	}
 }
 
 // refusesGroup refuses to move a job into a process group, if it cannot be there.
-func (f *Farm) refusesGroup(j *model.Job, group facts.JobID, e message.JobModified) bool {
+func (de *dependencies) refusesGroup(j *model.Job, group facts.JobID, e message.JobModified) bool {
 	if group == j.PGrp {
 		return false
 	}
 	if l := slices.IndexFunc(j.WaitFor, func(l facts.Link) bool { return l.Job == 0 }); l >= 0 {
-		f.out.Refuse(e.Ticket, "conflict", "job %d waits for label %s to appear in its process group %d; submit that job, or unblock this one, before it moves", j.ID, j.WaitFor[l].Label, j.PGrp)
+		de.out.Refuse(e.Ticket, "conflict", "job %d waits for label %s to appear in its process group %d; submit that job, or unblock this one, before it moves", j.ID, j.WaitFor[l].Label, j.PGrp)
 		return true
 	}
-	if why := cmp.Or(f.jobs.LabelTaken(group, j.ID, j.Label, e.LabelHas), f.jobs.Circle(group, j.Label, j.WaitFor)); why != "" {
-		f.out.Refuse(e.Ticket, "conflict", "%s", why)
+	if why := cmp.Or(de.jobs.LabelTaken(group, j.ID, j.Label, e.LabelHas), de.jobs.Circle(group, j.Label, j.WaitFor)); why != "" {
+		de.out.Refuse(e.Ticket, "conflict", "%s", why)
 		return true
 	}
 	return false

@@ -17,7 +17,7 @@ func (f *Farm) drain(now time.Time, i *model.Instance, why facts.Why) {
 		return
 	}
 	if f.out.Spent() {
-		f.drainUnrecorded = true
+		f.planning.drainUnrecorded = true
 		return
 	}
 	i.DrainRecorded = i.Attempt.AttemptID
@@ -42,12 +42,6 @@ func (f *Farm) undrained(now time.Time, i *model.Instance) {
 	}
 	i.StayRecorded = i.Attempt.AttemptID
 	f.recordOf(now, i, facts.EventFacts{Type: "kept", Why: facts.Because(facts.ReasonSlotNotNeeded, facts.Params{}, "")})
-}
-
-// recordOf writes a line of history about an instance and its item.
-func (f *Farm) recordOf(now time.Time, i *model.Instance, e facts.EventFacts) {
-	e.Job, e.Item, e.Instance, e.Host = i.Job.ID, i.Attempt.Item, i.Number, i.Host.ID
-	f.out.Record(now, e)
 }
 
 // reasonToClose says why an instance whose item has ended may not go on; without a cause it may. known says that the
@@ -78,7 +72,7 @@ func (f *Farm) reasonToClose(now time.Time, i *model.Instance) (why facts.Why, k
 	if over := i.Job.Exceeded(); over != nil {
 		return over.Why(), false
 	}
-	if over := f.overuse(i); over.Reason != "" {
+	if over := f.resources.overuse(i); over.Reason != "" {
 		return over, false
 	}
 	if why := i.Host.Refusal(now, i.Job, i); !why.Serves() {

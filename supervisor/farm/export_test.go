@@ -18,7 +18,7 @@ func (f *Farm) Restless(now time.Time) string {
 		return ""
 	}
 	p := newSnapshot()
-	f.plan(now, p, newSnapshot())
+	f.planning.fill(now, p, newSnapshot())
 	if kept := f.Snapshot(now); !reflect.DeepEqual(kept.Jobs, p.Jobs) || !reflect.DeepEqual(kept.Hosts, p.Hosts) || !slices.Equal(kept.Running, p.Running) {
 		return fmt.Sprintf("a snapshot that goes on from the last plan is\n%+v\nnot\n%+v", kept, p.Snapshot)
 	}

@@ -8,7 +8,6 @@ import (
 	"qb/supervisor/accounting"
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
-	"qb/supervisor/fit"
 	"qb/supervisor/licences"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
@@ -16,56 +15,47 @@ import (
 	"qb/supervisor/profiles"
 )
 
-// Farm is the only truth while a term lasts.
+// Farm is the only truth while a term lasts. What it does itself is to start, end and move instances; all else lies with its parts.
 type Farm struct {
-	policy       message.Policy
-	jobs         model.Jobs
-	hosts        model.Hosts
+	*shared
 	attemptFloor int // attempts have higher numbers
 	admission    admission
+	resources    resources
 	usage        usage
-	profiles     *profiles.Profiles
-	licences     *licences.Book
-	overused     map[string]bool // resources of which the farm may hold more than it is allowed: a bound of those that it does
+	cpuShare     cpuShare
+	planning     planning
+	retries      retries
+	folders      folders
+	faults       faults
+	syncs        syncs
+	standstill   standstill
+	dependencies dependencies
+	watch        watch
 	brake        brake
-	siteOrder    []fit.Preference // of hosts, for jobs that name none
-	nextSlowLook time.Time
-	counts       message.Counts
-
-	underway
-	retries
-	syncs
-	out outbox.Outbox
-	planState
-}
-
-// underway is what the farm has begun and a commit had no room for.
-type underway struct {
-	orders    []*model.Job                   // with orders that take more than one commit, the one whose turn is next first
-	carried   bool                           // the next Take has a piece of an order under way
-	freeing   []ended                        // jobs that became final, whose children are not all told yet
-	unsettled []*model.Job                   // from the rows, not looked at yet
-	resumeDue []*model.Host                  // on which there may be room for what waits to go on
-	endedOnes map[facts.JobID]facts.JobState // final jobs that those wait for
-}
-
-// syncs is what the farm knows of workers beside their hosts.
-type syncs struct {
-	registry      agents.Registry
-	answer        []*model.Host  // hosts whose held sync the next Take answers
-	registrations []registration // to be answered then
+	orders       []*model.Job // with orders that take more than one commit, the one whose turn is next first
+	carried      bool         // the next Take has a piece of an order under way
 }
 
 // New is a farm without jobs and hosts.
 func New(p message.Policy) *Farm {
-	f := &Farm{
-		retries: retries{map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}},
-		jobs:    model.NewJobs(), hosts: model.Hosts{ByID: map[facts.HostID]*model.Host{}, Machines: map[string]*model.Machine{}},
-		syncs: syncs{registry: agents.NewRegistry(2 * maxHosts)}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}, last: newSnapshot()},
+	sh := &shared{
+		jobs: model.NewJobs(), hosts: model.Hosts{ByID: map[facts.HostID]*model.Host{}, Machines: map[string]*model.Machine{}},
+		profiles: profiles.New(nil), licences: licences.New(nil),
 	}
-	f.profiles, f.licences = profiles.New(nil), licences.New(nil)
-	f.admission = admission{policy: &f.policy, hosts: &f.hosts, jobs: &f.jobs, profiles: f.profiles, licences: f.licences}
-	f.usage = usage{policy: &f.policy, jobs: &f.jobs, hosts: &f.hosts, accounts: accounting.New(p.Fairshare, facts.Facts{})}
+	f := &Farm{
+		shared: sh, admission: admission{shared: sh}, usage: usage{shared: sh, accounts: accounting.New(p.Fairshare, facts.Facts{})},
+		retries: retries{sh, map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}},
+		folders: folders{shared: sh}, syncs: syncs{shared: sh, registry: agents.NewRegistry(2 * maxHosts)},
+		dependencies: dependencies{shared: sh}, watch: watch{shared: sh}, brake: brake{shared: sh},
+	}
+	f.resources = resources{shared: sh, admission: &f.admission}
+	f.cpuShare = cpuShare{shared: sh, admission: &f.admission}
+	f.planning = planning{
+		shared: sh, admission: &f.admission, resources: &f.resources, usage: &f.usage, cpuShare: &f.cpuShare,
+		unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}, last: newSnapshot(),
+	}
+	f.faults = faults{sh, &f.retries, &f.folders}
+	f.standstill = standstill{shared: sh, syncs: &f.syncs}
 	f.setPolicy(p)
 	return f
 }
@@ -76,13 +66,13 @@ func (f *Farm) setPolicy(p message.Policy) {
 	f.usage.accounts.SetPolicy(p.Fairshare)
 	f.jobs.SetLimits(p.Instances)
 	f.licences.Configure(p.Licences, p.Resources)
-	f.takeResources()
+	f.resources.take()
 	f.takeSiteOrder()
 }
 
 // Step takes in what happened. What follows from it lies in the next Take.
 func (f *Farm) Step(now time.Time, e message.Event) {
-	defer f.follow()
+	defer f.dependencies.follow()
 	switch e := e.(type) {
 	case message.JobSubmitted:
 		f.onJobSubmitted(now, e)
@@ -103,13 +93,13 @@ func (f *Farm) Step(now time.Time, e message.Event) {
 	case message.PolicyChanged:
 		f.onPolicyChanged(now, e)
 	case message.BrakeReleased:
-		f.onBrakeReleased(now, e)
+		f.brake.onBrakeReleased(now, e)
 	case message.AccountsChanged:
-		f.onAccountsChanged(now, e)
+		f.usage.onAccountsChanged(now, e)
 	case message.ProfileChanged:
 		f.onProfileChanged(now, e)
 	case message.ResourceReported:
-		f.onResourceReported(now, e)
+		f.resources.onResourceReported(now, e)
 	case message.Ticked:
 		f.onTicked(now)
 	default:
@@ -119,14 +109,14 @@ func (f *Farm) Step(now time.Time, e message.Event) {
 
 // Take returns all that must be made durable since the last Take, and what may be said after it.
 func (f *Farm) Take(now time.Time) outbox.Batch {
-	for _, h := range f.answer {
+	for _, h := range f.syncs.answer {
 		if h.HeldSync != nil && h.Due {
-			f.replySync(now, h)
+			f.syncs.replySync(now, h)
 		}
 	}
-	f.answer = f.answer[:0]
+	f.syncs.answer = f.syncs.answer[:0]
 	f.carried = false
-	f.answerGreetings(now)
+	f.syncs.answerGreetings(now)
 	f.usage.accounts.Charged(f.out.Write)
 	f.profiles.Changed(f.out.Write)
 	f.licences.Changed(f.out.Write)
@@ -135,7 +125,7 @@ func (f *Farm) Take(now time.Time) outbox.Batch {
 
 // Pending says whether there is anything that a Take would return, or that is left for the next commit.
 func (f *Farm) Pending() bool {
-	return len(f.unsettled) > 0 || len(f.freeing) > 0 || len(f.resumeDue) > 0 || !f.out.Empty() || len(f.answer) > 0 || len(f.registrations) > 0
+	return len(f.dependencies.unsettled) > 0 || len(f.dependencies.freeing) > 0 || len(f.standstill.resumeDue) > 0 || !f.out.Empty() || len(f.syncs.answer) > 0 || len(f.syncs.registrations) > 0
 }
 
 // Full reports whether no further event is to be stepped before the next Take.
@@ -155,21 +145,21 @@ func (f *Farm) onPolicyChanged(now time.Time, e message.PolicyChanged) {
 func (f *Farm) onTicked(now time.Time) {
 	defer f.out.OwnWork()()
 	f.hosts.Listen(now)
-	f.watchSilence(now)
-	f.watchLong(now)
-	f.lookForFolders(now)
-	f.unpause(now)
-	f.startDelayed(now)
-	f.lookForAvoided(now)
+	f.brake.look(now)
+	f.watch.look(now)
+	f.folders.look(now)
+	f.retries.unpause(now)
+	f.retries.startDelayed(now)
+	f.retries.lookForAvoided(now)
 	if f.licences.Raise(now) {
-		f.takeResources()
+		f.resources.take()
 	}
 	for _, h := range f.hosts.Sorted() {
 		if h.HeldSync != nil && !now.Before(h.HeldSync.Deadline) {
-			f.answerSoon(h)
+			f.syncs.answerSoon(h)
 		}
 		f.maybeLose(now, h)
-		f.maybeUnlock(now, h)
+		f.faults.maybeUnlock(now, h)
 		if !h.FullUntil.IsZero() && !now.Before(h.FullUntil) {
 			h.FullUntil, f.planStale = time.Time{}, true // nobody else may ever ask for it again
 		}
@@ -177,9 +167,9 @@ func (f *Farm) onTicked(now time.Time) {
 			h.WasUsable = !h.WasUsable
 			f.planStale = true
 		}
-		f.maybeForget(now, h)
+		f.syncs.maybeForget(now, h)
 	}
-	f.planStale = f.planStale || f.usage.judged && now.Sub(f.lastPlan) >= budgetsLooked
+	f.planStale = f.planStale || f.usage.judged && now.Sub(f.planning.lastPlan) >= budgetsLooked
 	if !f.replanAt.IsZero() && !now.Before(f.replanAt) {
 		f.replanAt, f.planStale = time.Time{}, true
 	}

@@ -22,24 +22,30 @@ const (
 	hopelessAfter  = 10 // failed attempts of a job that has completed nothing …
 	hopelessHosts  = 3  // … on so many hosts
 	autoLockPart   = 20 // at most one host in so many is locked by the farm itself, at least one
-
 )
 
+// faults draws conclusions from how attempts end. What it knows it keeps with the hosts and the jobs.
+type faults struct {
+	*shared
+	retries *retries
+	folders *folders
+}
+
 // learn draws the conclusions from an attempt's end. Orders of people and preemptions teach nothing.
-func (f *Farm) learn(now time.Time, i *model.Instance, end facts.EndAttempt) {
+func (fa *faults) learn(now time.Time, i *model.Instance, end facts.EndAttempt) {
 	j, h := i.Job, i.Host
 	switch {
 	case end.Reason.ForMemory(), end.Reason.ForLicence():
 	case end.Reason.ForFolder():
-		f.maybeBlockForFolder(now, j, end)
+		fa.maybeBlockForFolder(now, j, end)
 	case end.State == facts.Done:
 		j.Note(h.ID, end, now)
-		f.folderWorks(now, i)
+		fa.folders.works(now, i)
 		j.Strikes.Done(h.ID, end.ID.Item)
 		h.OnTrial = false
 		h.Failing, h.Lock.Wait = nil, 0
-		for _, other := range f.hosts.Failing(j) {
-			f.maybeLockBlackHole(now, other)
+		for _, other := range fa.hosts.Failing(j) {
+			fa.maybeLockBlackHole(now, other)
 		}
 	case end.State == facts.Failed:
 		j.Note(h.ID, end, now)
@@ -50,20 +56,20 @@ func (f *Farm) learn(now time.Time, i *model.Instance, end facts.EndAttempt) {
 			h.Failing[j.ID] = &model.Failing{Since: now}
 		}
 		h.Failing[j.ID].Attempts = append(h.Failing[j.ID].Attempts, end.ID)
-		f.maybeAvoid(now, i, end)
-		f.maybeLockBlackHole(now, h)
-		f.maybeBlockHopeless(now, j)
+		fa.retries.maybeAvoid(now, i, end)
+		fa.maybeLockBlackHole(now, h)
+		fa.maybeBlockHopeless(now, j)
 	case end.State == facts.Lost:
 		j.Note(h.ID, end, now)
-		f.maybeHoldPoison(now, j, end)
+		fa.maybeHoldPoison(now, j, end)
 	}
 }
 
 // maybeLockBlackHole locks a host that failed item after item which others complete meanwhile, and gives the items
 // back free of charge. Items of one owner alone may be made to fail there: then the host is closed to him
 // for a while, and serves the others.
-func (f *Farm) maybeLockBlackHole(now time.Time, h *model.Host) {
-	evidence, owners := h.Evidence(now, &f.jobs)
+func (fa *faults) maybeLockBlackHole(now time.Time, h *model.Host) {
+	evidence, owners := h.Evidence(now, &fa.jobs)
 	if len(evidence) < blackHoleAfter && !(h.OnTrial && len(evidence) > 0) || h.LockedBy != "" {
 		return
 	}
@@ -73,24 +79,24 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *model.Host) {
 	case len(owners) == 1:
 		event.Why = facts.Because(facts.ReasonUsersItemsFail, facts.Params{Failed: len(evidence), User: owners[0], Limit: int64(fit.RefusedFor.Seconds())}, "")
 		h.Refuses[owners[0]] = fit.Refuses{Until: now.Add(fit.RefusedFor), Failed: len(evidence)}
-		f.out.Record(now, event)
-	case f.hosts.Locked() >= max(1, len(f.hosts.ByID)/autoLockPart):
+		fa.out.Record(now, event)
+	case fa.hosts.Locked() >= max(1, len(fa.hosts.ByID)/autoLockPart):
 		event.Why = facts.Because(facts.ReasonTooManyLocked, facts.Params{Failed: len(evidence)}, "")
-		f.out.Record(now, event)
+		fa.out.Record(now, event)
 		return
 	default:
-		f.lockForAWhile(now, h, facts.Because(facts.ReasonItemsFail, facts.Params{Failed: len(evidence), Users: len(owners)}, ""))
+		fa.lockForAWhile(now, h, facts.Because(facts.ReasonItemsFail, facts.Params{Failed: len(evidence), Users: len(owners)}, ""))
 		h.Lock.Trial = true
 	}
-	f.planStale = true
-	f.giveBack(evidence)
+	fa.planStale = true
+	fa.giveBack(evidence)
 }
 
 // giveBack lets items that failed through a host's fault run again, uncharged.
-func (f *Farm) giveBack(attempts []facts.AttemptID) {
+func (fa *faults) giveBack(attempts []facts.AttemptID) {
 	again := map[facts.JobID][]facts.AttemptID{}
 	for _, id := range attempts {
-		j := f.jobs.ByID[id.Job]
+		j := fa.jobs.ByID[id.Job]
 		if j == nil || j.LastAttempt(id.Item) != id.Number {
 			continue
 		}
@@ -104,20 +110,20 @@ func (f *Farm) giveBack(attempts []facts.AttemptID) {
 		again[id.Job] = append(again[id.Job], id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(again)) {
-		j := f.jobs.ByID[id]
-		f.out.Write(facts.ReopenAttempts{Job: id, Attempts: again[id]})
+		j := fa.jobs.ByID[id]
+		fa.out.Write(facts.ReopenAttempts{Job: id, Attempts: again[id]})
 		if len(j.Marks) > 0 {
-			f.setMarks(j, items.MarksWithout(j.Marks, items.SpansOf(again[id])))
+			fa.setMarks(j, items.MarksWithout(j.Marks, items.SpansOf(again[id])))
 		}
 		if j.State.Final() {
 			j.State, j.FinishedAt = facts.Active, time.Time{}
-			f.putJob(j)
+			fa.putJob(j)
 		}
 	}
 }
 
 // maybeHoldPoison holds an item under which several hosts were lost: the next would be too.
-func (f *Farm) maybeHoldPoison(now time.Time, j *model.Job, end facts.EndAttempt) {
+func (fa *faults) maybeHoldPoison(now time.Time, j *model.Job, end facts.EndAttempt) {
 	item := end.ID.Item
 	hosts := j.Trouble.LostOn[item]
 	if len(hosts) < poisonAfter || j.Tally.State(int(item)) != agenda.Pending && j.Tally.State(int(item)) != agenda.Waiting {
@@ -125,18 +131,18 @@ func (f *Farm) maybeHoldPoison(now time.Time, j *model.Job, end facts.EndAttempt
 	}
 	j.Put(item, agenda.Blocked)
 	held := facts.Mark{Kind: facts.MarkBlocked, By: model.LockedByFarm, At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
-	f.setMarks(j, items.WithMarks(j.Marks, []facts.Mark{held}))
+	fa.setMarks(j, items.WithMarks(j.Marks, []facts.Mark{held}))
 	why := facts.Why{Reason: facts.ReasonHostsLost, Params: facts.Params{Hosts: len(hosts)}, Cause: fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)}
 	if end.Reason == facts.ReasonUnknownOutcome {
 		why.Reason, why.Params.Outcome = end.Reason, end.Params.Outcome
 		why.Cause = fmt.Sprintf("%s; it ended so or was lost %d times, on %v; update the supervisor, then unblock the job", end.Cause, len(hosts), slices.Compact(hosts))
 	}
-	f.out.Record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: model.LockedByFarm, Why: why})
+	fa.out.Record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: model.LockedByFarm, Why: why})
 	delete(j.Trouble.LostOn, item)
 }
 
 // maybeBlockHopeless blocks a job that completes nothing anywhere, before it has wasted the night.
-func (f *Farm) maybeBlockHopeless(now time.Time, j *model.Job) {
+func (fa *faults) maybeBlockHopeless(now time.Time, j *model.Job) {
 	failed := 0
 	for _, n := range j.Trouble.FailedOn {
 		failed += n
@@ -147,12 +153,55 @@ func (f *Farm) maybeBlockHopeless(now time.Time, j *model.Job) {
 	why := facts.Why{Reason: facts.ReasonNothingCompletes, Params: facts.Params{Failed: failed, Hosts: len(j.Trouble.FailedOn)}}
 	why.Cause = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it", model.LockedByFarm, failed, len(j.Trouble.FailedOn))
 	j.Trouble.FailedOn = map[facts.HostID]int{}
-	f.block(now, j, why)
+	fa.block(now, j, why)
 }
 
 // block keeps the rest of a job from being tried.
-func (f *Farm) block(now time.Time, j *model.Job, why facts.Why) {
+func (fa *faults) block(now time.Time, j *model.Job, why facts.Why) {
 	j.State, j.BlockedBy = facts.Blocked, why.Cause
-	f.putJob(j)
-	f.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
+	fa.putJob(j)
+	fa.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
+}
+
+// lockForAWhile keeps new items from a host that nobody has locked.
+func (fa *faults) lockForAWhile(now time.Time, h *model.Host, why facts.Why) {
+	h.LockedBy, h.LockReason = model.LockedByFarm, why.Cause
+	h.Lock.Wait = min(max(2*h.Lock.Wait, farmLockWait), farmLockMost)
+	h.Lock.Ends = now.Add(h.Lock.Wait)
+	why.Params.Limit, why.Cause = int64(h.Lock.Wait.Seconds()), h.LockText()
+	fa.putHost(h)
+	fa.out.Record(now, facts.EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
+	fa.planStale = true
+}
+
+// maybeUnlock ends the farm's lock of a host when its time is over and no process there outlives KILL.
+func (fa *faults) maybeUnlock(now time.Time, h *model.Host) {
+	if h.LockedBy != model.LockedByFarm || now.Before(h.Lock.Ends) || h.AnyStuck() || fa.out.Spent() {
+		return
+	}
+	why := facts.Why{Reason: facts.ReasonLockEnded, Params: facts.Params{Limit: int64(h.Lock.Wait.Seconds())}}
+	why.Cause = fmt.Sprintf("it was locked for %.0f minutes: %s", h.Lock.Wait.Minutes(), h.LockReason)
+	h.LockedBy, h.LockReason = "", ""
+	h.OnTrial, h.Lock.Trial, h.Failing = h.Lock.Trial, false, nil
+	fa.putHost(h)
+	fa.out.Record(now, facts.EventFacts{Type: "host-unlocked", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
+	fa.planStale = true
+}
+
+// watchStuck takes a worker's word that an instance's processes outlive KILL, or do so no more. They hang in
+// the kernel, on a file server mostly, and others would after them: the host takes nothing new while there
+// are such processes, or until a person unlocks it, and the item runs nowhere else until its end is proven by a record, a reboot or a person.
+func (fa *faults) watchStuck(now time.Time, i *model.Instance, state string) {
+	was := i.Stuck
+	i.Stuck = state == "unkillable"
+	if was == i.Stuck || !i.Stuck {
+		return
+	}
+	h := i.Host
+	cause := fmt.Sprintf("its processes on %s outlive KILL; the item waits for their end, a reboot, or qbadmin worker -confirm-dead %s", h.ID, h.ID)
+	fa.out.Record(now, facts.EventFacts{Type: "unkillable", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: h.ID, By: model.LockedByFarm, Why: facts.Why{Cause: cause}})
+	if h.LockedBy == "" {
+		fa.lockForAWhile(now, h, facts.Why{Reason: facts.ReasonProcessesOutlive, Params: facts.Params{Job: i.Job.ID},
+			Cause: fmt.Sprintf("processes of %s outlive KILL here, look at its file systems", i.Name())})
+	}
 }

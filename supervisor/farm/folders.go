@@ -16,21 +16,27 @@ const (
 	lackedNoted = 300 // items of a job whose hosts may have to be reported
 )
 
-// lackFolder says how an attempt ends that could not start in its working folder. Detail is what its worker reports.
-func (f *Farm) lackFolder(now time.Time, i *model.Instance, detail string, end *facts.EndAttempt) {
+// folders is what the farm knows of working folders that hosts lack.
+type folders struct {
+	*shared
+	lacking bool // some host may lack one
+}
+
+// lack says how an attempt ends that could not start in its working folder. Detail is what its worker reports.
+func (fo *folders) lack(now time.Time, i *model.Instance, detail string, end *facts.EndAttempt) {
 	j, h := i.Job, i.Host
 	folder := fit.FolderOf(end.Reason, &j.JobFacts)
 	if !h.Folders.Lack(now, folder) {
 		h.Refuses[j.User] = fit.Refuses{Until: now.Add(fit.RefusedFor)}
 	}
-	f.hosts.Lacking = true
-	f.hosts.Changes++
+	fo.lacking = true
+	fo.hosts.Changes++
 	end.State, end.Again = facts.Lost, facts.ByItself
 	end.Params = facts.Params{Folder: folder.Path, Host: h.ID, User: folder.User}
 	switch lacked := (model.LackedBy{Item: i.Attempt.AttemptID, Host: h.ID, Folder: folder}); {
 	case j.FolderSeen:
-		f.blameForFolder(now, lacked)
-	case f.lackedEverywhere(now, j, &end.Params.Hosts):
+		fo.blame(now, lacked)
+	case fo.lackedEverywhere(now, j, &end.Params.Hosts):
 		end.State, end.Again = facts.Failed, facts.Never
 	case len(j.Lacked) < lackedNoted:
 		j.Lacked = append(j.Lacked, lacked)
@@ -40,17 +46,17 @@ func (f *Farm) lackFolder(now time.Time, i *model.Instance, detail string, end *
 
 // lackedEverywhere says whether a job of which nothing has run lacks its folder on every host that it may use, or on so
 // many that the others need not be tried: at least as many as may still prove the contrary. Tried is then how many.
-func (f *Farm) lackedEverywhere(now time.Time, j *model.Job, tried *int) bool {
+func (fo *folders) lackedEverywhere(now time.Time, j *model.Job, tried *int) bool {
 	others := len(j.Instances) - 1
-	if j.State != facts.Active || others > len(f.hosts.ByID) {
+	if j.State != facts.Active || others > len(fo.hosts.ByID) {
 		return false
 	}
 	lacking, left := 0, false
-	for h := range f.hosts.Present(now, &f.policy) {
+	for h := range fo.hosts.Present(now, &fo.policy) {
 		if _, lacks := h.Folders.Of(now, &j.JobFacts); lacks {
 			lacking++
 		} else if others == 0 && lacking < folderTries && !left {
-			left = f.hosts.ByID[h.ID].Serves(now, j)
+			left = fo.hosts.ByID[h.ID].Serves(now, j)
 		}
 	}
 	if lacking < max(folderTries, others) && (others > 0 || left) {
@@ -61,56 +67,56 @@ func (f *Farm) lackedEverywhere(now time.Time, j *model.Job, tried *int) bool {
 }
 
 // maybeBlockForFolder keeps the rest of a job from being tried whose item failed for want of a folder.
-func (f *Farm) maybeBlockForFolder(now time.Time, j *model.Job, end facts.EndAttempt) {
+func (fa *faults) maybeBlockForFolder(now time.Time, j *model.Job, end facts.EndAttempt) {
 	if end.State != facts.Failed || j.State != facts.Active || j.Pending() == 0 {
 		return
 	}
 	why := facts.Because(end.Reason, end.Params, "")
 	why.Cause = model.LockedByFarm + ": " + why.Cause + "; correct it, then retry the job and unblock it"
-	f.block(now, j, why)
+	fa.block(now, j, why)
 }
 
-// folderWorks notes that an item runs in its working folder: hosts that lack it are at fault.
-func (f *Farm) folderWorks(now time.Time, i *model.Instance) {
+// works notes that an item runs in its working folder: hosts that lack it are at fault.
+func (fo *folders) works(now time.Time, i *model.Instance) {
 	j := i.Job
 	if i.Host.Folders.Works(&j.JobFacts) {
-		f.hosts.Changes++
-		f.planStale = true
+		fo.hosts.Changes++
+		fo.planStale = true
 	}
 	for _, lacked := range j.Lacked {
-		f.blameForFolder(now, lacked)
+		fo.blame(now, lacked)
 	}
 	j.FolderSeen, j.Lacked = true, nil
 }
 
-func (f *Farm) blameForFolder(now time.Time, lacked model.LackedBy) {
-	h := f.hosts.ByID[lacked.Host]
+func (fo *folders) blame(now time.Time, lacked model.LackedBy) {
+	h := fo.hosts.ByID[lacked.Host]
 	if h != nil && h.Folders.Blame(now, lacked.Folder, lacked.Item) {
-		f.out.Record(now, facts.EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: lacked.Folder.LackedBy(h.ID)})
+		fo.out.Record(now, facts.EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: lacked.Folder.LackedBy(h.ID)})
 	}
 }
 
-// tryFolder lets the job's working folder be tried at once on all hosts, as a person has just asked for the job to run.
-func (f *Farm) tryFolder(j *model.Job) {
+// try lets the job's working folder be tried at once on all hosts, as a person has just asked for the job to run.
+func (fo *folders) try(j *model.Job) {
 	j.FolderSeen, j.Lacked = false, nil
-	f.changeFolders(func(l *fit.Folders) bool { return l.Again(&j.JobFacts) })
+	fo.change(func(l *fit.Folders) bool { return l.Again(&j.JobFacts) })
 }
 
-// lookForFolders lets folders be tried again that hosts lacked a while ago.
-func (f *Farm) lookForFolders(now time.Time) {
-	f.changeFolders(func(l *fit.Folders) bool { return l.Pass(now) })
+// look lets folders be tried again that hosts lacked a while ago.
+func (fo *folders) look(now time.Time) {
+	fo.change(func(l *fit.Folders) bool { return l.Pass(now) })
 }
 
-func (f *Farm) changeFolders(change func(*fit.Folders) bool) {
-	if !f.hosts.Lacking {
+func (fo *folders) change(change func(*fit.Folders) bool) {
+	if !fo.lacking {
 		return
 	}
-	f.hosts.Lacking = false
-	for _, h := range f.hosts.Sorted() {
+	fo.lacking = false
+	for _, h := range fo.hosts.Sorted() {
 		if change(&h.Folders) {
-			f.hosts.Changes++
-			f.planStale = true
+			fo.hosts.Changes++
+			fo.planStale = true
 		}
-		f.hosts.Lacking = f.hosts.Lacking || h.Folders.Any()
+		fo.lacking = fo.lacking || h.Folders.Any()
 	}
 }

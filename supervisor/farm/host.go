@@ -9,31 +9,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
-	"qb/supervisor/outbox"
 )
-
-// putHost writes the host's row.
-func (f *Farm) putHost(h *model.Host) {
-	f.hosts.Changes++
-	f.out.Write(facts.PutHost{Host: h.HostFacts})
-}
-
-// answerSoon marks the held sync for the next Take.
-func (f *Farm) answerSoon(h *model.Host) {
-	if h.HeldSync != nil && !h.Due {
-		h.Due = true
-		f.answer = append(f.answer, h)
-	}
-}
-
-// named is the host of that name; if there is none, the ticket is refused.
-func (f *Farm) named(t outbox.Ticket, id facts.HostID) *model.Host {
-	h := f.hosts.ByID[id]
-	if h == nil {
-		f.out.Refuse(t, "not-found", "there is no host %q; qbhosts lists them", id)
-	}
-	return h
-}
 
 func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 	h := f.named(e.Ticket, e.Host)
@@ -155,47 +131,4 @@ func (f *Farm) lose(now time.Time, i *model.Instance, why facts.Why) {
 	f.endAttempt(now, i, end)
 	f.close(i)
 	f.maybeFinish(now, i.Job)
-}
-
-// lockForAWhile keeps new items from a host that nobody has locked.
-func (f *Farm) lockForAWhile(now time.Time, h *model.Host, why facts.Why) {
-	h.LockedBy, h.LockReason = model.LockedByFarm, why.Cause
-	h.Lock.Wait = min(max(2*h.Lock.Wait, farmLockWait), farmLockMost)
-	h.Lock.Ends = now.Add(h.Lock.Wait)
-	why.Params.Limit, why.Cause = int64(h.Lock.Wait.Seconds()), h.LockText()
-	f.putHost(h)
-	f.out.Record(now, facts.EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
-	f.planStale = true
-}
-
-// maybeUnlock ends the farm's lock of a host when its time is over and no process there outlives KILL.
-func (f *Farm) maybeUnlock(now time.Time, h *model.Host) {
-	if h.LockedBy != model.LockedByFarm || now.Before(h.Lock.Ends) || h.AnyStuck() || f.out.Spent() {
-		return
-	}
-	why := facts.Why{Reason: facts.ReasonLockEnded, Params: facts.Params{Limit: int64(h.Lock.Wait.Seconds())}}
-	why.Cause = fmt.Sprintf("it was locked for %.0f minutes: %s", h.Lock.Wait.Minutes(), h.LockReason)
-	h.LockedBy, h.LockReason = "", ""
-	h.OnTrial, h.Lock.Trial, h.Failing = h.Lock.Trial, false, nil
-	f.putHost(h)
-	f.out.Record(now, facts.EventFacts{Type: "host-unlocked", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
-	f.planStale = true
-}
-
-// watchStuck takes a worker's word that an instance's processes outlive KILL, or do so no more. They hang in
-// the kernel, on a file server mostly, and others would after them: the host takes nothing new while there
-// are such processes, or until a person unlocks it, and the item runs nowhere else until its end is proven by a record, a reboot or a person.
-func (f *Farm) watchStuck(now time.Time, i *model.Instance, state string) {
-	was := i.Stuck
-	i.Stuck = state == "unkillable"
-	if was == i.Stuck || !i.Stuck {
-		return
-	}
-	h := i.Host
-	cause := fmt.Sprintf("its processes on %s outlive KILL; the item waits for their end, a reboot, or qbadmin worker -confirm-dead %s", h.ID, h.ID)
-	f.out.Record(now, facts.EventFacts{Type: "unkillable", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: h.ID, By: model.LockedByFarm, Why: facts.Why{Cause: cause}})
-	if h.LockedBy == "" {
-		f.lockForAWhile(now, h, facts.Why{Reason: facts.ReasonProcessesOutlive, Params: facts.Params{Job: i.Job.ID},
-			Cause: fmt.Sprintf("processes of %s outlive KILL here, look at its file systems", i.Name())})
-	}
 }

@@ -25,15 +25,6 @@ func (f *Farm) readJob(row facts.JobFacts, a *agenda.Agenda) (_ *model.Job, err 
 	return model.NewJob(row, items.New(a), n), nil
 }
 
-// putJob writes the job's row with the next version.
-func (f *Farm) putJob(j *model.Job) {
-	j.Version++
-	j.Changes++
-	f.jobs.Count(j)
-	f.teach(j)
-	f.out.Write(facts.PutJob{Job: j.JobFacts})
-}
-
 // maybeFinish ends the job when nothing of it waits or runs any more.
 func (f *Farm) maybeFinish(now time.Time, j *model.Job) {
 	if j.State.Final() || !j.Finished() {
@@ -49,7 +40,7 @@ func (f *Farm) maybeFinish(now time.Time, j *model.Job) {
 	f.out.Record(now, e)
 	f.mailEnd(now, j, e.Cause)
 	f.jobs.Final = append(f.jobs.Final, j.ID)
-	f.freeing = append(f.freeing, ended{j.ID, j.State})
+	f.dependencies.freeing = append(f.dependencies.freeing, ended{j.ID, j.State})
 	f.jobs.Unwatch(j)
 	f.jobs.ForgetOldest()
 }
@@ -111,18 +102,18 @@ type ended struct {
 // release takes the links that the job's end fulfils out of those who wait for it; false if it left some for later.
 // Of a job that a person has run again meanwhile nobody is freed any more: no commit shows a child that goes on beside
 // a parent that has not ended, and the next term, which knows the rows alone, would do the same.
-func (f *Farm) release(now time.Time, parent ended) (all bool) {
-	if j := f.jobs.ByID[parent.id]; j != nil && parent.state.Final() && j.State != parent.state {
+func (de *dependencies) release(now time.Time, parent ended) (all bool) {
+	if j := de.jobs.ByID[parent.id]; j != nil && parent.state.Final() && j.State != parent.state {
 		return true
 	}
-	waiting := f.jobs.Children[parent.id]
+	waiting := de.jobs.Children[parent.id]
 	var still []facts.JobID
 	for n, id := range waiting {
-		if f.out.Spent() {
-			f.jobs.Children[parent.id] = append(still, waiting[n:]...)
+		if de.out.Spent() {
+			de.jobs.Children[parent.id] = append(still, waiting[n:]...)
 			return false
 		}
-		child := f.jobs.ByID[id]
+		child := de.jobs.ByID[id]
 		if child == nil || child.State.Final() {
 			continue
 		}
@@ -134,25 +125,25 @@ func (f *Farm) release(now time.Time, parent ended) (all bool) {
 			still = append(still, id)
 			continue
 		}
-		f.jobs.Unwatch(child)
+		de.jobs.Unwatch(child)
 		if !child.Holds() && child.State == facts.Blocked && child.BlockedBy == "" {
 			child.State = facts.Active
-			f.planStale = true
+			de.planStale = true
 			why := facts.Because(facts.ReasonDependencyEnded, facts.Params{Job: parent.id, State: string(parent.state)}, "")
 			if !parent.state.Final() {
 				why = facts.Because(facts.ReasonItemsEnded, facts.Params{Job: parent.id}, "")
 			}
-			f.out.Record(now, facts.EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1, Why: why})
+			de.out.Record(now, facts.EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1, Why: why})
 		}
-		f.putJob(child)
+		de.putJob(child)
 		if slices.ContainsFunc(child.WaitFor, func(l facts.Link) bool { return l.Job == parent.id }) {
 			still = append(still, id)
 		}
 	}
 	if len(still) == 0 {
-		delete(f.jobs.Children, parent.id)
+		delete(de.jobs.Children, parent.id)
 	} else {
-		f.jobs.Children[parent.id] = still
+		de.jobs.Children[parent.id] = still
 	}
 	return true
 }

@@ -14,58 +14,65 @@ import (
 	"qb/supervisor/model"
 )
 
-// takeResources has the farm go by what it may hold now of the resources of the whole farm.
-func (f *Farm) takeResources() {
-	f.policy.Resources, f.planStale = f.licences.Allowed(), true
-	f.overused = map[string]bool{}
-	held := f.admission.allHeld()
-	for name, most := range f.policy.Resources {
+// resources is what the farm may hold of the resources that are the whole farm's: licences, and what the site counts beside them.
+type resources struct {
+	*shared
+	admission *admission
+	overused  map[string]bool // of which the farm may hold more than it is allowed: a bound of those that it does
+}
+
+// take has the farm go by what it may hold now of the resources of the whole farm.
+func (rs *resources) take() {
+	rs.policy.Resources, rs.planStale = rs.licences.Allowed(), true
+	rs.overused = map[string]bool{}
+	held := rs.admission.allHeld()
+	for name, most := range rs.policy.Resources {
 		if held[name] > most {
-			f.overused[name] = true
+			rs.overused[name] = true
 		}
 	}
 }
 
-func (f *Farm) onResourceReported(now time.Time, e message.ResourceReported) {
-	if !f.licences.Known(e.Report.Name) {
-		f.out.Refuse(e.Ticket, "not-found", "resource %.100q is not known; supervisor_global_resources has %s", e.Report.Name, f.resourceNames())
+func (rs *resources) onResourceReported(now time.Time, e message.ResourceReported) {
+	if !rs.licences.Known(e.Report.Name) {
+		rs.out.Refuse(e.Ticket, "not-found", "resource %.100q is not known; supervisor_global_resources has %s", e.Report.Name, rs.names())
 		return
 	}
-	if f.takeReport(now, e.Report, e.By) {
-		f.planNow = true
+	if rs.takeReport(now, e.Report, e.By) {
+		rs.planNow = true
 	}
-	f.out.Answer(e.Ticket, f.licences.Status(now, e.Report.Name, f.admission.held(e.Report.Name)))
+	rs.out.Answer(e.Ticket, rs.licences.Status(now, e.Report.Name, rs.admission.held(e.Report.Name)))
 }
 
 // takeReport takes in a report on a resource that is known, and says whether it says anything new, by which the farm goes then.
-func (f *Farm) takeReport(now time.Time, r licences.Report, by string) bool {
-	if !f.licences.Take(now, r, by) {
+func (rs *resources) takeReport(now time.Time, r licences.Report, by string) bool {
+	if !rs.licences.Take(now, r, by) {
 		return false
 	}
-	f.takeResources()
-	s := f.licences.Status(now, r.Name, 0)
+	rs.take()
+	s := rs.licences.Status(now, r.Name, 0)
 	text := fmt.Sprintf("%s: %d are used outside of the farm, which may hold %d", r.Name, s.Outside, s.Allowed)
-	f.out.Record(now, facts.EventFacts{Type: "resource-reported", Item: -1, Instance: -1, By: by, Why: facts.Why{Params: facts.Params{Resource: r.Name, Limit: s.Allowed}, Cause: text}})
+	rs.out.Record(now, facts.EventFacts{Type: "resource-reported", Item: -1, Instance: -1, By: by, Why: facts.Why{Params: facts.Params{Resource: r.Name, Limit: s.Allowed}, Cause: text}})
 	return true
 }
 
 // takeUsage takes in what a command on a host said of the use outside of the farm, once for each run, and only where the site wants that
 // host's word.
-func (f *Farm) takeUsage(now time.Time, h *model.Host, e message.WorkerSynced) {
+func (rs *resources) takeUsage(now time.Time, h *model.Host, e message.WorkerSynced) {
 	run := model.UsageRun{Incarnation: e.Incarnation, Number: e.UsageNumber}
-	if e.UsageNumber == 0 || h.Usage == run || !slices.Contains(f.licences.Policy().Hosts, string(h.ID)) {
+	if e.UsageNumber == 0 || h.Usage == run || !slices.Contains(rs.licences.Policy().Hosts, string(h.ID)) {
 		return
 	}
 	h.Usage = run
 	for _, r := range e.Usage {
-		if f.licences.Known(r.Name) {
-			f.takeReport(now, r, "worker of "+string(h.ID))
+		if rs.licences.Known(r.Name) {
+			rs.takeReport(now, r, "worker of "+string(h.ID))
 		}
 	}
 }
 
-func (f *Farm) resourceNames() string {
-	if names := slices.Sorted(maps.Keys(f.licences.Has())); len(names) > 0 {
+func (rs *resources) names() string {
+	if names := slices.Sorted(maps.Keys(rs.licences.Has())); len(names) > 0 {
 		return strings.Join(names, ", ")
 	}
 	return "none"
@@ -131,29 +138,29 @@ func (ad *admission) seated(j *model.Job, h *model.Host) bool {
 }
 
 // overuse says that the farm holds more of a resource than it may, of which the instance holds some.
-func (f *Farm) overuse(i *model.Instance) facts.Why {
-	for _, name := range slices.Sorted(maps.Keys(f.overused)) {
+func (rs *resources) overuse(i *model.Instance) facts.Why {
+	for _, name := range slices.Sorted(maps.Keys(rs.overused)) {
 		if i.Attempt.Holds[name] == 0 {
 			continue
 		}
-		held, most := f.admission.held(name), f.policy.Resources[name]
+		held, most := rs.admission.held(name), rs.policy.Resources[name]
 		if held > most {
 			return facts.Because(facts.ReasonResourceUsedUp, facts.Params{Resource: name}, fmt.Sprintf("%d %s are held, and the farm may hold %d now", held, name, most))
 		}
-		delete(f.overused, name)
+		delete(rs.overused, name)
 	}
 	return facts.Why{}
 }
 
-// addResources tells a plan, when all its jobs are there, what there is of the resources that they take.
-func (f *Farm) addResources(now time.Time, p *snapshot) {
-	f.giveSeats(now, p)
-	p.addResources(f.policy.Resources)
+// add tells a plan, when all its jobs are there, what there is of the resources that they take.
+func (rs *resources) add(now time.Time, p *snapshot) {
+	rs.giveSeats(now, p)
+	p.addResources(rs.policy.Resources)
 }
 
 // giveSeats keeps jobs that take resources counted per seat to hosts where they have seats or may open them. Jobs of better
 // priority choose first.
-func (f *Farm) giveSeats(now time.Time, p *snapshot) {
+func (rs *resources) giveSeats(now time.Time, p *snapshot) {
 	var rows []int
 	for n, j := range p.jobs {
 		if len(j.Needs.Seats) > 0 {
@@ -173,8 +180,8 @@ func (f *Farm) giveSeats(now time.Time, p *snapshot) {
 		j := p.jobs[n]
 		for _, name := range j.Needs.Seats {
 			if held[name] == nil {
-				held[name] = f.admission.seats(name)
-				left[name] = f.policy.Resources[name] - int64(len(held[name]))
+				held[name] = rs.admission.seats(name)
+				left[name] = rs.policy.Resources[name] - int64(len(held[name]))
 			}
 		}
 		own := make(map[int]int, len(j.Instances))
@@ -182,12 +189,12 @@ func (f *Farm) giveSeats(now time.Time, p *snapshot) {
 			own[i.Host.Place]++
 		}
 		room := func(h int, yield bool) int {
-			return p.hosts[h].RoomFor(now, j, f.admission.needOn(j, p.hosts[h], j.Needs.Slots), yield)
+			return p.hosts[h].RoomFor(now, j, rs.admission.needOn(j, p.hosts[h], j.Needs.Slots), yield)
 		}
-		asks = append(asks, licences.Asks{Names: j.Needs.Seats, User: j.User, Slots: j.Needs.Slots, Wants: min(j.Width(&f.policy.Share), j.Remaining()), Hosts: p.Jobs[n].Eligible, Own: own, Room: room})
+		asks = append(asks, licences.Asks{Names: j.Needs.Seats, User: j.User, Slots: j.Needs.Slots, Wants: min(j.Width(&rs.policy.Share), j.Remaining()), Hosts: p.Jobs[n].Eligible, Own: own, Room: room})
 	}
 	var latest []int
-	for k, hosts := range licences.Give(f.licences.Policy(), rooms, asks, held, left) {
+	for k, hosts := range licences.Give(rs.licences.Policy(), rooms, asks, held, left) {
 		n := rows[k]
 		if k == 0 || !slices.Equal(hosts, latest) {
 			latest = append([]int{}, hosts...)
@@ -207,15 +214,15 @@ func (f *Farm) noLicence(i *model.Instance, r message.ReportedEnd, end *facts.En
 }
 
 // lower has the farm take no more of a resource of which an item found none than it holds without that.
-func (f *Farm) lower(now time.Time, i *model.Instance, end facts.EndAttempt) {
+func (rs *resources) lower(now time.Time, i *model.Instance, end facts.EndAttempt) {
 	name := end.Params.Resource
-	if !end.Reason.ForLicence() || i.Attempt.Holds[name] == 0 || !f.licences.Known(name) {
+	if !end.Reason.ForLicence() || i.Attempt.Holds[name] == 0 || !rs.licences.Known(name) {
 		return
 	}
-	f.licences.Lower(now, name, f.admission.held(name))
-	f.takeResources()
-	s := f.licences.Status(now, name, 0)
-	f.out.Record(now, facts.EventFacts{Type: "resource-lowered", Item: -1, Instance: -1,
+	rs.licences.Lower(now, name, rs.admission.held(name))
+	rs.take()
+	s := rs.licences.Status(now, name, 0)
+	rs.out.Record(now, facts.EventFacts{Type: "resource-lowered", Item: -1, Instance: -1,
 		Why: facts.Why{Reason: facts.ReasonNoLicence, Params: facts.Params{Resource: name, Limit: s.Allowed, Until: facts.Moment(s.LoweredUntil)},
 			Cause: fmt.Sprintf("%s: an item of job %d found none; the farm takes at most %d for a while", name, i.Job.ID, s.Allowed)}})
 }

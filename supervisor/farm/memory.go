@@ -41,7 +41,7 @@ func (ad *admission) largestHost(now time.Time, j *model.Job) (whole, offer int6
 	modest := *j
 	modest.Needs.Memory, modest.MemoryNeed = 0, 0
 	for _, h := range ad.hosts.ByID {
-		if h.State(now, *ad.policy) == "lost" || !h.Serves(now, &modest) {
+		if h.State(now, ad.policy) == "lost" || !h.Serves(now, &modest) {
 			continue
 		}
 		if !h.Limited() {
@@ -57,14 +57,14 @@ func (ad *admission) largestHost(now time.Time, j *model.Job) (whole, offer int6
 
 // outOfMemory says what becomes of an item that was killed for memory: it is tried again with twice as
 // much, unless it had all that the largest host has.
-func (f *Farm) outOfMemory(now time.Time, i *model.Instance, r message.ReportedEnd, end *facts.EndAttempt) {
+func (ad *admission) outOfMemory(now time.Time, i *model.Instance, r message.ReportedEnd, end *facts.EndAttempt) {
 	end.State, end.Again = facts.Failed, facts.ByItself
 	reason, params := facts.ReasonOutOfMemory, facts.Params{}
 	if i.Job.HardLimit() && i.Attempt.Memory > 0 && r.Limit {
 		reason, params.Limit = facts.ReasonMemoryLimit, i.Attempt.Memory
 	}
 	out := items.OutAt(i.Attempt.Memory, r.Peak, reason)
-	whole, offer := f.admission.largestHost(now, i.Job)
+	whole, offer := ad.largestHost(now, i.Job)
 	// Where others than the farm have more than half of the largest host it may yet get more.
 	if more := items.Notably(out); more > whole || (more > offer && out >= whole/2) || i.Attempt.Number >= model.MaxAttempts {
 		end.Again, params.Largest, params.Offer = facts.Never, whole, offer
@@ -73,16 +73,36 @@ func (f *Farm) outOfMemory(now time.Time, i *model.Instance, r message.ReportedE
 }
 
 // learnMemory takes in how an attempt ended, and what that means for the instances to come.
-func (f *Farm) learnMemory(now time.Time, i *model.Instance, end facts.EndAttempt) {
+func (pl *planning) learnMemory(now time.Time, i *model.Instance, end facts.EndAttempt) {
 	j := i.Job
 	j.Memory.Learn(i.Attempt.Item, end.State, end.Reason, i.Attempt.Memory, end.Peak)
 	before := j.MemoryNeed
-	f.admission.refreshNeed(now, j)
-	if j.MemoryNeed < before && len(f.waitingForMemory) > 0 {
-		f.planStale = true
+	pl.admission.refreshNeed(now, j)
+	if j.MemoryNeed < before && len(pl.waitingForMemory) > 0 {
+		pl.planStale = true
 	}
 	if end.State == facts.Failed && end.Reason.OutOfMemory() {
-		f.counts.OutOfMemory++
-		f.out.Record(now, facts.EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID, Why: end.Why})
+		pl.counts.OutOfMemory++
+		pl.out.Record(now, facts.EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID, Why: end.Why})
 	}
+}
+
+// promise is the memory that the instance's next attempt is promised, in the commit that starts it. An
+// instance that goes on keeps its promise; a need that rose must fit, else the instance closes.
+func (pl *planning) promise(now time.Time, i *model.Instance) (int64, bool) {
+	if i.Attempt.Number == 0 {
+		return pl.admission.needOn(i.Job, i.Host, i.Slots), pl.admission.fitsMemory(now, i.Job, i.Host, i.Slots)
+	}
+	if len(i.Job.Memory.Raised) > 0 || pl.profiles.Estimate(now, i.Job.ProfileKey()).Memory > i.Job.Learned.Memory {
+		pl.admission.refreshNeed(now, i.Job)
+	}
+	need, old := i.Job.MemoryNeed, i.Attempt.Memory
+	switch {
+	case need == 0 || !i.Host.Limited():
+		return max(need, old), true
+	case need <= old:
+		pl.planStale = pl.planStale || (need < old && len(pl.waitingForMemory) > 0)
+		return need, true
+	}
+	return need, need <= i.Host.Ledger(i)
 }

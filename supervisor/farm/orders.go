@@ -36,7 +36,7 @@ func (f *Farm) give(now time.Time, j *model.Job, e message.JobOrdered, spans []a
 		f.maybeFinish(now, j)
 		o.Number = 0
 	} else {
-		j.Orders, f.underway.orders = append(j.Orders, o), append(f.underway.orders, j)
+		j.Orders, f.orders = append(j.Orders, o), append(f.orders, j)
 		f.out.Write(facts.PutOrder{Order: o.OrderFacts, Fresh: true})
 	}
 	reply := o.Reply(j.Version)
@@ -80,9 +80,9 @@ func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, e message.JobO
 		o.Affected = f.unblock(j, o, marks)
 		o.Done = o.Affected
 	case facts.Suspend:
-		f.beginStandstill(j, o, facts.Active, facts.Suspended, o.By)
+		f.standstill.begin(j, o, facts.Active, facts.Suspended, o.By)
 	case facts.Resume:
-		f.beginStandstill(j, o, facts.Suspended, facts.Active, "")
+		f.standstill.begin(j, o, facts.Suspended, facts.Active, "")
 	case facts.Interrupt, facts.Preempt, facts.Migrate:
 		o.TakeStops(j.Running(o))
 	}
@@ -272,7 +272,7 @@ func (f *Farm) endOrdered(now time.Time, o *model.Order) {
 	switch {
 	case t.Attempt.AttemptID != t.ID || !t.Attempt.State.Live():
 	case o.Action == facts.Suspend, o.Action == facts.Resume:
-		f.suspend(now, t.Instance, o.Action == facts.Suspend, o.By)
+		f.standstill.suspend(now, t.Instance, o.Action == facts.Suspend, o.By)
 	case o.Action == facts.Preempt || o.Action == facts.Retire:
 		if !t.Stopping() {
 			f.sendAway(now, t.Instance, awayReasons[o.Action], o.By)
@@ -281,7 +281,7 @@ func (f *Farm) endOrdered(now time.Time, o *model.Order) {
 	default:
 		f.stop(now, t.Instance, facts.Because(stopReasons[o.Action], facts.Params{By: o.By}, ""))
 		if o.Action == facts.Migrate {
-			f.leaveHost(now, t.Instance, o.By)
+			f.retries.leaveHost(now, t.Instance, o.By)
 		}
 	}
 }
@@ -307,14 +307,14 @@ func (f *Farm) reopen(j *model.Job, o *model.Order, item facts.ItemNo) facts.Att
 
 // carryOrders carries out the next piece of the orders under way, in turn by job. Each commit has one.
 func (f *Farm) carryOrders(now time.Time) {
-	if f.carried || f.out.Spent() || len(f.underway.orders) == 0 {
+	if f.carried || f.out.Spent() || len(f.orders) == 0 {
 		return
 	}
 	f.carried = true
 	began := false
-	for most := f.policy.OrderRows; most > 0 && len(f.underway.orders) > 0 && !began; {
-		j := f.underway.orders[0]
-		f.underway.orders = f.underway.orders[1:]
+	for most := f.policy.OrderRows; most > 0 && len(f.orders) > 0 && !began; {
+		j := f.orders[0]
+		f.orders = f.orders[1:]
 		o := j.Orders[0]
 		if began = o.Begun.IsZero(); began {
 			if why := f.begin(now, j, o, message.JobOrdered{}); why != "" {
@@ -330,18 +330,9 @@ func (f *Farm) carryOrders(now time.Time) {
 			j.Carried = append(slices.Clone(j.Carried[max(0, len(j.Carried)+1-maxCarried):]), o.OrderFacts)
 		}
 		if len(j.Orders) > 0 {
-			f.underway.orders = append(f.underway.orders, j)
+			f.orders = append(f.orders, j)
 		} else {
 			f.maybeFinish(now, j)
 		}
-	}
-}
-
-// setMarks writes what differs between the job's marks and these, which are by first item.
-func (f *Farm) setMarks(j *model.Job, marks []facts.Mark) {
-	w := j.SetMarks(marks)
-	w.Job = j.ID
-	if len(w.Remove)+len(w.Add) > 0 {
-		f.out.Write(w)
 	}
 }

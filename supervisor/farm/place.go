@@ -19,7 +19,7 @@ func newPlacer(ad *admission, now time.Time, p *snapshot, starts []planner.Plann
 		Placement: ad.policy.Memory.Placement,
 		Room: func(n int) bestfit.Room {
 			h := p.hosts[n]
-			return bestfit.Room{Ledger: h.Ledger(nil), Free: h.Free(), Known: h.Limited() && h.Usable(now, *ad.policy)}
+			return bestfit.Room{Ledger: h.Ledger(nil), Free: h.Free(), Known: h.Limited() && h.Usable(now, ad.policy)}
 		},
 		Left: func(n int, resource string) int64 { return p.hosts[n].Left(resource) },
 		Try: func(start, n int) (fits bool, share int64) {
@@ -66,21 +66,21 @@ const waitingKept = 256
 
 // noteWaitingForMemory remembers what the plan left of each host's memory and which jobs still wait, and plans again at once
 // only if this plan has moved something. Short says that a start was refused for want of memory.
-func (f *Farm) noteWaitingForMemory(p *snapshot, b planner.Plan, short bool) {
-	f.waitingForMemory = f.waitingForMemory[:0]
-	f.planStale = f.planStale || short && p.started
+func (pl *planning) noteWaitingForMemory(p *snapshot, b planner.Plan, short bool) {
+	pl.waitingForMemory = pl.waitingForMemory[:0]
+	pl.planStale = pl.planStale || short && p.started
 	open := false
 	for n, h := range p.hosts {
 		h.Unplanned = h.ComingMemory()
 		open = open || (p.Hosts[n].Up && h.Limited() && h.Free() > 0)
 	}
 	for _, n := range b.Order {
-		if len(f.waitingForMemory) == waitingKept {
+		if len(pl.waitingForMemory) == waitingKept {
 			return
 		}
 		if j := p.jobs[n]; j.Pending() > 0 && len(j.Instances) < b.Jobs[n].Ceiling {
-			f.waitingForMemory = append(f.waitingForMemory, j)
-			f.planStale = f.planStale || (open && p.started && j.MemoryNeed == 0) // it takes what is left, which the plan took for too little
+			pl.waitingForMemory = append(pl.waitingForMemory, j)
+			pl.planStale = pl.planStale || (open && p.started && j.MemoryNeed == 0) // it takes what is left, which the plan took for too little
 		}
 	}
 }
@@ -94,24 +94,24 @@ const (
 
 // planIfMemoryFits makes a plan due if the host that has just reported has more memory to give than the last plan left there, and a
 // job waits for which that was too little.
-func (f *Farm) planIfMemoryFits(now time.Time, h *model.Host) {
+func (pl *planning) planIfMemoryFits(now time.Time, h *model.Host) {
 	if !h.Limited() || h.ComingMemory() <= h.Unplanned {
 		return
 	}
 	waits := false
-	for _, j := range f.waitingForMemory {
+	for _, j := range pl.waitingForMemory {
 		need := j.MemoryForPlan()
 		fits := need <= h.Ledger(nil) && h.Grants(j.Needs) > 0
 		if need <= h.Unplanned || (waits && !fits) || !j.WantsInstances() || !h.Serves(now, j) {
 			continue
 		}
 		if fits {
-			f.replanSoon(now.Add(memoryFitsWait))
+			pl.replanSoon(now.Add(memoryFitsWait))
 			return
 		}
 		waits = true
 	}
 	if waits {
-		f.replanSoon(now.Add(memoryFreedWait))
+		pl.replanSoon(now.Add(memoryFreedWait))
 	}
 }

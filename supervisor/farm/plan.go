@@ -6,35 +6,30 @@ import (
 	"qb/smartshare"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
-	"qb/supervisor/licences"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
-	"qb/supervisor/profiles"
-	"qb/supervisor/slottime"
 )
 
 // admission says what may start on a host now, beside what runs there and what is kept for others.
 type admission struct {
-	policy   *message.Policy
-	hosts    *model.Hosts
-	jobs     *model.Jobs
-	profiles *profiles.Profiles
-	licences *licences.Book
+	*shared
 	// What follows is as of the last plan.
 	reserved    *reservation // nil: no host is kept for a wide job
 	viewpoint   string       // cluster from which it ranked jobs
 	leastMemory int64        // of the smallest host; 0: one did not say, or there is none
 }
 
-// planState is all that the farm remembers from plan to plan. Nothing of it is stored: the first plan of a term makes it
-// anew.
-type planState struct {
-	planStale       bool // something changed that may move instances
-	planNow         bool // a person asked for it: no settling
+// planning makes the snapshots for plans, and is all that the farm remembers from plan to plan. Nothing of it is stored: the
+// first plan of a term makes it anew.
+type planning struct {
+	*shared
+	admission       *admission
+	resources       *resources
+	usage           *usage
+	cpuShare        *cpuShare
 	lastPlan        time.Time
-	replanAt        time.Time // a deferred stop falls due then; zero: none
 	last, spare     *snapshot // the snapshots of the last plan, and of the one before
 	scratch         smartshare.Scratch
 	applying        *rollout // nil: no plan is under way
@@ -43,8 +38,6 @@ type planState struct {
 	unmet            map[facts.JobID]int // primaries that wait
 	due              map[facts.JobID]int // secondaries, of jobs that had fewer than the plan gives them
 	waitingForMemory []*model.Job        // that wait and may take memory as it comes free
-	competing        []*model.Job        // that wait for slots which others have
-	sharing          slottime.Sharing    // of slot time
 }
 
 // snapshot is the planner's, with the way back from its indices to the farm.
@@ -72,42 +65,42 @@ func (f *Farm) Plan(now time.Time) {
 	defer f.out.OwnWork()()
 	f.carryOn(now)
 	f.carryOrders(now)
-	f.resumeWaiting(now)
-	f.follow()
+	f.standstill.resumeWaiting(now)
+	f.dependencies.follow()
 	switch {
 	case f.out.Spent():
 		return
-	case f.applying != nil && !f.planStale:
-		f.apply(now, f.applying)
+	case f.planning.applying != nil && !f.planStale:
+		f.apply(now, f.planning.applying)
 		return
-	case !f.planStale, !f.lastPlan.IsZero() && now.Sub(f.lastPlan).Abs() < f.policy.PlanDelay && !f.planNow:
+	case !f.planStale, !f.planning.lastPlan.IsZero() && now.Sub(f.planning.lastPlan).Abs() < f.policy.PlanDelay && !f.planNow:
 		return
 	}
-	f.lastPlan = now
+	f.planning.lastPlan = now
 	f.planStale = false
 	f.counts.Plans++
-	p := f.planNext(now)
-	f.apply(now, &rollout{p: p, b: planner.BalanceIn(&f.scratch, p.Snapshot), vain: map[*model.Job]int{}})
+	p := f.planning.next(now)
+	f.apply(now, &rollout{p: p, b: planner.BalanceIn(&f.planning.scratch, p.Snapshot), vain: map[*model.Job]int{}})
 }
 
 // Snapshot is the farm as `qb plan` reads it. What has not changed since the last plan is taken from there.
 func (f *Farm) Snapshot(now time.Time) planner.Snapshot {
 	p := newSnapshot()
-	p.Running = make([]planner.SnapInstance, 0, len(f.last.Running))
-	f.plan(now, p, f.last)
+	p.Running = make([]planner.SnapInstance, 0, len(f.planning.last.Running))
+	f.planning.fill(now, p, f.planning.last)
 	return p.Snapshot
 }
 
-// planNext is the farm as it is now. It takes the memory of the snapshot before the last.
-func (f *Farm) planNext(now time.Time) *snapshot {
+// next is the farm as it is now. It takes the memory of the snapshot before the last.
+func (pl *planning) next(now time.Time) *snapshot {
 	p := newSnapshot()
-	if old := f.spare; old != nil {
+	if old := pl.spare; old != nil {
 		clear(old.instances)
 		p.jobs, p.rows, p.instances = old.jobs[:0], old.rows[:0], old.instances[:0]
 		p.Jobs, p.Hosts, p.Running = old.Jobs[:0], old.Hosts[:0], old.Running[:0]
 	}
-	f.plan(now, p, f.last)
-	f.spare, f.last = f.last, p
+	pl.fill(now, p, pl.last)
+	pl.spare, pl.last = pl.last, p
 	return p
 }
 
@@ -116,65 +109,59 @@ func (f *Farm) planNext(now time.Time) *snapshot {
 func (f *Farm) SnapshotWith(now time.Time, e message.JobSubmitted) (planner.Snapshot, message.Supposed, *outbox.Refusal) {
 	p, supposed := newSnapshot(), message.Supposed{}
 	remarks, refusal := f.suppose(now, e, func(j *model.Job) {
-		last := f.planFarm(now, p, f.last)
+		last := f.planning.planFarm(now, p, f.planning.last)
 		if supposed.Planned = j.Planned(); supposed.Planned {
 			f.usage.limit(now, j)
 			f.admission.refreshNeed(now, j)
-			f.planJob(now, p, last, j)
-			supposed.VTimes = f.rankSupposed(now, p, j)
+			f.planning.planJob(now, p, last, j)
+			supposed.VTimes = f.cpuShare.rankSupposed(now, p, j)
 		}
-		f.addResources(now, p)
+		f.resources.add(now, p)
 		supposed.Items = j.Entries.Len()
 	})
 	supposed.Remarks = remarks
 	return p.Snapshot, supposed, refusal
 }
 
-// plan fills in the farm as it is now. What has not changed since the last plan comes from there.
-func (f *Farm) plan(now time.Time, p, last *snapshot) {
-	f.planFarm(now, p, last)
-	f.addResources(now, p)
+// fill fills in the farm as it is now. What has not changed since the last plan comes from there.
+func (pl *planning) fill(now time.Time, p, last *snapshot) {
+	pl.planFarm(now, p, last)
+	pl.resources.add(now, p)
 }
 
 // planFarm fills in all but the resources. It returns the last snapshot, empty if this one does not go on from it.
-func (f *Farm) planFarm(now time.Time, p, last *snapshot) *snapshot {
-	f.compete(now)
-	f.usage.judge(now)
-	f.planHosts(now, p)
+func (pl *planning) planFarm(now time.Time, p, last *snapshot) *snapshot {
+	pl.cpuShare.compete(now)
+	pl.usage.judge(now)
+	pl.planHosts(now, p)
 	if !last.precedes(p) {
 		last = &snapshot{}
 	}
-	for _, j := range f.jobs.Sorted() {
+	for _, j := range pl.jobs.Sorted() {
 		if j.Planned() {
-			f.admission.refreshNeed(now, j)
-			f.planJob(now, p, last, j)
+			pl.admission.refreshNeed(now, j)
+			pl.planJob(now, p, last, j)
 		}
 	}
-	f.rankSharers(now, p)
+	pl.cpuShare.rank(now, p)
 	return last
 }
 
 // planHosts adds all hosts, by name.
-func (f *Farm) planHosts(now time.Time, p *snapshot) {
-	f.admission.viewpoint = f.hosts.Cluster(f.policy.DefaultCluster)
-	p.Now, p.Policy, p.Cluster = model.Seconds(now), f.policy.Share, f.admission.viewpoint
-	p.hosts, p.keys, p.changes = f.hosts.Sorted(), fit.KeysOf(f.hosts.Each()), f.hosts.Changes
-	f.admission.leastMemory = 0
+func (pl *planning) planHosts(now time.Time, p *snapshot) {
+	pl.admission.viewpoint = pl.hosts.Cluster(pl.policy.DefaultCluster)
+	p.Now, p.Policy, p.Cluster = model.Seconds(now), pl.policy.Share, pl.admission.viewpoint
+	p.hosts, p.keys, p.changes = pl.hosts.Sorted(), fit.KeysOf(pl.hosts.Each()), pl.hosts.Changes
+	pl.admission.leastMemory = 0
 	if len(p.hosts) > 0 {
-		f.admission.leastMemory = max(0, p.keys.Least())
+		pl.admission.leastMemory = max(0, p.keys.Least())
 	}
 	for n, h := range p.hosts {
 		h.Place = n
 		slots, ending := h.ForPlan()
 		p.Hosts = append(p.Hosts, planner.SnapHost{
-			Name: string(h.ID), Slots: slots, Memory: h.MemoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.Usable(now, f.policy),
+			Name: string(h.ID), Slots: slots, Memory: h.MemoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.Usable(now, pl.policy),
 			Ending: ending, EndingMemory: h.EndingMemory(),
 		})
-	}
-}
-
-func (f *Farm) replanSoon(at time.Time) {
-	if f.replanAt.IsZero() || at.Before(f.replanAt) {
-		f.replanAt = at
 	}
 }

@@ -28,7 +28,7 @@ func (last *snapshot) precedes(p *snapshot) bool {
 }
 
 // planJob adds the job's row and its instances. Those of the last plan stand if nothing of the job has changed.
-func (f *Farm) planJob(now time.Time, p, last *snapshot, j *model.Job) {
+func (pl *planning) planJob(now time.Time, p, last *snapshot, j *model.Job) {
 	at, row := len(p.jobs), jobRow{}
 	if before := j.Row; before < len(last.jobs) && last.jobs[before] == j && last.rows[before].changes == j.Changes {
 		row = last.rows[before]
@@ -56,44 +56,44 @@ func (f *Farm) planJob(now time.Time, p, last *snapshot, j *model.Job) {
 	p.jobs, j.Row = append(p.jobs, j), at
 	p.Limits = j.AddLimits(p.Limits)
 	job := &p.Jobs[at]
-	job.Eligible = p.eligible(now, &f.admission, last, j, &row)
+	job.Eligible = p.eligible(now, pl.admission, last, j, &row)
 	job.Remaining, job.Memory, job.Weight, job.Fairshare = j.Remaining(), j.MemoryForPlan(), 1, 1
-	f.usage.rankJob(now, p, job, j)
-	j.LimitJob(job, &f.policy.Share)
+	pl.usage.rankJob(now, p, job, j)
+	j.LimitJob(job, &pl.policy.Share)
 	job.VTime = 0 // under the lottery chance decides
-	if f.policy.CPUShare.Mode == "stride" {
-		job.VTime = j.SlotShare.With(j.Advance(now, f.policy.CPUShare.Quantile))
+	if pl.policy.CPUShare.Mode == "stride" {
+		job.VTime = j.SlotShare.With(j.Advance(now, pl.policy.CPUShare.Quantile))
 	}
 	p.rows = append(p.rows, row)
 }
 
 // checkRows compares the rows of the last plan that the next one would go on from with what is.
-func (f *Farm) checkRows() error {
+func (pl *planning) checkRows() error {
 	p := newSnapshot()
-	p.hosts = f.hosts.Sorted()
-	if !f.last.precedes(p) {
+	p.hosts = pl.hosts.Sorted()
+	if !pl.last.precedes(p) {
 		return nil
 	}
-	for n, row := range f.last.rows {
-		j := f.last.jobs[n]
-		if f.jobs.ByID[j.ID] != j || j.Changes != row.changes {
+	for n, row := range pl.last.rows {
+		j := pl.last.jobs[n]
+		if pl.jobs.ByID[j.ID] != j || j.Changes != row.changes {
 			continue
 		}
 		held, rows := j.PlanInstances(nil, nil)
 		for k := range rows {
 			rows[k].Job = n
 		}
-		if was := f.last.Running[row.first:row.after]; !slices.Equal(held, f.last.instances[row.first:row.after]) || !slices.Equal(rows, was) {
+		if was := pl.last.Running[row.first:row.after]; !slices.Equal(held, pl.last.instances[row.first:row.after]) || !slices.Equal(rows, was) {
 			return fmt.Errorf("job %d: a plan would see %+v, its instances are %+v", j.ID, was, rows)
 		}
-		if s := f.last.Jobs[n]; s.Priority != j.Standing() || s.Slots != j.Needs.Slots || s.User != j.User || s.Cluster != j.Cluster || s.Global != j.GlobalOrder || s.Submit != j.Turn() {
+		if s := pl.last.Jobs[n]; s.Priority != j.Standing() || s.Slots != j.Needs.Slots || s.User != j.User || s.Cluster != j.Cluster || s.Global != j.GlobalOrder || s.Submit != j.Turn() {
 			return fmt.Errorf("job %d: a plan would see %+v, it is %+v", j.ID, s, j.JobFacts)
 		}
 	}
 	return nil
 }
 
-// planResources tells a plan what there is of the resources that its jobs take. Like slots, what instances on
+// addResources tells a plan what there is of the resources that its jobs take. Like slots, what instances on
 // their way out hold counts as there; what they are to have who hold other amounts than their job now takes
 // counts as that.
 func (p *snapshot) addResources(all map[string]int64) {

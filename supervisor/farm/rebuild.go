@@ -23,7 +23,6 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	f.profiles = profiles.New(rows.Profiles)
 	f.licences = licences.New(rows.Resources)
 	f.licences.Configure(p.Licences, p.Resources)
-	f.admission.profiles, f.admission.licences = f.profiles, f.licences
 	for _, hf := range rows.Hosts {
 		h := model.NewHost(hf)
 		h.LastSync = now
@@ -49,8 +48,8 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 			f.jobs.Watch(j)
 		}
 	}
-	f.takeResources()
-	f.unsettled, f.endedOnes, f.planStale = f.jobs.Sorted(), rows.Ended, true
+	f.resources.take()
+	f.dependencies.unsettled, f.dependencies.ended, f.planStale = f.jobs.Sorted(), rows.Ended, true
 	f.carryOn(now)
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -61,17 +60,17 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 // carryOn goes on with what a commit had no room for, and is not found again by itself.
 func (f *Farm) carryOn(now time.Time) {
 	defer f.out.OwnWork()()
-	for len(f.unsettled) > 0 && !f.out.Spent() {
-		j := f.unsettled[0]
-		f.unsettled = f.unsettled[1:]
+	for len(f.dependencies.unsettled) > 0 && !f.out.Spent() {
+		j := f.dependencies.unsettled[0]
+		f.dependencies.unsettled = f.dependencies.unsettled[1:]
 		if f.jobs.ByID[j.ID] == j {
-			f.settle(j)
+			f.dependencies.settle(j)
 			f.maybeFinish(now, j)
 		}
 	}
-	for len(f.freeing) > 0 && !f.out.Spent() {
-		if f.release(now, f.freeing[0]) {
-			f.freeing = f.freeing[1:]
+	for len(f.dependencies.freeing) > 0 && !f.out.Spent() {
+		if f.dependencies.release(now, f.dependencies.freeing[0]) {
+			f.dependencies.freeing = f.dependencies.freeing[1:]
 		}
 	}
 }
@@ -94,14 +93,14 @@ func (f *Farm) admit(now time.Time, p *items.Prepared) (*model.Job, error) {
 		j.Resume(o, p.Late)
 	}
 	if len(j.Orders) > 0 {
-		f.underway.orders = append(f.underway.orders, j)
+		f.orders = append(f.orders, j)
 	}
 	if j.State == facts.FailedJob {
 		j.FailedBy = j.Failure()
 	}
-	f.notePaused(now, j)
-	f.avoidLeft(now, j)
-	f.delay(now, j)
+	f.retries.notePaused(now, j)
+	f.retries.avoidLeft(now, j)
+	f.retries.delay(now, j)
 	if j.State.Final() {
 		f.jobs.Final = append(f.jobs.Final, j.ID)
 	} else {
@@ -132,22 +131,22 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 	}
 	j.Tally.Set(int(a.Item), agenda.Running)
 	i.Attach()
-	f.noteResuming(h)
+	f.standstill.noteResuming(h)
 	return nil
 }
 
 // settle frees a job whose conditions came true while it was not looked at.
-func (f *Farm) settle(j *model.Job) {
+func (de *dependencies) settle(j *model.Job) {
 	if j.State.Final() || j.BlockedBy != "" || j.State == facts.Active && len(j.WaitFor) == 0 {
 		return
 	}
 	before, was := len(j.WaitFor), j.State
-	j.WaitFor = f.jobs.StillWaits(j, f.endedOnes)
-	f.jobs.Unwatch(j)
+	j.WaitFor = de.jobs.StillWaits(j, de.ended)
+	de.jobs.Unwatch(j)
 	if j.State == facts.Blocked && !j.Holds() {
 		j.State = facts.Active
 	}
 	if len(j.WaitFor) != before || j.State != was {
-		f.putJob(j)
+		de.putJob(j)
 	}
 }

@@ -20,27 +20,27 @@ func (f *Farm) onHostRemoved(now time.Time, e message.HostRemoved) {
 	case len(h.Instances) > 0 && (!e.Dead || h.Speaks(now, f.policy.Liveness)):
 		h.LockedBy, h.LockReason = e.By, string(facts.ReasonBeingRemoved)
 		f.putHost(h)
-		f.silence(h, "host %q was removed", h.ID)
+		f.syncs.silence(h, "host %q was removed", h.ID)
 		f.planStale, f.planNow = true, true
 		f.out.Answer(e.Ticket, message.HostReply{Host: h.ID, Pending: len(h.Instances), Wait: h.LeaseLeft(now)})
 		return
 	}
 	n := f.loseAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
-	f.forget(now, h, e.By)
+	f.syncs.forget(now, h, e.By)
 	f.out.Answer(e.Ticket, message.HostReply{Host: h.ID, Affected: n})
 }
 
-func (f *Farm) maybeForget(now time.Time, h *model.Host) {
-	if h.Removing() && len(h.Instances) == 0 && !f.out.Spent() {
-		f.forget(now, h, h.LockedBy)
+func (sy *syncs) maybeForget(now time.Time, h *model.Host) {
+	if h.Removing() && len(h.Instances) == 0 && !sy.out.Spent() {
+		sy.forget(now, h, h.LockedBy)
 	}
 }
 
-func (f *Farm) forget(now time.Time, h *model.Host, by string) {
-	f.dropHost(h)
-	f.out.Write(facts.ForgetHost{Host: h.ID})
-	f.out.Record(now, facts.EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: by, Why: facts.Why{Cause: h.Whereabouts()}})
-	f.planStale, f.planNow = true, true
+func (sy *syncs) forget(now time.Time, h *model.Host, by string) {
+	sy.dropHost(h)
+	sy.out.Write(facts.ForgetHost{Host: h.ID})
+	sy.out.Record(now, facts.EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: by, Why: facts.Why{Cause: h.Whereabouts()}})
+	sy.planStale, sy.planNow = true, true
 }
 
 func (f *Farm) loseAll(now time.Time, h *model.Host, why facts.Why) int {
@@ -52,43 +52,43 @@ func (f *Farm) loseAll(now time.Time, h *model.Host, why facts.Why) int {
 }
 
 // dropHost takes a host without instances out of the farm.
-func (f *Farm) dropHost(h *model.Host) {
-	f.silence(h, "host %q was removed", h.ID)
-	f.hosts.Unseat(h)
-	delete(f.hosts.ByID, h.ID)
-	f.registry.Remove(h.ID, &h.Agent)
-	f.hosts.Changed()
-	f.planStale = true
+func (sy *syncs) dropHost(h *model.Host) {
+	sy.silence(h, "host %q was removed", h.ID)
+	sy.hosts.Unseat(h)
+	delete(sy.hosts.ByID, h.ID)
+	sy.registry.Remove(h.ID, &h.Agent)
+	sy.hosts.Changed()
+	sy.planStale = true
 }
 
 // silence refuses the held sync of a host, if there is one.
-func (f *Farm) silence(h *model.Host, format string, args ...any) {
+func (sy *syncs) silence(h *model.Host, format string, args ...any) {
 	if h.HeldSync != nil {
-		f.out.Refuse(h.HeldSync.Ticket, "conflict", format, args...)
+		sy.out.Refuse(h.HeldSync.Ticket, "conflict", format, args...)
 	}
 	h.HeldSync, h.Due = nil, false
-	f.answer = slices.DeleteFunc(f.answer, func(o *model.Host) bool { return o == h })
+	sy.answer = slices.DeleteFunc(sy.answer, func(o *model.Host) bool { return o == h })
 }
 
 // rename gives a host that runs on under another worker_name that name, with all that runs there. A dead host that
 // had the name is forgotten.
-func (f *Farm) rename(now time.Time, h *model.Host, to facts.HostID) {
-	if old := f.hosts.ByID[to]; old != nil {
-		f.dropHost(old)
-		f.out.Write(facts.ForgetHost{Host: to})
+func (sy *syncs) rename(now time.Time, h *model.Host, to facts.HostID) {
+	if old := sy.hosts.ByID[to]; old != nil {
+		sy.dropHost(old)
+		sy.out.Write(facts.ForgetHost{Host: to})
 	}
 	from := h.ID
-	delete(f.hosts.ByID, from)
+	delete(sy.hosts.ByID, from)
 	h.ID = to
 	h.DropClaims()
-	f.hosts.ByID[to] = h
-	f.registry.Rename(from, to)
+	sy.hosts.ByID[to] = h
+	sy.registry.Rename(from, to)
 	for _, i := range h.Instances {
 		i.Attempt.Host = to
 		i.Touch()
 	}
-	f.hosts.Changed()
-	f.planStale = true
-	f.out.Write(facts.RenameHost{From: from, To: h.HostFacts})
-	f.out.Record(now, facts.EventFacts{Type: "host-renamed", Host: to, Item: -1, Instance: -1, By: model.LockedByFarm, Why: facts.Why{Cause: fmt.Sprintf("it was %s until its worker_name changed", from)}})
+	sy.hosts.Changed()
+	sy.planStale = true
+	sy.out.Write(facts.RenameHost{From: from, To: h.HostFacts})
+	sy.out.Record(now, facts.EventFacts{Type: "host-renamed", Host: to, Item: -1, Instance: -1, By: model.LockedByFarm, Why: facts.Why{Cause: fmt.Sprintf("it was %s until its worker_name changed", from)}})
 }

@@ -77,8 +77,8 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 		return
 	}
 	if e.Action.Reopens() || e.Action == facts.Unblock {
-		f.tryFolder(j)
-		f.tryHosts(j)
+		f.folders.try(j)
+		f.retries.tryHosts(j)
 	}
 	f.give(now, j, e, spans)
 }
@@ -112,8 +112,8 @@ func (f *Farm) choose(j *model.Job, e *message.JobOrdered) bool {
 func (f *Farm) shove(now time.Time, j *model.Job, e message.JobOrdered) {
 	reply := message.ActionReply{Job: j.ID, Version: j.Version, Remarks: []string{}}
 	if waiting := j.Pending(); j.State == facts.Active && waiting > 0 {
-		f.tryFolder(j)
-		f.tryHosts(j)
+		f.folders.try(j)
+		f.retries.tryHosts(j)
 		f.planStale = true
 		f.out.Record(now, facts.EventFacts{Type: "ordered-shove", Job: j.ID, Item: -1, Instance: -1, By: e.By,
 			Why: facts.Why{Cause: fmt.Sprintf("%d items", waiting)}})

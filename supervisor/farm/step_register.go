@@ -19,6 +19,14 @@ type registration struct {
 	holds       map[facts.JobID]int64
 }
 
+// syncs is who speaks for which host, and what is to be answered to them.
+type syncs struct {
+	*shared
+	registry      agents.Registry
+	answer        []*model.Host  // hosts whose held sync the next Take answers
+	registrations []registration // to be answered then
+}
+
 // onGreeting takes in the word of an agent that has heard nothing of this term. It may be as old as a message
 // can be: read late from a socket, or written by an agent, on a boot, that another has followed. So nothing
 // is concluded from what it does not list, nor from who it says it is. The answer carries the term; an agent
@@ -30,7 +38,7 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 	id := e.Host.ID // of one that is not known yet
 	if h := f.hosts.Of(e.Host); h != nil {
 		id = h.ID
-		if f.turnsAway(now, h, e) {
+		if f.syncs.turnsAway(now, h, e) {
 			return
 		}
 		if e.ReadOnly {
@@ -38,34 +46,34 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 		}
 		f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.Stopping() && i.GivenUnder(e.Host) })
 	}
-	f.registry.Note(id, e.Incarnation)
-	f.registrations = append(f.registrations, registration{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})
+	f.syncs.registry.Note(id, e.Incarnation)
+	f.syncs.registrations = append(f.syncs.registrations, registration{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})
 }
 
-func (f *Farm) answerGreetings(now time.Time) {
-	for _, g := range f.registrations {
-		reply := newReply(&f.policy, g.host.ID, g.sequence)
-		if h := f.hosts.Of(g.host); h != nil && !h.Removing() {
-			h.FillReply(now, &f.policy, g.host, g.holds, &reply)
+func (sy *syncs) answerGreetings(now time.Time) {
+	for _, g := range sy.registrations {
+		reply := newReply(&sy.policy, g.host.ID, g.sequence)
+		if h := sy.hosts.Of(g.host); h != nil && !h.Removing() {
+			h.FillReply(now, &sy.policy, g.host, g.holds, &reply)
 			h.Expect(now, g.incarnation, g.sequence)
 		}
-		f.out.Answer(g.ticket, reply)
+		sy.out.Answer(g.ticket, reply)
 	}
-	f.registrations = f.registrations[:0]
+	sy.registrations = sy.registrations[:0]
 }
 
 // turnsAway refuses a word that must not be looked at: a stale one, and one of an agent that is not the host, or reports
 // the name of another one, unless its claim is granted.
-func (f *Farm) turnsAway(now time.Time, h *model.Host, e message.WorkerSynced) bool {
+func (sy *syncs) turnsAway(now time.Time, h *model.Host, e message.WorkerSynced) bool {
 	if h.Removing() {
-		f.out.Refuse(e.Ticket, "conflict", "host %q was removed; it may join again when its items have been given up, in at most %s", h.ID, h.LeaseLeft(now).Round(time.Second))
+		sy.out.Refuse(e.Ticket, "conflict", "host %q was removed; it may join again when its items have been given up, in at most %s", h.ID, h.LeaseLeft(now).Round(time.Second))
 		return true
 	}
 	own := !agents.Known(h.HostFacts) || h.Same(e.Host)
-	if own && f.stale(h, e) || !own && f.refusesClaim(now, h, e) {
+	if own && sy.stale(h, e) || !own && sy.refusesClaim(now, h, e) {
 		return true
 	}
-	if other := f.hosts.ByID[e.Host.ID]; other != nil && other != h && f.refusesClaim(now, other, e) {
+	if other := sy.hosts.ByID[e.Host.ID]; other != nil && other != h && sy.refusesClaim(now, other, e) {
 		return true
 	}
 	if own {
@@ -75,18 +83,18 @@ func (f *Farm) turnsAway(now time.Time, h *model.Host, e message.WorkerSynced) b
 }
 
 // refusesClaim refuses an agent that claims the host, or its name for a host that it is already, until the claim is granted.
-func (f *Farm) refusesClaim(now time.Time, h *model.Host, e message.WorkerSynced) bool {
+func (sy *syncs) refusesClaim(now time.Time, h *model.Host, e message.WorkerSynced) bool {
 	v := h.Claim(now, h.HostFacts, e.Host, e.Word(), agents.Situation{
-		Busy: len(h.Instances) > 0, Same: func() bool { return f.hosts.Of(e.Host) == h }, Lease: f.policy.ExecutionLease,
+		Busy: len(h.Instances) > 0, Same: func() bool { return sy.hosts.Of(e.Host) == h }, Lease: sy.policy.ExecutionLease,
 	})
 	if v.First {
-		f.answerSoon(h)
+		sy.answerSoon(h)
 	}
 	if v.Event != (facts.Why{}) {
-		f.out.Record(now, facts.EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: v.Event})
+		sy.out.Record(now, facts.EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: v.Event})
 	}
 	if v.Refusal != nil {
-		f.out.Reject(e.Ticket, v.Refusal)
+		sy.out.Reject(e.Ticket, v.Refusal)
 	}
 	return v.Refusal != nil
 }

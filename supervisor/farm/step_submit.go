@@ -34,11 +34,11 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 	f.jobs.Next++
 	f.jobs.Enter(j)
 	f.jobs.Watch(j)
-	f.appear(now, j)
+	f.dependencies.appear(now, j)
 	j.Learned = f.profiles.Estimate(now, j.ProfileKey())
-	f.delay(now, j)
+	f.retries.delay(now, j)
 	f.putJob(j)
-	f.tryFolder(j)
+	f.folders.try(j)
 	if j.State == facts.Active {
 		f.planStale = true
 	}
@@ -164,7 +164,7 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 	if changed.Priority != j.Priority || changed.Cluster != j.Cluster {
 		changed.GlobalOrder = 0 // it was among jobs of the former ones
 	}
-	if changed.PGrp = cmp.Or(changed.PGrp, j.ID); f.refusesGroup(j, changed.PGrp, e) {
+	if changed.PGrp = cmp.Or(changed.PGrp, j.ID); f.dependencies.refusesGroup(j, changed.PGrp, e) {
 		return
 	}
 	if changed.Account != j.Account {
@@ -191,13 +191,13 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 	}
 	group := j.PGrp
 	j.JobFacts, j.Needs = changed, n
-	f.delay(now, j)
+	f.retries.delay(now, j)
 	f.jobs.Rebind(j)
 	f.jobs.Resize(j, size)
 	j.TouchAll()
 	f.admission.refreshNeed(now, j)
 	remarks = append(remarks, f.changeRemarks(now, j, given)...)
-	f.regroup(now, j, group)
+	f.dependencies.regroup(now, j, group)
 	f.putJob(j)
 	f.out.Record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: given.String()}})
 	f.planStale, f.planNow = true, true

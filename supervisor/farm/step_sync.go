@@ -18,7 +18,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	}
 	h := f.hosts.Of(e.Host)
 	if h == nil {
-		if f.registry.Removed(e.Word()) {
+		if f.syncs.registry.Removed(e.Word()) {
 			f.out.Refuse(e.Ticket, "conflict", "sync %d of host %q was sent before the host was removed", e.Sequence, e.Host.ID)
 			return
 		}
@@ -29,21 +29,21 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 		h = model.NewHost(facts.HostFacts{ID: e.Host.ID})
 		f.hosts.ByID[h.ID] = h
 	}
-	if f.turnsAway(now, h, e) {
+	if f.syncs.turnsAway(now, h, e) {
 		return
 	}
 	if h.ID != e.Host.ID {
-		f.rename(now, h, e.Host.ID)
+		f.syncs.rename(now, h, e.Host.ID)
 	}
 	if !h.Same(e.Host) {
 		h.Succeed(e.Host, e.Word(), agents.Known(h.HostFacts))
-		f.registry.Forget(h.ID, e.Incarnation)
+		f.syncs.registry.Forget(h.ID, e.Incarnation)
 	}
-	f.registry.Note(h.ID, e.Incarnation)
+	f.syncs.registry.Note(h.ID, e.Incarnation)
 	wasUnacked := h.Unacked(now, f.policy.Liveness)
 	h.Acknowledge(e.Word(), e.Heard)
-	f.dropHeldSync(now, h, e.Incarnation)
-	f.register(now, h, e)
+	f.syncs.dropHeldSync(now, h, e.Incarnation)
+	f.syncs.register(now, h, e)
 	f.hosts.Seat(h)
 	if before := h.Away; h.Measure(&e) != before {
 		f.planStale = true
@@ -51,23 +51,23 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	f.endOldBoot(now, h)
 	f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.GivenUnder(h.HostFacts) })
 	f.reconcile(now, h, e)
-	f.noteResuming(h)
-	f.takeUsage(now, h, e)
-	f.planIfMemoryFits(now, h)
+	f.standstill.noteResuming(h)
+	f.resources.takeUsage(now, h, e)
+	f.planning.planIfMemoryFits(now, h)
 	h.HeldSync = &model.HeldSync{Ticket: e.Ticket, Sequence: e.Sequence, Deadline: now.Add(h.Hold(&f.policy, e.Hold))}
 	if len(e.Finished) > 0 || h.Differs() || h.LeaseBefore(h.HeldSync.Deadline) || wasUnacked {
-		f.answerSoon(h)
+		f.syncs.answerSoon(h)
 	}
 }
 
 // stale refuses a sync that must not be looked at. Of two agents with one state folder that both heard this term,
 // the older is the one that spoke first in it: it was dead, or its folder was copied, when the other spoke.
-func (f *Farm) stale(h *model.Host, e message.WorkerSynced) bool {
+func (sy *syncs) stale(h *model.Host, e message.WorkerSynced) bool {
 	switch {
-	case f.registry.Before(h.ID, e.Incarnation, h.Incarnation):
-		f.out.RefuseAs(e.Ticket, agents.CodeNameTaken, "a later agent with the same state folder has the name %q; give each worker a name (worker_name) and a state folder of its own", h.ID)
+	case sy.registry.Before(h.ID, e.Incarnation, h.Incarnation):
+		sy.out.RefuseAs(e.Ticket, agents.CodeNameTaken, "a later agent with the same state folder has the name %q; give each worker a name (worker_name) and a state folder of its own", h.ID)
 	case e.Incarnation == h.Incarnation && e.Sequence <= h.Sequence:
-		f.out.Refuse(e.Ticket, "conflict", "sync %d of host %q came after sync %d", e.Sequence, h.ID, h.Sequence)
+		sy.out.Refuse(e.Ticket, "conflict", "sync %d of host %q came after sync %d", e.Sequence, h.ID, h.Sequence)
 	default:
 		return false
 	}
@@ -76,17 +76,17 @@ func (f *Farm) stale(h *model.Host, e message.WorkerSynced) bool {
 
 // dropHeldSync refuses the held sync: its sender has given it up, or is dead and followed by the one who speaks,
 // of whom an answer to the former says nothing.
-func (f *Farm) dropHeldSync(now time.Time, h *model.Host, by string) {
+func (sy *syncs) dropHeldSync(now time.Time, h *model.Host, by string) {
 	if h.HeldSync != nil {
 		if by == h.Incarnation {
 			h.Expect(now, h.Incarnation, h.HeldSync.Sequence)
 		}
-		f.silence(h, "sync %d of host %q was given up for a later one", h.HeldSync.Sequence, h.ID)
+		sy.silence(h, "sync %d of host %q was given up for a later one", h.HeldSync.Sequence, h.ID)
 	}
 }
 
 // register takes in who the worker says it is.
-func (f *Farm) register(now time.Time, h *model.Host, e message.WorkerSynced) {
+func (sy *syncs) register(now time.Time, h *model.Host, e message.WorkerSynced) {
 	if h.Incarnation != "" && h.Incarnation != e.Incarnation {
 		h.Refuses, h.Folders, h.Answered = map[string]fit.Refuses{}, fit.Folders{}, 0
 	}
@@ -102,13 +102,13 @@ func (f *Farm) register(now time.Time, h *model.Host, e message.WorkerSynced) {
 	row.LockedBy, row.LockReason, row.Locked, row.SeenAt = h.LockedBy, h.LockReason, h.Locked, h.SeenAt
 	if !h.SameRow(row) {
 		row.SeenAt = now
-		h.HostFacts, f.hosts.Capacity, f.hosts.Properties = row, nil, nil
-		f.putHost(h)
+		h.HostFacts, sy.hosts.Capacity, sy.hosts.Properties = row, nil, nil
+		sy.putHost(h)
 		usual = true
 	}
 	if usual || !h.WasUsable {
-		h.WasUsable = h.Usable(now, f.policy)
-		f.planStale = true
+		h.WasUsable = h.Usable(now, sy.policy)
+		sy.planStale = true
 	}
 }
 
@@ -148,10 +148,10 @@ func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 		if _, there := h.Reported[i.Attempt.AttemptID]; there {
 			i.Resides(said[i.Attempt.AttemptID].Memory)
 			i.Progress = said[i.Attempt.AttemptID].Progress
-			f.maybeRelease(now, i, said[i.Attempt.AttemptID])
-			f.watchStuck(now, i, h.Reported[i.Attempt.AttemptID])
+			f.standstill.maybeRelease(now, i, said[i.Attempt.AttemptID])
+			f.faults.watchStuck(now, i, h.Reported[i.Attempt.AttemptID])
 			if h.Reported[i.Attempt.AttemptID] == "running" {
-				f.folderWorks(now, i)
+				f.folders.works(now, i)
 			}
 		} else if i.Stopping() && h.ProvesEnd(i, e) {
 			f.lose(now, i, facts.Why{})
@@ -160,9 +160,9 @@ func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 }
 
 // replySync answers the held sync.
-func (f *Farm) replySync(now time.Time, h *model.Host) {
-	reply := newReply(&f.policy, h.ID, h.HeldSync.Sequence)
-	h.FillReply(now, &f.policy, h.HostFacts, h.Holds, &reply)
+func (sy *syncs) replySync(now time.Time, h *model.Host) {
+	reply := newReply(&sy.policy, h.ID, h.HeldSync.Sequence)
+	h.FillReply(now, &sy.policy, h.HostFacts, h.Holds, &reply)
 	for _, i := range h.Instances {
 		if !i.Stopping() && i.GivenUnder(h.HostFacts) {
 			i.ListedTo, i.ListedIn = h.Incarnation, h.HeldSync.Sequence
@@ -172,12 +172,20 @@ func (f *Farm) replySync(now time.Time, h *model.Host) {
 		h.Answered = h.HeldSync.Sequence
 	}
 	h.Expect(now, h.Incarnation, h.HeldSync.Sequence)
-	f.out.Answer(h.HeldSync.Ticket, reply)
+	sy.out.Answer(h.HeldSync.Ticket, reply)
 	h.HeldSync, h.Due = nil, false
 }
 
 func newReply(p *message.Policy, id facts.HostID, sequence uint64) message.SyncReply {
 	return message.SyncReply{
 		Host: id, Sequence: sequence, Lease: p.ExecutionLease, Grace: p.KillGrace, Instances: []message.DesiredInstance{},
+	}
+}
+
+// answerSoon marks the held sync for the next Take.
+func (sy *syncs) answerSoon(h *model.Host) {
+	if h.HeldSync != nil && !h.Due {
+		h.Due = true
+		sy.answer = append(sy.answer, h)
 	}
 }

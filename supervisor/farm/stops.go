@@ -32,7 +32,7 @@ func (f *Farm) applyStops(now time.Time, a *rollout) bool {
 		n := b.Stop[a.next]
 		i := p.instances[n]
 		jp := b.Jobs[p.Running[n].Job]
-		why := f.stopReason(i, jp, p, b, a.needed[n])
+		why := f.planning.stopReason(i, jp, p, b, a.needed[n])
 		preempt, most := p.Policy.Preempt, f.policy.MaxLost
 		if to := a.needed[n]; to != nil && to.Elite() {
 			preempt, most = "aggressive", 0
@@ -42,7 +42,7 @@ func (f *Farm) applyStops(now time.Time, a *rollout) bool {
 			f.drainForGood(a, i)
 			continue
 		}
-		if due := f.stopDue(i, jp); a.needed[n] == nil && now.Before(due) {
+		if due := f.planning.stopDue(i, jp); a.needed[n] == nil && now.Before(due) {
 			f.replanSoon(due)
 			continue
 		}
@@ -72,13 +72,13 @@ func (a *rollout) takeBackDrains() {
 	}
 }
 
-func (f *Farm) stopDue(i *model.Instance, jp planner.JobPlan) time.Time {
+func (pl *planning) stopDue(i *model.Instance, jp planner.JobPlan) time.Time {
 	primary, secondary, _ := i.Job.Counts()
-	if f.planNow || primary+secondary > jp.Ceiling || i.Job.Exceeded() != nil {
+	if pl.planNow || primary+secondary > jp.Ceiling || i.Job.Exceeded() != nil {
 		return time.Time{}
 	}
-	due := i.Began.Add(f.policy.MinRun)
-	if settled := i.Job.LastShrink.Add(f.policy.Settle); !i.Job.LastShrink.IsZero() && settled.After(due) {
+	due := i.Began.Add(pl.policy.MinRun)
+	if settled := i.Job.LastShrink.Add(pl.policy.Settle); !i.Job.LastShrink.IsZero() && settled.After(due) {
 		due = settled
 	}
 	return due
@@ -86,7 +86,7 @@ func (f *Farm) stopDue(i *model.Instance, jp planner.JobPlan) time.Time {
 
 // stopReason is why an instance gives way: to a primary of the job that needs its room, or if that is nil to level the
 // surplus.
-func (f *Farm) stopReason(i *model.Instance, jp planner.JobPlan, p *snapshot, b planner.Plan, needs *model.Job) facts.Why {
+func (pl *planning) stopReason(i *model.Instance, jp planner.JobPlan, p *snapshot, b planner.Plan, needs *model.Job) facts.Why {
 	primary, secondary, _ := i.Job.Counts()
 	if primary+secondary > jp.Ceiling {
 		return facts.Because(facts.ReasonWidthLowered, facts.Params{Job: i.Job.ID, Limit: int64(jp.Ceiling)}, "")
@@ -97,7 +97,7 @@ func (f *Farm) stopReason(i *model.Instance, jp planner.JobPlan, p *snapshot, b 
 	if needs != nil {
 		return facts.Because(facts.ReasonPrimaryWaits, facts.Params{Job: needs.ID}, "")
 	}
-	shared := facts.Params{Share: p.Policy.SharedBy(f.policy.Fairshare.Weights)}
+	shared := facts.Params{Share: p.Policy.SharedBy(pl.policy.Fairshare.Weights)}
 	for n, other := range b.Jobs {
 		if other.StartSecondary > 0 && p.jobs[n] != i.Job {
 			shared.Job, shared.User = p.jobs[n].ID, p.jobs[n].User

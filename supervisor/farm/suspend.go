@@ -9,10 +9,17 @@ import (
 	"qb/supervisor/model"
 )
 
-// beginStandstill counts what an order to suspend or resume applies to; what runs then stands still, or goes on, piece by piece. The
+// standstill has instances stand still and go on.
+type standstill struct {
+	*shared
+	syncs     *syncs
+	resumeDue []*model.Host // on which there may be room for what waits to go on
+}
+
+// begin counts what an order to suspend or resume applies to; what runs then stands still, or goes on, piece by piece. The
 // job itself changes if it is in the state from, the order is on all of it, and there is something to stand still: then it starts
 // nothing more, or does so again, and the order applies to the pending items too.
-func (f *Farm) beginStandstill(j *model.Job, o *model.Order, from, to facts.JobState, by string) {
+func (st *standstill) begin(j *model.Job, o *model.Order, from, to facts.JobState, by string) {
 	o.TakeStops(j.Running(o))
 	if o.Items != nil || j.State != from || from == facts.Active && len(j.Instances) == 0 {
 		return
@@ -21,96 +28,96 @@ func (f *Farm) beginStandstill(j *model.Job, o *model.Order, from, to facts.JobS
 	o.Affected = max(1, o.Affected) // its instances may be in that state already
 	o.Done = o.Affected - len(o.Stops)
 	j.State, j.BlockedBy = to, by
-	f.putJob(j)
+	st.putJob(j)
 }
 
 // suspend has an instance's processes stand still, or go on. Whether it keeps its slots meanwhile is the policy's.
-func (f *Farm) suspend(now time.Time, i *model.Instance, stand bool, by string) {
+func (st *standstill) suspend(now time.Time, i *model.Instance, stand bool, by string) {
 	a := &i.Attempt
 	switch was := a.Standstill(); {
 	case i.Stopping():
 	case stand && was == facts.Moves:
 		a.SuspendedAt = now
 		i.Draining = false // it ends nothing by itself; the next plan leaves it out
-		f.noteStandstill(now, i, "suspended", by)
+		st.noteStandstill(now, i, "suspended", by)
 	case stand && was == facts.Resuming:
-		f.releaseSlots(now, i, was, by)
+		st.releaseSlots(now, i, was, by)
 	case !stand && was == facts.Stands:
-		f.resume(now, i, by)
+		st.resume(now, i, by)
 	case !stand && was == facts.StandsReleased:
 		a.ResumingAt = now
-		f.noteRelease(now, i, was, "resuming", by)
+		st.noteRelease(now, i, was, "resuming", by)
 	}
 }
 
 // resume has the processes of an instance go on, with all its slots.
-func (f *Farm) resume(now time.Time, i *model.Instance, by string) {
+func (st *standstill) resume(now time.Time, i *model.Instance, by string) {
 	a := &i.Attempt
 	a.Suspended, a.Released = a.SuspendedUntil(now).Seconds(), a.ReleasedUntil(now).Seconds()
 	a.SuspendedAt, a.ReleasedAt, a.ResumingAt = time.Time{}, time.Time{}, time.Time{}
-	f.noteStandstill(now, i, "resumed", by)
+	st.noteStandstill(now, i, "resumed", by)
 }
 
-func (f *Farm) noteStandstill(now time.Time, i *model.Instance, event, by string) {
+func (st *standstill) noteStandstill(now time.Time, i *model.Instance, event, by string) {
 	a := &i.Attempt
 	i.Touch()
-	f.out.Write(facts.SuspendAttempt{ID: a.AttemptID, At: a.SuspendedAt, Seconds: a.Suspended, Released: a.Released})
-	f.recordOf(now, i, facts.EventFacts{Type: event, By: by})
-	f.answerSoon(i.Host)
-	f.planStale = true
+	st.out.Write(facts.SuspendAttempt{ID: a.AttemptID, At: a.SuspendedAt, Seconds: a.Suspended, Released: a.Released})
+	st.recordOf(now, i, facts.EventFacts{Type: event, By: by})
+	st.syncs.answerSoon(i.Host)
+	st.planStale = true
 }
 
 // releaseSlots gives the slots of an instance to others, or leaves them to others once more.
-func (f *Farm) releaseSlots(now time.Time, i *model.Instance, was facts.Standstill, by string) {
+func (st *standstill) releaseSlots(now time.Time, i *model.Instance, was facts.Standstill, by string) {
 	a := &i.Attempt
 	if was == facts.Stands {
 		a.ReleasedAt = now
 	}
 	a.ResumingAt = time.Time{}
-	f.noteRelease(now, i, was, "released", by)
+	st.noteRelease(now, i, was, "released", by)
 }
 
-func (f *Farm) noteRelease(now time.Time, i *model.Instance, was facts.Standstill, event, by string) {
+func (st *standstill) noteRelease(now time.Time, i *model.Instance, was facts.Standstill, event, by string) {
 	a := &i.Attempt
 	i.Touch()
-	f.out.Write(facts.ReleaseAttempt{ID: a.AttemptID, From: was, At: a.ReleasedAt, Resuming: a.ResumingAt})
-	f.recordOf(now, i, facts.EventFacts{Type: event, By: by})
-	f.noteResuming(i.Host)
-	f.planStale = true
+	st.out.Write(facts.ReleaseAttempt{ID: a.AttemptID, From: was, At: a.ReleasedAt, Resuming: a.ResumingAt})
+	st.recordOf(now, i, facts.EventFacts{Type: event, By: by})
+	st.noteResuming(i.Host)
+	st.planStale = true
 }
 
 // maybeRelease takes the slots of an instance for others once its worker has reported that its whole tree stands still: like an
 // end, that is proven and not only ordered.
-func (f *Farm) maybeRelease(now time.Time, i *model.Instance, said message.ReportedInstance) {
-	if n := i.Standstill(); f.policy.ReleaseSlots && n != 0 && n == said.Standstill && !i.Released() {
-		f.releaseSlots(now, i, facts.Stands, "")
+func (st *standstill) maybeRelease(now time.Time, i *model.Instance, said message.ReportedInstance) {
+	if n := i.Standstill(); st.policy.ReleaseSlots && n != 0 && n == said.Standstill && !i.Released() {
+		st.releaseSlots(now, i, facts.Stands, "")
 	}
 }
 
 // noteResuming notes a host on which there may be room for what waits to go on.
-func (f *Farm) noteResuming(h *model.Host) {
+func (st *standstill) noteResuming(h *model.Host) {
 	if h.Wanted > 0 && !h.ResumeDue {
 		h.ResumeDue = true
-		f.resumeDue = append(f.resumeDue, h)
+		st.resumeDue = append(st.resumeDue, h)
 	}
 }
 
 // resumeWaiting has what was resumed go on where there is room for it now, on each host the longest waiting first. Only hosts on which
 // something has changed are looked at.
-func (f *Farm) resumeWaiting(now time.Time) {
-	defer f.out.OwnWork()()
-	for len(f.resumeDue) > 0 {
-		h := f.resumeDue[0]
+func (st *standstill) resumeWaiting(now time.Time) {
+	defer st.out.OwnWork()()
+	for len(st.resumeDue) > 0 {
+		h := st.resumeDue[0]
 		for _, i := range h.Resuming() {
 			if !h.RoomToResume(i) {
 				break
 			}
-			if f.out.Spent() {
+			if st.out.Spent() {
 				return
 			}
-			f.resume(now, i, "")
+			st.resume(now, i, "")
 		}
 		h.ResumeDue = false
-		f.resumeDue = f.resumeDue[1:]
+		st.resumeDue = st.resumeDue[1:]
 	}
 }

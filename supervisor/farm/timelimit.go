@@ -12,41 +12,47 @@ import (
 // slowEvery is how often running items are held against their jobs' estimates.
 const slowEvery = time.Second
 
-// watchLong reports each item, once, that runs several times as long as the longest of its job did, and items and
+// watch looks for items that run too long, or use more than they hold.
+type watch struct {
+	*shared
+	next time.Time // when it looks again
+}
+
+// look reports each item, once, that runs several times as long as the longest of its job did, and items and
 // instances that run longer than the timeouts of their jobs. Nothing is ended for it.
-func (f *Farm) watchLong(now time.Time) {
-	if now.Before(f.nextSlowLook) {
+func (wa *watch) look(now time.Time) {
+	if now.Before(wa.next) {
 		return
 	}
-	for _, h := range f.hosts.Sorted() {
-		if f.out.Spent() {
+	for _, h := range wa.hosts.Sorted() {
+		if wa.out.Spent() {
 			return // the next tick finds the others
 		}
 		for _, i := range h.SortedInstances() {
-			f.recordTimeouts(now, i)
-			if f.policy.TimeFactor <= 0 || i.SlowRecorded == i.Attempt.AttemptID || !i.Job.Timed() || i.Stopping() {
+			wa.recordTimeouts(now, i)
+			if wa.policy.TimeFactor <= 0 || i.SlowRecorded == i.Attempt.AttemptID || !i.Job.Timed() || i.Stopping() {
 				continue
 			}
-			usual := i.Job.Times.Seconds(0, f.policy.CPUShare.Quantile)
+			usual := i.Job.Times.Seconds(0, wa.policy.CPUShare.Quantile)
 			if i.Job.Times.Count() == 0 {
 				usual = i.Job.FirstSeconds()
 			}
-			if age := i.Attempt.RanUntil(now).Seconds(); age > f.policy.TimeFactor*usual && age > slowLeast {
-				f.recordSlow(now, i, age, usual)
+			if age := i.Attempt.RanUntil(now).Seconds(); age > wa.policy.TimeFactor*usual && age > slowLeast {
+				wa.recordSlow(now, i, age, usual)
 			}
 		}
 	}
-	f.nextSlowLook = now.Add(slowEvery)
+	wa.next = now.Add(slowEvery)
 }
 
 // recordTimeouts reports an instance, and an item, that has run for the timeout of its job, once.
-func (f *Farm) recordTimeouts(now time.Time, i *model.Instance) {
+func (wa *watch) recordTimeouts(now time.Time, i *model.Instance) {
 	past := func(since time.Time, limit int, reason facts.Reason) bool {
 		age := now.Sub(since).Seconds()
 		if limit == 0 || age < float64(limit) {
 			return false
 		}
-		f.recordOf(now, i, facts.EventFacts{Type: "timeout", Why: facts.Because(reason, facts.Params{Seconds: age, Limit: int64(limit)}, "")})
+		wa.recordOf(now, i, facts.EventFacts{Type: "timeout", Why: facts.Because(reason, facts.Params{Seconds: age, Limit: int64(limit)}, "")})
 		return true
 	}
 	if !i.TimedOutRecorded {
@@ -60,7 +66,7 @@ func (f *Farm) recordTimeouts(now time.Time, i *model.Instance) {
 // slowLeast is the least age, in seconds, of an item that is worth a word.
 const slowLeast = 10
 
-func (f *Farm) recordSlow(now time.Time, i *model.Instance, age, usual float64) {
+func (wa *watch) recordSlow(now time.Time, i *model.Instance, age, usual float64) {
 	i.SlowRecorded = i.Attempt.AttemptID
 	than := fmt.Sprintf("the items of this job that ended took %.3g s at most", usual)
 	if i.Job.Times.Count() == 0 {
@@ -69,8 +75,8 @@ func (f *Farm) recordSlow(now time.Time, i *model.Instance, age, usual float64) 
 			than = fmt.Sprintf("the profile of its job knows %.3g s", usual)
 		}
 	}
-	f.counts.Slow++
-	f.out.Record(now, facts.EventFacts{Type: "slow", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID,
+	wa.counts.Slow++
+	wa.out.Record(now, facts.EventFacts{Type: "slow", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID,
 		Why: facts.Why{Cause: fmt.Sprintf("it runs for %.0f s, %s", age, than)}})
 }
 
@@ -78,18 +84,18 @@ func (f *Farm) recordSlow(now time.Time, i *model.Instance, age, usual float64) 
 func (f *Farm) Counts() message.Counts { return f.counts }
 
 // noteOveruse tells the first time that a job's items use more processors than they hold.
-func (f *Farm) noteOveruse(now time.Time, i *model.Instance, end facts.EndAttempt) {
+func (wa *watch) noteOveruse(now time.Time, i *model.Instance, end facts.EndAttempt) {
 	a := i.Attempt
 	a.Wall, a.CPU = end.Wall, end.CPU
 	text := a.Overuse()
 	if text == "" {
 		return
 	}
-	f.counts.Overused++
+	wa.counts.Overused++
 	if i.Job.Overused {
 		return
 	}
 	i.Job.Overused = true
-	f.out.Record(now, facts.EventFacts{Type: "cpu-overuse", Job: i.Job.ID, Item: a.Item, Instance: i.Number, Host: i.Host.ID,
+	wa.out.Record(now, facts.EventFacts{Type: "cpu-overuse", Job: i.Job.ID, Item: a.Item, Instance: i.Number, Host: i.Host.ID,
 		Why: facts.Why{Cause: text + "; reserve host.processors for what the job really uses"}})
 }

@@ -11,25 +11,23 @@ import (
 	"qb/supervisor/planner"
 )
 
-func (f *Farm) onAccountsChanged(now time.Time, e message.AccountsChanged) {
-	c, refusal := f.usage.accounts.Make(now, e.Change, e.By)
+func (u *usage) onAccountsChanged(now time.Time, e message.AccountsChanged) {
+	c, refusal := u.accounts.Make(now, e.Change, e.By)
 	if refusal != nil {
-		f.out.Reject(e.Ticket, refusal)
+		u.out.Reject(e.Ticket, refusal)
 		return
 	}
 	for _, row := range c.Rows {
-		f.out.Write(row)
+		u.out.Write(row)
 	}
-	f.out.Record(now, facts.EventFacts{Type: c.Event, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: c.Text}})
-	f.planStale = true
-	f.out.Answer(e.Ticket, c.Reply)
+	u.out.Record(now, facts.EventFacts{Type: c.Event, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: c.Text}})
+	u.planStale = true
+	u.out.Answer(e.Ticket, c.Reply)
 }
 
 // usage is what owners use of the farm, are charged for, and are ranked by.
 type usage struct {
-	policy   *message.Policy
-	jobs     *model.Jobs
-	hosts    *model.Hosts
+	*shared
 	accounts *accounting.Accounts
 	judged   bool // jobs may be over a budget
 }
@@ -40,7 +38,7 @@ func (u *usage) chargeEnd(now time.Time, i *model.Instance, end *facts.EndAttemp
 	wall := end.Wall + end.Suspended // it held its memory then, too, and its slots unless others might have them
 	end.Released = min(accounting.Bounded(i.Attempt.ReleasedUntil(now).Seconds()), end.Suspended)
 	if end.Wall == 0 && (end.State == facts.Lost || end.State == facts.Killed || end.State == facts.Preempted) {
-		wall, end.Released = i.HeldFor(now, u.policy)
+		wall, end.Released = i.HeldFor(now, &u.policy)
 	}
 	end.Charge = accounting.ChargeOf(u.rate(i, i.Slots, end.Peak), accounting.Bounded(wall-end.Released))
 	if end.Released > 0 {
@@ -77,7 +75,7 @@ func (u *usage) running(now time.Time) accounting.Running {
 		running.Know(p)
 		mean := j.MeanItem()
 		for _, i := range j.Instances {
-			held, released := i.HeldFor(now, u.policy)
+			held, released := i.HeldFor(now, &u.policy)
 			running.Add(p, u.rate(i, i.Slots, 0), held-released, mean)
 			if released > 0 {
 				running.Add(p, u.rate(i, 0, 0), released, 0)

@@ -116,7 +116,7 @@ func (f *Farm) explained(now time.Time) *explain.Farm {
 		e.Jobs = append(e.Jobs, f.explainedJob(now, j))
 		instances += len(j.Instances)
 	}
-	all, meant := make([]explain.Instance, 0, instances), f.last.meantFor()
+	all, meant := make([]explain.Instance, 0, instances), f.planning.last.meantFor()
 	for _, h := range f.hosts.Sorted() {
 		first := len(all)
 		for _, i := range h.Instances {
@@ -144,7 +144,7 @@ func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
 		Job:   *j.Asks(),
 		Items: j.Entries.Len(), Pending: j.Pending(), Running: j.Tally.Count(agenda.Running), Done: j.Tally.Count(agenda.Complete), Blocked: j.Tally.Count(agenda.Blocked), Waiting: j.Waiting(),
 		Failed: j.Tally.Count(agenda.Failed), Failure: j.FailedBy, Paused: j.Paused(), NextTry: j.PausesUntil(j.FirstPaused()),
-		Held: j.Held(), Width: j.Width(&f.policy.Share), Due: f.due[j.ID], MemoryUse: j.MemoryUse(), FromProfile: j.GoesBy(),
+		Held: j.Held(), Width: j.Width(&f.policy.Share), Due: f.planning.due[j.ID], MemoryUse: j.MemoryUse(), FromProfile: j.GoesBy(),
 	}
 	e.Primary, e.Secondary, e.Draining = j.Counts()
 	e.StaysOpen = j.State == facts.Active && j.Over() && j.StaysOpen()
@@ -183,11 +183,11 @@ func (ad *admission) needIfAsked(now time.Time, j *model.Job, amount int64) int6
 }
 
 // noteDue remembers how many secondaries the plan gives each job that has fewer: they come as slots get free.
-func (f *Farm) noteDue(p *snapshot, b planner.Plan) {
-	clear(f.due)
+func (pl *planning) noteDue(p *snapshot, b planner.Plan) {
+	clear(pl.due)
 	for n, jp := range b.Jobs {
 		if jp.StartSecondary > 0 {
-			f.due[p.jobs[n].ID] = jp.Secondary
+			pl.due[p.jobs[n].ID] = jp.Secondary
 		}
 	}
 }

@@ -23,7 +23,6 @@ type Hosts struct {
 	Properties []agenda.Property    // that requirements may use; nil: to be read from the hosts again
 	Capacity   *fairshare.Resources // of all; nil: to be counted
 	listened   time.Time            // of the last tick
-	Lacking    bool                 // some host is known to lack a working folder
 }
 
 // Sorted are all hosts by name: no decision may depend on map order.

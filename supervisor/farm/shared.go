@@ -1,0 +1,102 @@
+package farm
+
+import (
+	"time"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/fit"
+	"qb/supervisor/licences"
+	"qb/supervisor/message"
+	"qb/supervisor/model"
+	"qb/supervisor/outbox"
+	"qb/supervisor/profiles"
+)
+
+// shared is what all parts of the farm read and write. Each part has it, its own state, and the parts that it asks.
+type shared struct {
+	policy    message.Policy
+	jobs      model.Jobs
+	hosts     model.Hosts
+	profiles  *profiles.Profiles
+	licences  *licences.Book
+	siteOrder []fit.Preference // of hosts, for jobs that name none
+	out       outbox.Outbox
+	counts    message.Counts
+	planStale bool      // something changed that may move instances
+	planNow   bool      // a person asked for it: no settling
+	replanAt  time.Time // a deferred stop falls due then; zero: none
+}
+
+// putJob writes the job's row with the next version.
+func (sh *shared) putJob(j *model.Job) {
+	j.Version++
+	j.Changes++
+	sh.jobs.Count(j)
+	sh.teach(j)
+	sh.out.Write(facts.PutJob{Job: j.JobFacts})
+}
+
+// putHost writes the host's row.
+func (sh *shared) putHost(h *model.Host) {
+	sh.hosts.Changes++
+	sh.out.Write(facts.PutHost{Host: h.HostFacts})
+}
+
+// setMarks writes what differs between the job's marks and these, which are by first item.
+func (sh *shared) setMarks(j *model.Job, marks []facts.Mark) {
+	w := j.SetMarks(marks)
+	w.Job = j.ID
+	if len(w.Remove)+len(w.Add) > 0 {
+		sh.out.Write(w)
+	}
+}
+
+// recordOf writes a line of history about an instance and its item.
+func (sh *shared) recordOf(now time.Time, i *model.Instance, e facts.EventFacts) {
+	e.Job, e.Item, e.Instance, e.Host = i.Job.ID, i.Attempt.Item, i.Number, i.Host.ID
+	sh.out.Record(now, e)
+}
+
+// named is the host of that name; if there is none, the ticket is refused.
+func (sh *shared) named(t outbox.Ticket, id facts.HostID) *model.Host {
+	h := sh.hosts.ByID[id]
+	if h == nil {
+		sh.out.Refuse(t, "not-found", "there is no host %q; qbhosts lists them", id)
+	}
+	return h
+}
+
+// teach gives the job's profile what the job's items have taught until now; that of a job that has ended is a row.
+func (sh *shared) teach(j *model.Job) {
+	switch {
+	case j.Profile == "":
+	case j.State.Final():
+		sh.profiles.Settle(j.ProfileKey(), j.Lesson(sh.policy.Memory, sh.policy.CPUShare.Quantile))
+	default:
+		sh.profiles.Teach(j.ProfileKey(), j.Lesson(sh.policy.Memory, sh.policy.CPUShare.Quantile))
+	}
+}
+
+// teachAll teaches anew what unfinished jobs have taught, by another policy.
+func (sh *shared) teachAll() {
+	for _, j := range sh.jobs.Sorted() {
+		if !j.State.Final() {
+			sh.teach(j)
+		}
+	}
+}
+
+// replanSoon makes a plan due at that time, or when one is due before.
+func (sh *shared) replanSoon(at time.Time) {
+	if sh.replanAt.IsZero() || at.Before(sh.replanAt) {
+		sh.replanAt = at
+	}
+}
+
+// preemptPolicy is how others yield to a job's primaries.
+func (sh *shared) preemptPolicy(to *model.Job) string {
+	if to.Elite() {
+		return "aggressive"
+	}
+	return sh.policy.PrimaryPreempt
+}
