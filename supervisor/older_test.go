@@ -56,8 +56,8 @@ func playWorker(t *testing.T, file string) {
 			t.Errorf("the output of item %s is %q", item, log)
 		}
 	}
-	host := must[[]api.Host](t, client, api.ListHosts, nil, nil)
-	if len(host) != 1 || host[0].Name != "older" || host[0].State != "up" {
-		t.Errorf("hosts %+v", host)
-	}
+	eventually(t, "the host is listed", func() bool { // the next view has it
+		host := must[[]api.Host](t, client, api.ListHosts, nil, nil)
+		return len(host) == 1 && host[0].Name == "older" && host[0].State == "up"
+	})
 }
