@@ -62,9 +62,8 @@ func (p *packer) lineUp() (waiting []starter) {
 			c.now = false
 			s := starter{load: c.load, bin: b, primary: c.primary}
 			if !c.primary {
+				s.level.own = float64(nth[c.load]*p.loads[c.load].Unit) / p.loads[c.load].Weight
 				nth[c.load]--
-				s.level = p.level(c.load, nth[c.load])
-				s.level.own = float64((nth[c.load]+1)*p.loads[c.load].Unit) / p.loads[c.load].Weight
 			}
 			line = append(line, s)
 		}
@@ -72,6 +71,8 @@ func (p *packer) lineUp() (waiting []starter) {
 	slices.SortFunc(line, func(x, y starter) int { // primaries have the level 0, and so come first
 		return cmp.Or(x.level.compare(y.level), cmp.Compare(x.load, y.load), cmp.Compare(x.bin, y.bin))
 	})
+	p.levelOwners(line)
+	slices.SortStableFunc(line, func(x, y starter) int { return cmp.Compare(x.level.owner, y.level.owner) })
 	for _, s := range line {
 		if !p.startsNow(s.load, s.bin) {
 			waiting = append(waiting, s)
@@ -83,6 +84,23 @@ func (p *packer) lineUp() (waiting []starter) {
 		p.occupy(s.bin, c, 1)
 	}
 	return waiting
+}
+
+// levelOwners gives each secondary to start, of which the line has the lowest of each owner first, the level that its owner reaches with it.
+func (p *packer) levelOwners(line []starter) {
+	units := slices.Clone(p.ownerUnits)
+	for _, s := range line {
+		if !s.primary {
+			units[p.loads[s.load].Owner] -= p.loads[s.load].Unit
+		}
+	}
+	for n := range line {
+		l := &p.loads[line[n].load]
+		if !line[n].primary && l.Owner > 0 {
+			units[l.Owner] += l.Unit
+			line[n].level.owner = float64(units[l.Owner]) / p.ownerWeight[l.Owner]
+		}
+	}
 }
 
 // vacantFit is the bin where a start of another fits best and need not wait; -1 if there is none.

@@ -152,3 +152,19 @@ func TestStartsThatWaitMakeRoomForAnother(t *testing.T) {
 		}
 	}
 }
+
+// TestSecondariesOfAUserStartInTheirTurn: on host b one slot too few is free for all that is to start there. The narrow job's
+// secondary starts before the wide job's of the same user, so it is the wide one that would wait, and it goes to host a.
+func TestSecondariesOfAUserStartInTheirTurn(t *testing.T) {
+	narrow, wide := unitJob("1", "ada", 3, 3, 4, 1), unitJob("2", "ada", 1, 1, 2)
+	wide.Slots, wide.Eligible = 2, nil
+	s := foundFarm("users", []SnapJob{narrow, wide}, 5, 6)
+	s.Hosts[0].Ending, s.Hosts[1].Ending = 1, 1
+	s.Hosts[0].Memory, s.Hosts[1].Memory = 24, 23 // so that it begins with host a for the wide job
+	vacant := []int{4, 5}
+	for _, start := range Balance(s).Starts {
+		if vacant[start.Host] -= s.Jobs[start.Job].Slots; vacant[start.Host] < 0 {
+			t.Errorf("%+v waits for an end", start)
+		}
+	}
+}
