@@ -48,7 +48,8 @@ type starter struct {
 }
 
 // lineUp finds anew which starts need not wait for an end, in the order in which they are made: primaries, then
-// secondaries, the lowest level first. It lists the others.
+// secondaries, of the lowest owner first and of his loads the lowest. That is the order of the starts in the plan
+// (startSequence in supervisor/planner); in another one it would miss some that wait. It lists those that do.
 func (p *packer) lineUp() (waiting []starter) {
 	var line []starter
 	nth := slices.Clone(p.count)
@@ -69,7 +70,7 @@ func (p *packer) lineUp() (waiting []starter) {
 		}
 	}
 	slices.SortFunc(line, func(x, y starter) int { // primaries have the level 0, and so come first
-		return cmp.Or(x.level.compare(y.level), cmp.Compare(x.load, y.load), cmp.Compare(x.bin, y.bin))
+		return cmp.Or(cmp.Compare(x.level.own, y.level.own), cmp.Compare(x.load, y.load), cmp.Compare(x.bin, y.bin))
 	})
 	p.levelOwners(line)
 	slices.SortStableFunc(line, func(x, y starter) int { return cmp.Compare(x.level.owner, y.level.owner) })
@@ -86,7 +87,7 @@ func (p *packer) lineUp() (waiting []starter) {
 	return waiting
 }
 
-// levelOwners gives each secondary to start, of which the line has the lowest of each owner first, the level that its owner reaches with it.
+// levelOwners gives each secondary the level that its owner reaches with it, in the order of the line.
 func (p *packer) levelOwners(line []starter) {
 	units := slices.Clone(p.ownerUnits)
 	for _, s := range line {

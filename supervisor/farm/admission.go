@@ -8,6 +8,15 @@ import (
 	"qb/supervisor/model"
 )
 
+// admission says what may start on a host now, beside what runs there and what is kept for others.
+type admission struct {
+	*shared
+	// What follows is as of the last plan.
+	reserved    *reservation // nil: no host is kept for a wide job
+	viewpoint   string       // cluster from which it ranked jobs
+	leastMemory int64        // of the smallest host; 0: one did not say, or there is none
+}
+
 // startable is how many more instances of the job the resources allow: on one host, or of the whole farm
 // with host nil. A negative number is no bound.
 func (ad *admission) startable(n fit.Needs, h *model.Host) int {

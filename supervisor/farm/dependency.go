@@ -16,7 +16,7 @@ type dependencies struct {
 	*shared
 	freeing   []ended                        // jobs that became final, whose children are not all told yet
 	unsettled []*model.Job                   // from the rows, not looked at yet
-	ended     map[facts.JobID]facts.JobState // final jobs that those wait for
+	final     map[facts.JobID]facts.JobState // final jobs that those wait for
 }
 
 // recall takes ended jobs up again whose items others are to wait for. A record that is older than what the farm knew is

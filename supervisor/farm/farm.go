@@ -8,6 +8,7 @@ import (
 	"qb/supervisor/accounting"
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 	"qb/supervisor/licences"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
@@ -18,7 +19,8 @@ import (
 // Farm is the only truth while a term lasts. What it does itself is to start, end and move instances; all else lies with its parts.
 type Farm struct {
 	*shared
-	attemptFloor int // attempts have higher numbers
+	attemptFloor int              // attempts have higher numbers
+	siteOrder    []fit.Preference // of hosts, for jobs that name none
 	admission    admission
 	resources    resources
 	usage        usage

@@ -9,7 +9,17 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
+	"qb/supervisor/outbox"
 )
+
+// named is the host of that name; if there is none, the ticket is refused.
+func (f *Farm) named(t outbox.Ticket, id facts.HostID) *model.Host {
+	h := f.hosts.ByID[id]
+	if h == nil {
+		f.out.Refuse(t, "not-found", "there is no host %q; qbhosts lists them", id)
+	}
+	return h
+}
 
 func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 	h := f.named(e.Ticket, e.Host)

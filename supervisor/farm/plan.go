@@ -12,15 +12,6 @@ import (
 	"qb/supervisor/planner"
 )
 
-// admission says what may start on a host now, beside what runs there and what is kept for others.
-type admission struct {
-	*shared
-	// What follows is as of the last plan.
-	reserved    *reservation // nil: no host is kept for a wide job
-	viewpoint   string       // cluster from which it ranked jobs
-	leastMemory int64        // of the smallest host; 0: one did not say, or there is none
-}
-
 // planning makes the snapshots for plans, and is all that the farm remembers from plan to plan. Nothing of it is stored: the
 // first plan of a term makes it anew.
 type planning struct {

@@ -60,6 +60,14 @@ func (f *Farm) preemptPrimaries(now time.Time, p *snapshot, b planner.Plan) {
 	}
 }
 
+// preemptPolicy is how others yield to a job's primaries.
+func (f *Farm) preemptPolicy(to *model.Job) string {
+	if to.Elite() {
+		return "aggressive"
+	}
+	return f.policy.PrimaryPreempt
+}
+
 func (f *Farm) giveWay(now time.Time, y *yields, to *model.Job) {
 	y.taken = true
 	why := facts.Because(facts.ReasonBetterPriority, facts.Params{Job: to.ID}, "")

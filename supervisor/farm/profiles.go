@@ -33,3 +33,12 @@ func (pl *planning) teachEnd(now time.Time, j *model.Job) {
 		pl.planStale = true
 	}
 }
+
+// teachAll teaches anew what unfinished jobs have taught, by another policy.
+func (f *Farm) teachAll() {
+	for _, j := range f.jobs.Sorted() {
+		if !j.State.Final() {
+			f.teach(j)
+		}
+	}
+}

@@ -49,7 +49,7 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 		}
 	}
 	f.resources.take()
-	f.dependencies.unsettled, f.dependencies.ended, f.planStale = f.jobs.Sorted(), rows.Ended, true
+	f.dependencies.unsettled, f.dependencies.final, f.planStale = f.jobs.Sorted(), rows.Ended, true
 	f.carryOn(now)
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (de *dependencies) settle(j *model.Job) {
 		return
 	}
 	before, was := len(j.WaitFor), j.State
-	j.WaitFor = de.jobs.StillWaits(j, de.ended)
+	j.WaitFor = de.jobs.StillWaits(j, de.final)
 	de.jobs.Unwatch(j)
 	if j.State == facts.Blocked && !j.Holds() {
 		j.State = facts.Active

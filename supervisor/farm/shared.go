@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/fit"
 	"qb/supervisor/licences"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
@@ -19,7 +18,6 @@ type shared struct {
 	hosts     model.Hosts
 	profiles  *profiles.Profiles
 	licences  *licences.Book
-	siteOrder []fit.Preference // of hosts, for jobs that name none
 	out       outbox.Outbox
 	counts    message.Counts
 	planStale bool      // something changed that may move instances
@@ -57,15 +55,6 @@ func (sh *shared) recordOf(now time.Time, i *model.Instance, e facts.EventFacts)
 	sh.out.Record(now, e)
 }
 
-// named is the host of that name; if there is none, the ticket is refused.
-func (sh *shared) named(t outbox.Ticket, id facts.HostID) *model.Host {
-	h := sh.hosts.ByID[id]
-	if h == nil {
-		sh.out.Refuse(t, "not-found", "there is no host %q; qbhosts lists them", id)
-	}
-	return h
-}
-
 // teach gives the job's profile what the job's items have taught until now; that of a job that has ended is a row.
 func (sh *shared) teach(j *model.Job) {
 	switch {
@@ -77,26 +66,9 @@ func (sh *shared) teach(j *model.Job) {
 	}
 }
 
-// teachAll teaches anew what unfinished jobs have taught, by another policy.
-func (sh *shared) teachAll() {
-	for _, j := range sh.jobs.Sorted() {
-		if !j.State.Final() {
-			sh.teach(j)
-		}
-	}
-}
-
-// replanSoon makes a plan due at that time, or when one is due before.
+// replanSoon makes a plan due at that time, if none is due before.
 func (sh *shared) replanSoon(at time.Time) {
 	if sh.replanAt.IsZero() || at.Before(sh.replanAt) {
 		sh.replanAt = at
 	}
-}
-
-// preemptPolicy is how others yield to a job's primaries.
-func (sh *shared) preemptPolicy(to *model.Job) string {
-	if to.Elite() {
-		return "aggressive"
-	}
-	return sh.policy.PrimaryPreempt
 }

@@ -19,14 +19,6 @@ type registration struct {
 	holds       map[facts.JobID]int64
 }
 
-// syncs is who speaks for which host, and what is to be answered to them.
-type syncs struct {
-	*shared
-	registry      agents.Registry
-	answer        []*model.Host  // hosts whose held sync the next Take answers
-	registrations []registration // to be answered then
-}
-
 // onGreeting takes in the word of an agent that has heard nothing of this term. It may be as old as a message
 // can be: read late from a socket, or written by an agent, on a boot, that another has followed. So nothing
 // is concluded from what it does not list, nor from who it says it is. The answer carries the term; an agent

@@ -10,6 +10,14 @@ import (
 	"qb/supervisor/model"
 )
 
+// syncs is who speaks for which host, and what is to be answered to them.
+type syncs struct {
+	*shared
+	registry      agents.Registry
+	answer        []*model.Host  // hosts whose held sync the next Take answers
+	registrations []registration // to be answered then
+}
+
 // onWorkerSynced takes in a worker's complete word: ends first, then what is absent, then what is there.
 func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	if e.Registers {
