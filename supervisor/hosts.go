@@ -48,8 +48,12 @@ func (s *server) hostConfiguration(_ context.Context, in *getHostIn) (*jsonOf[ap
 	if s.view.Load() == nil {
 		return nil, s.standingBy()
 	}
-	show, known := s.workers.Show(s.now(), in.Host)
-	if s.host(in.Host) == nil || !known {
+	h := s.host(in.Host)
+	if h == nil {
+		return nil, unheard(in.Host)
+	}
+	show, known := s.workers.Show(s.now(), in.Host, h.Incarnation)
+	if !known {
 		return nil, unheard(in.Host)
 	}
 	return &jsonOf[api.HostSettings]{Body: show}, nil

@@ -91,13 +91,15 @@ func (w *Workers) Configure(now time.Time, in *api.Sync, reply *api.SyncReply) {
 	}
 }
 
-// Show is the configuration of a host as it and the file say; false if it has said nothing.
-func (w *Workers) Show(now time.Time, host string) (api.HostSettings, bool) {
+// Show is the configuration of a host as it and the file say; false if it has said nothing. Its process is the one whose incarnation the farm
+// has taken in: what a process greets with is known here first, and listings show the host as the one before it left it.
+func (w *Workers) Show(now time.Time, host, takenIn string) (api.HostSettings, bool) {
 	w.mu.Lock()
 	report, known := w.hosts[host]
 	w.mu.Unlock()
 	show := w.File.Load().Show(host, report)
-	show.Incarnation, show.Restarting, show.RestartError = report.incarnation, report.restart != "" && now.Before(report.until), report.restartError
+	show.Incarnation, show.RestartError = takenIn, report.restartError
+	show.Restarting = report.incarnation != takenIn || report.restart != "" && now.Before(report.until)
 	return show, known
 }
 

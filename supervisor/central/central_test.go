@@ -87,23 +87,26 @@ func TestRestart(t *testing.T) {
 	if again := hear(noon, api.Sync{Incarnation: "a", RestartOrder: order, RestartError: "worker_cpus = -1"}); again != "" {
 		t.Error("it is asked again after it has refused")
 	}
-	if show, _ := w.Show(noon, "rn01"); show.Restarting || show.RestartError != "worker_cpus = -1" || show.Incarnation != "a" {
+	if show, _ := w.Show(noon, "rn01", "a"); show.Restarting || show.RestartError != "worker_cpus = -1" || show.Incarnation != "a" {
 		t.Errorf("%+v", show)
 	}
 	w.Restart(noon, "rn01")
-	if show, _ := w.Show(noon, "rn01"); !show.Restarting || show.RestartError != "" {
+	if show, _ := w.Show(noon, "rn01", "a"); !show.Restarting || show.RestartError != "" {
 		t.Errorf("ordered again: %+v", show)
 	}
 	if hear(noon, api.Sync{Incarnation: "b", RestartOrder: order, RestartError: "no"}) != "" {
 		t.Error("the new process is asked, too")
 	}
-	if show, _ := w.Show(noon, "rn01"); show.Restarting || show.RestartError != "" || show.Incarnation != "b" {
+	if show, _ := w.Show(noon, "rn01", "a"); !show.Restarting || show.RestartError != "" || show.Incarnation != "a" {
+		t.Errorf("it has greeted: %+v", show)
+	}
+	if show, _ := w.Show(noon, "rn01", "b"); show.Restarting || show.RestartError != "" || show.Incarnation != "b" {
 		t.Errorf("it has started again: %+v", show)
 	}
 	w.Restart(noon, "rn01")
 	if late := noon.Add(restartWithin); hear(late, api.Sync{Incarnation: "b"}) != "" {
 		t.Error("it is asked long after")
-	} else if show, _ := w.Show(late, "rn01"); show.Restarting {
+	} else if show, _ := w.Show(late, "rn01", "b"); show.Restarting {
 		t.Error("and shown so")
 	}
 }
@@ -126,14 +129,14 @@ func TestShow(t *testing.T) {
 	if w.Configure(noon, &api.Sync{Host: "rn04", Central: file.Central("rn04", []string{"gpu"}).Version, CentralError: "no"}, &reply); reply.Central != nil {
 		t.Errorf("one that has taken it, and says no more of its settings: %+v", reply.Central)
 	}
-	if show, known := w.Show(noon, "rn04"); !known || show.Error != "no" || len(show.Settings) != 1 {
+	if show, known := w.Show(noon, "rn04", ""); !known || show.Error != "no" || len(show.Settings) != 1 {
 		t.Errorf("%+v", show)
 	}
-	show, known := w.Show(noon, "rn02")
+	show, known := w.Show(noon, "rn02", "")
 	if !known || show.Pending || len(show.Ignored) != 1 || show.Ignored[0] != (api.Setting{Key: "worker_cpus", Value: "4", Origin: "host.rn02"}) || show.Settings[1].Origin != "default" {
 		t.Errorf("%+v", show)
 	}
-	if _, known := w.Show(noon, "rn03"); known {
+	if _, known := w.Show(noon, "rn03", ""); known {
 		t.Error("a host that said nothing")
 	}
 }

@@ -29,19 +29,20 @@ type Part struct {
 // HostView is a host with what runs on it.
 type HostView struct {
 	facts.HostFacts
-	State     string // up, unreachable, lost, locked
-	Used      int
-	Available int64 // bytes of what the host offers that nobody has now
-	Promised  int64
-	PerIdle   int64 // what the ledger has for each idle slot
-	Swap      Swap
-	Away      int          // slots that are not offered
-	Code      facts.Reason // of the remark
-	Remark    string
-	Claims    []agents.Claim // of its name, by others
-	RunAs     string
-	AgentUser string // the only owner served when RunAs is agent
-	Instances []InstanceView
+	Incarnation string // of the worker's process that the farm has taken in; "": none in this term
+	State       string // up, unreachable, lost, locked
+	Used        int
+	Available   int64 // bytes of what the host offers that nobody has now
+	Promised    int64
+	PerIdle     int64 // what the ledger has for each idle slot
+	Swap        Swap
+	Away        int          // slots that are not offered
+	Code        facts.Reason // of the remark
+	Remark      string
+	Claims      []agents.Claim // of its name, by others
+	RunAs       string
+	AgentUser   string // the only owner served when RunAs is agent
+	Instances   []InstanceView
 }
 
 // InstanceView is one instance.

@@ -62,7 +62,7 @@ func (j *Job) MemoryUse() facts.JobMemory {
 }
 
 func (h *Host) View(now time.Time, p message.Policy) message.HostView {
-	v := message.HostView{HostFacts: h.HostFacts, State: h.State(now, p), Used: h.Used, Available: h.unused(), Swap: h.swap, Away: h.Withheld(), RunAs: h.RunAs, AgentUser: h.AgentUser, Instances: make([]message.InstanceView, 0, len(h.Instances))}
+	v := message.HostView{HostFacts: h.HostFacts, Incarnation: h.Incarnation, State: h.State(now, p), Used: h.Used, Available: h.unused(), Swap: h.swap, Away: h.Withheld(), RunAs: h.RunAs, AgentUser: h.AgentUser, Instances: make([]message.InstanceView, 0, len(h.Instances))}
 	v.SeenAt, v.PerIdle = h.LastSync, h.Announce()
 	v.Code, v.Remark = h.remark(now, p)
 	v.Claims = h.Claims(h.HostFacts)

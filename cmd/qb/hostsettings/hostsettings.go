@@ -68,6 +68,9 @@ func (s Shell) Restart(cmd *cobra.Command, hosts []string) error {
 		if err != nil {
 			return err
 		}
+		if was.Incarnation == "" {
+			return api.Errorf(api.KindUnavailable, "%s has not reported to this supervisor yet; try again in a few seconds", output.Escape(host))
+		}
 		show, err := s.restarted(cmd, was)
 		if err != nil {
 			return err
@@ -99,7 +102,7 @@ func (s Shell) restarted(cmd *cobra.Command, was api.HostSettings) (show api.Hos
 		if err != nil && api.Refusal(err).Kind != api.KindNotFound { // a new leader that has not heard the worker yet
 			return was, err
 		}
-		if err == nil && (show.Incarnation != was.Incarnation || show.RestartError != "") {
+		if err == nil && (show.Incarnation != "" && show.Incarnation != was.Incarnation || show.RestartError != "") {
 			return show, nil
 		}
 	}
