@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"image/gif"
@@ -188,6 +189,13 @@ func TestFindStrays(t *testing.T) {
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 			_ = cmd.Wait()
 		}()
+	}
+	for _, cmd := range []*exec.Cmd{writer, viewer, server} { // the kernel shows no command line for a moment after exec
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)); len(line) > 0 {
+				break
+			}
+		}
 	}
 	strays := findStrays(state, out)
 	for _, c := range []struct {
