@@ -28,7 +28,7 @@ type HostSettings struct {
 	Pending  bool      `json:"pending,omitempty" doc:"The worker has not taken the supervisor's file in its present form yet."`
 	Error    string    `json:"error,omitempty" doc:"Why the worker takes nothing of the supervisor's file."`
 
-	Incarnation  string `json:"incarnation" doc:"Id of the worker's process that the farm goes by, as all listings do. Another one means that it has started again; empty: none has reported to this supervisor."`
+	Incarnation  string `json:"incarnation" doc:"Id of the worker's process that the farm goes by, as all listings do. Another one means that it has started again; empty: this supervisor has taken none in yet, or can take in nothing, as its database is read-only."`
 	Restarting   bool   `json:"restarting,omitempty" doc:"It is to start again, and has neither done so nor said why not; or it has started, and listings do not show it yet."`
 	RestartError string `json:"restart_error,omitempty" doc:"Why it did not start again when it was last to."`
 }

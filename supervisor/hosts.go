@@ -48,15 +48,12 @@ func (s *server) hostConfiguration(_ context.Context, in *getHostIn) (*jsonOf[ap
 	if s.view.Load() == nil {
 		return nil, s.standingBy()
 	}
-	h := s.host(in.Host)
-	if h == nil {
-		return nil, unheard(in.Host)
+	if h := s.host(in.Host); h != nil {
+		if show, known := s.workers.Show(s.now(), in.Host, h.Incarnation); known {
+			return &jsonOf[api.HostSettings]{Body: show}, nil
+		}
 	}
-	show, known := s.workers.Show(s.now(), in.Host, h.Incarnation)
-	if !known {
-		return nil, unheard(in.Host)
-	}
-	return &jsonOf[api.HostSettings]{Body: show}, nil
+	return nil, unheard(in.Host)
 }
 
 func unheard(host string) error {

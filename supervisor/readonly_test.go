@@ -60,6 +60,9 @@ func (r *rig) readOnly(t *testing.T, fill func(full bool)) {
 			t.Errorf("the worker hears %+v", reply)
 		}
 	}
+	if show := must[api.HostSettings](t, r.client("root", api.Admin), api.HostConfiguration, params("host", "h1"), nil); len(show.Settings) == 0 || show.Incarnation != "" {
+		t.Errorf("settings are shown, and no process is taken in: %+v", show)
+	}
 	eventually(t, "the host is up", func() bool {
 		hosts := must[[]api.Host](t, u1, api.ListHosts, nil, nil)
 		return len(hosts) == 1 && hosts[0].State == "up"

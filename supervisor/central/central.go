@@ -91,8 +91,8 @@ func (w *Workers) Configure(now time.Time, in *api.Sync, reply *api.SyncReply) {
 	}
 }
 
-// Show is the configuration of a host as it and the file say; false if it has said nothing. Its process is the one whose incarnation the farm
-// has taken in: what a process greets with is known here first, and listings show the host as the one before it left it.
+// Show is the configuration of a host as it and the file say; false if it has said nothing. takenIn is the incarnation by which the farm
+// goes, and all listings with it. A new process is known here as soon as it has greeted: until the farm takes it in, the host is restarting.
 func (w *Workers) Show(now time.Time, host, takenIn string) (api.HostSettings, bool) {
 	w.mu.Lock()
 	report, known := w.hosts[host]

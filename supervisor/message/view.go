@@ -29,7 +29,7 @@ type Part struct {
 // HostView is a host with what runs on it.
 type HostView struct {
 	facts.HostFacts
-	Incarnation string // of the worker's process that the farm has taken in; "": none in this term
+	Incarnation string // of the worker's process that the farm has taken in; empty: none in this term
 	State       string // up, unreachable, lost, locked
 	Used        int
 	Available   int64 // bytes of what the host offers that nobody has now

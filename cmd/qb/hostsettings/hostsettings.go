@@ -69,7 +69,7 @@ func (s Shell) Restart(cmd *cobra.Command, hosts []string) error {
 			return err
 		}
 		if was.Incarnation == "" {
-			return api.Errorf(api.KindUnavailable, "%s has not reported to this supervisor yet; try again in a few seconds", output.Escape(host))
+			return api.Errorf(api.KindUnavailable, "the supervisor has not taken in who %s is; try again in a few seconds, or when the farm is no longer read-only (qbping says whether it is)", output.Escape(host))
 		}
 		show, err := s.restarted(cmd, was)
 		if err != nil {
