@@ -86,10 +86,12 @@ func (s Shell) Restart(cmd *cobra.Command, hosts []string) error {
 	return nil
 }
 
-// restarted gives the order and waits for what becomes of it. A supervisor that leads since then knows nothing of it: it is given again.
+// restarted gives the order and waits for what becomes of it. A supervisor that leads since then knows nothing of it: it is given again, when
+// that one has taken the worker in.
 func (s Shell) restarted(cmd *cobra.Command, was api.HostSettings) (show api.HostSettings, err error) {
 	show = was
 	for began := time.Now(); time.Since(began) < restartedWithin; {
+		err = nil
 		if !show.Restarting {
 			err = s.Send(cmd, api.RestartHost, api.Params{"host": was.Host}, nil, nil)
 		}
@@ -97,16 +99,25 @@ func (s Shell) restarted(cmd *cobra.Command, was api.HostSettings) (show api.Hos
 			return was, waited
 		}
 		if err == nil {
-			show, err = s.of(cmd, was.Host)
+			var now api.HostSettings
+			if now, err = s.of(cmd, was.Host); err == nil {
+				show = now
+			}
 		}
-		if err != nil && api.Refusal(err).Kind != api.KindNotFound { // a new leader that has not heard the worker yet
+		switch {
+		case err != nil && !passes(err):
 			return was, err
-		}
-		if err == nil && (show.Incarnation != "" && show.Incarnation != was.Incarnation || show.RestartError != "") {
+		case err == nil && (show.Incarnation != "" && show.Incarnation != was.Incarnation || show.RestartError != ""):
 			return show, nil
 		}
 	}
 	return was, err
+}
+
+// passes says whether an answer is one of while another supervisor begins to lead: none does, or it has not heard the worker yet.
+func passes(err error) bool {
+	kind := api.Refusal(err).Kind
+	return kind == api.KindUnavailable || kind == api.KindNotFound
 }
 
 // Reconfigure has the supervisor read its files again, and waits until the hosts have taken what they say.
