@@ -74,6 +74,7 @@ type SnapshotInstance struct {
 	ItemStarted *float64 `json:"item_started" doc:"null: it has no item."`
 	LostWork    *float64 `json:"lost_work,omitempty" doc:"May replace item_started."`
 	Protected   bool     `json:"protected,omitempty" doc:"Never stopped; a held floor."`
+	Draining    bool     `json:"draining,omitempty" doc:"It goes when its item has ended, by the last plan."`
 	Memory      *int64   `json:"memory,omitempty" doc:"Memory promised to it or used by it; missing or 0: the job's request."`
 }
 

@@ -124,7 +124,7 @@ func snapJobOfDoc(j *api.SnapshotJob, hosts []planner.SnapHost, index map[string
 // snapInstanceOfDoc finds the host of an instance by name; in one pool there is but one, the first.
 func snapInstanceOfDoc(i *api.SnapshotInstance, now float64, hosts, jobs map[string]int) planner.SnapInstance {
 	in := planner.SnapInstance{ID: i.ID, Job: jobs[i.Job], Host: hosts[i.Host], Kind: facts.ParseKind(i.Kind),
-		Started: i.Started, Protected: i.Protected}
+		Started: i.Started, Protected: i.Protected, Draining: i.Draining}
 	if i.Memory != nil {
 		in.Memory = *i.Memory
 	}

@@ -187,7 +187,7 @@ func drawnFarm(t *rapid.T) planner.Snapshot {
 			kind = facts.Secondary
 		}
 		began := s.Now - float64(roll("ran", 1, 500))
-		s.Running = append(s.Running, planner.SnapInstance{ID: fmt.Sprintf("%s.%d", job.ID, n), Job: j, Host: h, Kind: kind, Started: began, ItemStarted: began, HasItem: true})
+		s.Running = append(s.Running, planner.SnapInstance{ID: fmt.Sprintf("%s.%d", job.ID, n), Job: j, Host: h, Kind: kind, Started: began, ItemStarted: began, HasItem: true, Draining: roll("draining", 0, 4) == 0})
 	}
 	return s
 }

@@ -45,16 +45,15 @@ type BinTier struct {
 type Piece struct {
 	Bin       int
 	Memory    int64 // that goes free with it
+	Draining  bool  // it goes when its item has ended, by the last packing
 	KeepValue smartshare.KeepValue
 }
 
-// Packing is the answer, by load.
-type Packing struct {
-	Grant     []int   // primaries granted of Need
-	Target    []int   // secondaries, floor included
-	Stop      [][]int // indices into Held
-	Primaries [][]int // bins of the primaries to start
-	Starts    [][]int // bins of the secondaries to start
+func (p *Piece) stays() int {
+	if p.Draining {
+		return 0
+	}
+	return 1
 }
 
 // packEffort bounds the work of one packing, counted in looks at a bin.
@@ -418,7 +417,8 @@ func (p *packer) hard(bin int) capacity {
 	return r
 }
 
-// dropBeyondCaps stops what a lowered limit no longer allows, least worth first.
+// dropBeyondCaps stops what a lowered limit no longer allows, least worth first. One that drains goes before others: a start in its
+// place may be running already, and the end of another would make room in another bin than where it is needed.
 func (p *packer) dropBeyondCaps() {
 	for i := range p.loads {
 		if p.count[i] <= p.most[i] {
@@ -433,7 +433,9 @@ func (p *packer) dropBeyondCaps() {
 			}
 		}
 		held := p.loads[i].Held
-		slices.SortFunc(running, func(x, y int) int { return held[x].KeepValue.Compare(held[y].KeepValue) })
+		slices.SortFunc(running, func(x, y int) int {
+			return cmp.Or(held[x].stays()-held[y].stays(), held[x].KeepValue.Compare(held[y].KeepValue))
+		})
 		for _, k := range running[:p.count[i]-p.most[i]] {
 			at := slices.Index(p.placed[held[k].Bin], placed{load: i, held: k})
 			p.take(held[k].Bin, at)
@@ -463,34 +465,4 @@ func (p *packer) highest(bin int) (place int, ok bool) {
 		}
 	}
 	return place, ok
-}
-
-// packing writes the answer down.
-func (p *packer) packing() Packing {
-	n := len(p.loads)
-	a := Packing{Grant: p.grant, Target: p.count, Stop: make([][]int, n), Primaries: make([][]int, n), Starts: make([][]int, n)}
-	stays := make([][]bool, n)
-	for i := range p.loads {
-		stays[i] = make([]bool, len(p.loads[i].Held))
-	}
-	for b := range p.placed {
-		for _, c := range p.placed[b] {
-			switch {
-			case c.held >= 0:
-				stays[c.load][c.held] = true
-			case c.primary:
-				a.Primaries[c.load] = append(a.Primaries[c.load], b)
-			default:
-				a.Starts[c.load] = append(a.Starts[c.load], b)
-			}
-		}
-	}
-	for i := range stays {
-		for k, stay := range stays[i] {
-			if !stay {
-				a.Stop[i] = append(a.Stop[i], k)
-			}
-		}
-	}
-	return a
 }

@@ -169,7 +169,7 @@ func drawRunning(d *dice, st style, s *Snapshot) {
 		used.take(job, h)
 		slots[h] -= job.Slots
 		memory[h] -= takes
-		r := SnapInstance{ID: fmt.Sprintf("i%02d", n), Job: j, Host: h, Started: float64(d.roll(0, 900)), Protected: st.extras && d.chance(10)}
+		r := SnapInstance{ID: fmt.Sprintf("i%02d", n), Job: j, Host: h, Started: float64(d.roll(0, 900)), Protected: st.extras && d.chance(10), Draining: st.extras && d.chance(10)}
 		if st.promised {
 			r.Memory = takes
 		}

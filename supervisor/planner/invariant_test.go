@@ -518,6 +518,20 @@ func TestInvariant20DisabledNeverStops(t *testing.T) {
 	}
 }
 
+// TestNoneStopsForAnotherOfItsJob: where a secondary is stopped, none of the same job is started that takes no less.
+func TestNoneStopsForAnotherOfItsJob(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		for _, i := range f.p.Stop {
+			r := f.s.Running[i]
+			for _, start := range f.p.Starts {
+				if start.Kind == facts.Secondary && start.Job == r.Job && start.Host == r.Host && f.promised(r) <= f.s.Jobs[r.Job].Memory {
+					f.fail("instance %d of job %d is stopped, and another one started there", i, r.Job)
+				}
+			}
+		}
+	})
+}
+
 func TestInvariant24PromotionComesFirst(t *testing.T) {
 	inEachStyle(t, func(f *checked) {
 		for j, jp := range f.p.Jobs {

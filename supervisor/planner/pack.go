@@ -109,7 +109,7 @@ func (b *balance) packLoads(hosts []int) (loads []packing.Load, jobs []int, held
 		instances := b.movable(j)
 		b.sortVictims(instances)
 		for n, i := range instances {
-			load.Held = append(load.Held, packing.Piece{Bin: place[b.s.Running[i].Host], Memory: max(0, b.promised(i)),
+			load.Held = append(load.Held, packing.Piece{Bin: place[b.s.Running[i].Host], Memory: max(0, b.promised(i)), Draining: b.s.Running[i].Draining,
 				KeepValue: smartshare.KeepValue{Work: smartshare.KeepWork(b.running(i), b.passive), Tie: n}})
 		}
 		loads, jobs, held = append(loads, load), append(jobs, j), append(held, instances)

@@ -88,6 +88,7 @@ type SnapInstance struct {
 	Kind        facts.Kind
 	HasItem     bool
 	Protected   bool // never stopped; a held floor
+	Draining    bool // goes when its item has ended, by the last plan
 }
 
 // Plan is one settled balance.

@@ -19,7 +19,7 @@ func Snapshot(s planner.Snapshot) api.SnapshotDoc {
 	}
 	for _, i := range s.Running {
 		instance := api.SnapshotInstance{
-			ID: i.ID, Job: s.Jobs[i.Job].ID, Kind: i.Kind.String(), Host: s.Hosts[i.Host].Name, Started: i.Started, Protected: i.Protected,
+			ID: i.ID, Job: s.Jobs[i.Job].ID, Kind: i.Kind.String(), Host: s.Hosts[i.Host].Name, Started: i.Started, Protected: i.Protected, Draining: i.Draining,
 		}
 		if i.Memory > 0 && i.Memory != s.Jobs[i.Job].Memory && s.Hosts[i.Host].Memory >= 0 {
 			instance.Memory = new(i.Memory)
