@@ -107,7 +107,7 @@ func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 	p, s := a.p, a.b.Starts[n]
 	j, h := p.jobs[s.Job], a.place.host(n, s)
 	s = a.b.Starts[n] // others may have changed places with it
-	slots := h.Grants(j.Needs)
+	slots := a.grants(n, j, h)
 	switch {
 	case a.interval && j.Pending() == 0:
 		a.replan = true // others have gone on to its items meanwhile
@@ -116,7 +116,7 @@ func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 		f.planStale = f.planStale || a.widened // it may have taken the slots; another host may have some
 	case !h.Serves(now, j):
 	case !f.admission.mayUse(now, j, h, s.Kind):
-		f.planStale = f.planStale || p.started // now that its job has its primaries, it is another's turn
+		f.planStale = f.planStale || p.started || len(a.b.Promoted) > 0 // now that its job has its primaries, it is another's turn
 	case f.admission.startable(j.Needs, h) == 0 || !f.admission.mayHold(j, nil) || !f.admission.seated(j, h):
 		f.planning.await(p, s)
 		f.planStale = f.planStale || p.started // the host has no more of a resource now; another may have
@@ -129,7 +129,24 @@ func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 		f.startInstance(now, j, h, s.Kind, slots)
 		a.place.started(h)
 		p.started, a.widened = true, a.widened || slots > j.Needs.Slots
+		a.b.FreeOn[h.Place] -= slots - j.Needs.Slots
 	}
+}
+
+// grants is how many slots start n takes of the host: as many as are free there and its job can use, but none that an earlier
+// start waits for.
+func (a *rollout) grants(n int, j *model.Job, h *model.Host) int {
+	slots := h.Grants(j.Needs)
+	if slots <= j.Needs.Slots || !slices.ContainsFunc(a.p.awaited, func(s planner.PlannedStart) bool { return s.Host == h.Place }) {
+		return slots
+	}
+	spare := a.b.FreeOn[h.Place]
+	for _, later := range a.b.Starts[n+1:] {
+		if later.Host == h.Place {
+			spare += a.p.Jobs[later.Job].Slots
+		}
+	}
+	return min(slots, j.Needs.Slots+max(0, spare))
 }
 
 // await notes a start that has to wait for an end; that of a primary is not kept waiting by any delay of stops.

@@ -30,7 +30,7 @@ type reservation struct {
 func (pl *planning) reserve(now time.Time, p *snapshot, b planner.Plan) {
 	old, r := pl.admission.reserved, pl.admission.reservationFor(now, p, b)
 	pl.admission.reserved = r
-	if old != nil && (r == nil || r.job != old.job || r.host != old.host || r.in > old.in || (p.started && r.sure.After(old.sure))) {
+	if old != nil && (r == nil || r.job != old.job || r.host != old.host || r.in > old.in) {
 		pl.planStale = true
 	}
 	if old == nil && r != nil && p.awaitedBeside(r) {
@@ -66,6 +66,12 @@ func (ad *admission) reservationFor(now time.Time, p *snapshot, b planner.Plan) 
 	return nil
 }
 
+// estimate says when the host is free for the holder, as things are now.
+func (r *reservation) estimate(now time.Time) {
+	r.at, r.sure = r.host.FreeAt(now, r.job.Needs, (*model.Instance).ExpectedEnd), r.host.FreeAt(now, r.job.Needs, (*model.Instance).EarliestEnd)
+	r.in = r.sure.Sub(now)
+}
+
 // waits says whether the holder still lacks the primary that the host is kept for.
 func (r *reservation) waits() bool {
 	primary, _, _ := r.job.Counts()
@@ -83,8 +89,8 @@ func (ad *admission) reserveFor(now time.Time, p *snapshot, n int) *reservation 
 		if !p.Hosts[at].Up || !p.Serves(n, at) || meant[at] > 0 || (someGive && gives != at) {
 			continue
 		}
-		r := &reservation{job: j, host: h, at: h.FreeAt(now, j.Needs, (*model.Instance).ExpectedEnd), sure: h.FreeAt(now, j.Needs, (*model.Instance).EarliestEnd)}
-		r.in = r.sure.Sub(now)
+		r := &reservation{job: j, host: h}
+		r.estimate(now)
 		r.primaries, _, _ = j.Counts()
 		if ad.keeps(h, j) {
 			return r

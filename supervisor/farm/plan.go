@@ -90,6 +90,9 @@ func (pl *planning) next(now time.Time) *snapshot {
 		p.jobs, p.rows, p.instances = old.jobs[:0], old.rows[:0], old.instances[:0]
 		p.Jobs, p.Hosts, p.Running = old.Jobs[:0], old.Hosts[:0], old.Running[:0]
 	}
+	if r := pl.admission.reserved; r != nil {
+		r.estimate(now) // by the time of the last plan, items would be refused that end before the holder can start
+	}
 	pl.fill(now, p, pl.last)
 	pl.spare, pl.last = pl.last, p
 	return p

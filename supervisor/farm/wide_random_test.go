@@ -7,49 +7,112 @@ import (
 	"testing"
 )
 
-// TestRestOfFoundLives lives the lives again in which a start once went on waiting beside a host that would have taken it.
+// foundLives are those in which a start once went on waiting beside a host that would have taken it, or another plan would have moved
+// what the last one had just moved.
+var foundLives = map[string]string{
+	"what was placed first fits better once it has started": `policy lease=60s min_run=3s settle=1s preempt=passive primary=aggressive
+		host h0 slots=4
+		host h1 slots=2
+		host h2 slots=6
+		host h3 slots=2
+		submit w cpus=2 max=2 items=1-8 retrywork=1 priority=2 reservations=host.processors=4
+		slow h0
+		end h0 1/0 exit=0
+		submit w cpus=2 max=-1 items=1-8 retrywork=1 priority=1 reservations=host.processors=2
+		submit j cpus=2 max=2 items=1-2 retrywork=1 priority=1
+		submit w cpus=1 max=-1 items=1-9 retrywork=1 priority=3 reservations=host.processors=2
+		end h0 1/2 exit=0
+		submit j cpus=1 max=3 items=1-8 retrywork=1 priority=2
+		submit w cpus=2 max=0 items=1-2 retrywork=1 priority=1 reservations=host.processors=2+
+		end h1 2/0 exit=0
+		submit j cpus=2 max=-1 items=1-7 retrywork=1 priority=2
+		submit j cpus=3 max=3 items=1-8 retrywork=1 priority=1
+		preempt 5
+		submit j cpus=1 max=-1 items=1-9 retrywork=1 priority=2
+		submit w cpus=1 max=0 items=1-2 retrywork=1 priority=2 reservations=host.processors=2-4
+		submit w cpus=2 max=-1 items=1-9 retrywork=1 priority=1 reservations=host.processors=2+
+		end h1 2/3 exit=0
+		kill 1
+		slow h3
+		block 2`,
+	"the host of a start is kept for another job from now on": `policy lease=60s min_run=3s settle=1s preempt=passive primary=aggressive
+		host h0 slots=6
+		host h1 slots=6
+		submit w cpus=1 max=2 items=1-2 retrywork=1 priority=3 reservations=host.processors=2
+		submit j cpus=1 max=-1 items=1-3 retrywork=1 priority=3
+		preempt 2
+		submit w cpus=1 max=-1 items=1-3 retrywork=1 priority=1 reservations=host.processors=1+
+		submit j cpus=1 max=-1 items=1-6 retrywork=1 priority=2
+		kill 1
+		submit w cpus=1 max=-1 items=1-8 retrywork=1 priority=1 reservations=host.processors=2
+		end h0 2/1 exit=0
+		block 1
+		end h0 3/1 exit=0
+		submit w cpus=1 max=-1 items=1-2 retrywork=1 priority=1 reservations=host.processors=3`,
+	"another instance than the one that drains makes room for a wide one": `policy lease=60s min_run=3s settle=1s preempt=passive primary=aggressive
+		host h0 slots=5
+		host h1 slots=1
+		host h2 slots=2
+		host h3 slots=2
+		submit j cpus=1 max=4 items=1-6 retrywork=1 priority=1
+		submit w cpus=1 max=2 items=1-2 retrywork=1 priority=1 reservations=host.processors=2-4`,
+	"the ends that the holder of a host waits for have slipped": `policy lease=60s min_run=3s settle=1s preempt=aggressive primary=aggressive
+		host h0 slots=4
+		host h1 slots=2
+		host h2 slots=1
+		host h3 slots=2
+		submit w cpus=2 max=-1 items=1-3 retrywork=1 priority=3 reservations=host.processors=2+
+		submit j cpus=2 max=-1 items=1-6 retrywork=1 priority=1
+		suspend 2
+		submit w cpus=3 max=4 items=1-4 retrywork=1 priority=3 reservations=host.processors=3
+		submit w cpus=1 max=0 items=1-2 retrywork=1 priority=3 reservations=host.processors=4
+		advance 17s
+		end h0 1/2 exit=1`,
+	"a promotion gives the job the primary that could have used the host that is kept": `policy lease=60s min_run=3s settle=1s preempt=disabled primary=aggressive
+		host h0 slots=6
+		host h1 slots=1
+		host h2 slots=2
+		submit j cpus=1 max=-1 items=1-4 retrywork=1 priority=1
+		reboot h1
+		submit w cpus=1 max=4 items=1-2 retrywork=1 priority=2 reservations=host.processors=2
+		moves h0
+		submit w cpus=2 max=4 items=1-2 retrywork=1 priority=2 reservations=host.processors=3
+		redo 2
+		advance 66s`,
+	"a job gets its slots back from one that had taken them and gave them up": `policy lease=60s min_run=3s settle=1s preempt=aggressive primary=aggressive
+		host h0 slots=5
+		host h1 slots=6
+		host h2 slots=5
+		host h3 slots=5
+		submit w cpus=1 max=-1 items=1-6 retrywork=1 priority=1 reservations=host.processors=3
+		stands h1
+		submit w cpus=1 max=3 items=1-4 retrywork=1 priority=1 reservations=host.processors=2
+		stands h0
+		silent h3
+		kill 2
+		submit w cpus=2 max=3 items=1-5 retrywork=1 priority=1 reservations=host.processors=2
+		submit j cpus=2 max=4 items=1-6 retrywork=1 priority=1
+		resume 2
+		end h0 1/0 exit=0
+		advance 88s
+		suspend 2
+		resume 3
+		submit j cpus=2 max=-1 items=1-2 retrywork=1 priority=3
+		submit j cpus=1 max=-1 items=1-2 retrywork=1 priority=2`,
+	"a start takes a slot that a primary waits for": `policy lease=60s min_run=3s settle=1s preempt=passive primary=aggressive
+		host h0 slots=5
+		host h1 slots=1
+		host h2 slots=1
+		host h3 slots=3
+		submit w cpus=2 max=0 items=1-2 retrywork=1 priority=1 reservations=host.processors=3
+		modify 1 cpus=1 max=0
+		submit w cpus=1 max=0 items=1-1 retrywork=1 priority=2 reservations=host.processors=4
+		submit w cpus=1 max=2 items=1-9 retrywork=1 priority=1 reservations=host.processors=1+`,
+}
+
+// TestRestOfFoundLives lives them again.
 func TestRestOfFoundLives(t *testing.T) {
-	for name, lines := range map[string]string{
-		"what was placed first fits better once it has started": `policy lease=60s min_run=3s settle=1s preempt=passive primary=aggressive
-			host h0 slots=4
-			host h1 slots=2
-			host h2 slots=6
-			host h3 slots=2
-			submit w cpus=2 max=2 items=1-8 retrywork=1 priority=2 reservations=host.processors=4
-			slow h0
-			end h0 1/0 exit=0
-			submit w cpus=2 max=-1 items=1-8 retrywork=1 priority=1 reservations=host.processors=2
-			submit j cpus=2 max=2 items=1-2 retrywork=1 priority=1
-			submit w cpus=1 max=-1 items=1-9 retrywork=1 priority=3 reservations=host.processors=2
-			end h0 1/2 exit=0
-			submit j cpus=1 max=3 items=1-8 retrywork=1 priority=2
-			submit w cpus=2 max=0 items=1-2 retrywork=1 priority=1 reservations=host.processors=2+
-			end h1 2/0 exit=0
-			submit j cpus=2 max=-1 items=1-7 retrywork=1 priority=2
-			submit j cpus=3 max=3 items=1-8 retrywork=1 priority=1
-			preempt 5
-			submit j cpus=1 max=-1 items=1-9 retrywork=1 priority=2
-			submit w cpus=1 max=0 items=1-2 retrywork=1 priority=2 reservations=host.processors=2-4
-			submit w cpus=2 max=-1 items=1-9 retrywork=1 priority=1 reservations=host.processors=2+
-			end h1 2/3 exit=0
-			kill 1
-			slow h3
-			block 2`,
-		"the host of a start is kept for another job from now on": `policy lease=60s min_run=3s settle=1s preempt=passive primary=aggressive
-			host h0 slots=6
-			host h1 slots=6
-			submit w cpus=1 max=2 items=1-2 retrywork=1 priority=3 reservations=host.processors=2
-			submit j cpus=1 max=-1 items=1-3 retrywork=1 priority=3
-			preempt 2
-			submit w cpus=1 max=-1 items=1-3 retrywork=1 priority=1 reservations=host.processors=1+
-			submit j cpus=1 max=-1 items=1-6 retrywork=1 priority=2
-			kill 1
-			submit w cpus=1 max=-1 items=1-8 retrywork=1 priority=1 reservations=host.processors=2
-			end h0 2/1 exit=0
-			block 1
-			end h0 3/1 exit=0
-			submit w cpus=1 max=-1 items=1-2 retrywork=1 priority=1 reservations=host.processors=3`,
-	} {
+	for name, lines := range foundLives {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			for line := range strings.Lines(lines) {

@@ -224,7 +224,10 @@ func (b *balance) plan() Plan {
 	} else {
 		p.Immediate = b.immediate()
 	}
-	p.Free = b.freeSlots()
+	p.FreeOn = b.freeByHost()
+	for _, n := range p.FreeOn {
+		p.Free += n
+	}
 	return p
 }
 
@@ -246,15 +249,7 @@ func (b *balance) immediate() []JobCounts {
 	return counts
 }
 
-// freeSlots counts the slots of hosts that take work which the settled plan leaves free.
-func (b *balance) freeSlots() int {
-	free := 0
-	for _, n := range b.freeByHost() {
-		free += n
-	}
-	return free
-}
-
+// freeByHost counts the slots that the settled plan leaves free on each host, if that takes work.
 func (b *balance) freeByHost() []int {
 	free := make([]int, len(b.s.Hosts))
 	for h := range b.s.Hosts {

@@ -103,6 +103,7 @@ type Plan struct {
 	Leaving  []int // instances beyond the agenda
 	Order    []int // indices into Jobs, in dispatch order
 	Free     int   // slots left free
+	FreeOn   []int // likewise, by host
 	LostWork float64
 	// Immediate is, under passive preemption, what holds before any drain has ended.
 	Immediate []JobCounts
