@@ -121,7 +121,7 @@ bugs: ## put known bugs back one at a time, all or BUGS="name name": the simulat
 # Farms are small and thrown away at once, so the collector need not come often. A hundred thousand farms take
 # about half an hour of processor time; the time-out is for a machine that has little of it to spare.
 FARMS ?= 20000
-sim-share: #more check the division of slots against its rules, each on FARMS=20000 random farms, and those of the farm on FARMS/50 random lives
+sim-share: #more check the division of slots against its rules, each on FARMS=20000 random farms, and the farm on FARMS/50 random sequences of events
 	GOGC=800 QB_SHARE_FARMS=$(FARMS) $(GO) test -count=1 -timeout $$((60 + $(FARMS) / 250))m ./smartshare/... ./supervisor/planner
 	GOGC=800 $(GO) test -count=1 -timeout $$((60 + $(FARMS) / 250))m ./supervisor/farm -rapid.checks=$$(($(FARMS) / 50))
 

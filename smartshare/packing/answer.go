@@ -32,27 +32,37 @@ func (p *packer) packing() Packing {
 		}
 	}
 	for i := range stays {
+		a.Starts[i] = p.stayInstead(i, a.Starts[i], stays[i])
 		for k, stay := range stays[i] {
 			if !stay {
 				a.Stop[i] = append(a.Stop[i], k)
 			}
 		}
-		a.Starts[i] = slices.DeleteFunc(a.Starts[i], func(bin int) bool { return p.stayInstead(i, bin, &a.Stop[i]) })
 	}
 	return a
 }
 
-// stayInstead lets one of those that were to stop stay in the bin in place of a start of the same load there, the one worth most. A
-// load may have lost it to another one that then had to give the room back.
-func (p *packer) stayInstead(load, bin int, stop *[]int) bool {
-	for n, k := range slices.Backward(*stop) {
-		held := &p.loads[load].Held[k]
-		more := p.memoryOf(bin, placed{load: load, held: k}) - p.memoryOf(bin, placed{load: load, held: -1})
-		if held.Bin == bin && more <= p.bins[bin].Memory {
-			p.bins[bin].Memory -= more
-			*stop = slices.Delete(*stop, n, n+1)
-			return true
+// stayInstead lets running secondaries of a load stay where others of it were to start in their bin, those worth most first, and gives
+// the starts that are left. A load may have lost them to another one that then had to give the room back.
+func (p *packer) stayInstead(load int, starts []int, stays []bool) []int {
+	if len(starts) == 0 {
+		return starts
+	}
+	going := map[int][]int{} // by bin; who is worth most comes last
+	for k, stay := range stays {
+		if bin := p.loads[load].Held[k].Bin; !stay {
+			going[bin] = append(going[bin], k)
 		}
 	}
-	return false
+	return slices.DeleteFunc(starts, func(bin int) bool {
+		for n, k := range slices.Backward(going[bin]) {
+			more := p.memoryOf(bin, placed{load: load, held: k}) - p.memoryOf(bin, placed{load: load, held: -1})
+			if more <= p.bins[bin].Memory {
+				p.bins[bin].Memory -= more
+				stays[k], going[bin] = true, slices.Delete(going[bin], n, n+1)
+				return true
+			}
+		}
+		return false
+	})
 }

@@ -417,8 +417,8 @@ func (p *packer) hard(bin int) capacity {
 	return r
 }
 
-// dropBeyondCaps stops what a lowered limit no longer allows, least worth first. One that drains goes before others: a start in its
-// place may be running already, and the end of another would make room in another bin than where it is needed.
+// dropBeyondCaps stops what is more than a load may have, least worth first. One that drains goes before others: a start in its place may
+// be running already, and the end of another would make room in another bin than where it is needed.
 func (p *packer) dropBeyondCaps() {
 	for i := range p.loads {
 		if p.count[i] <= p.most[i] {

@@ -138,6 +138,9 @@ func (t *Table) mean(n, by int) {
 	t.later[s.Host] = slices.Delete(t.later[s.Host], at, at+1)
 }
 
+// Coming is how many slots of the host are meant for starts still to come.
+func (t *Table) Coming(host int) int { return t.slots[host] }
+
 // Changed puts a host, something of which was promised, where it belongs now.
 func (t *Table) Changed(host int) {
 	list := t.lists[t.class[host]]

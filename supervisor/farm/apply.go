@@ -107,21 +107,22 @@ func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 	p, s := a.p, a.b.Starts[n]
 	j, h := p.jobs[s.Job], a.place.host(n, s)
 	s = a.b.Starts[n] // others may have changed places with it
-	slots := a.grants(n, j, h)
+	a.b.FreeOn[s.Host] += j.Needs.Slots // until it takes slots, or waits for them
+	slots := a.grants(j, h)
 	switch {
 	case a.interval && j.Pending() == 0:
 		a.replan = true // others have gone on to its items meanwhile
 	case slots == 0 || !h.Usable(now, f.policy):
-		f.planning.await(p, s)
+		f.planning.await(a, s)
 		f.planStale = f.planStale || a.widened // it may have taken the slots; another host may have some
 	case !h.Serves(now, j):
 	case !f.admission.mayUse(now, j, h, s.Kind):
 		f.planStale = f.planStale || p.started || len(a.b.Promoted) > 0 // now that its job has its primaries, it is another's turn
 	case f.admission.startable(j.Needs, h) == 0 || !f.admission.mayHold(j, nil) || !f.admission.seated(j, h):
-		f.planning.await(p, s)
+		f.planning.await(a, s)
 		f.planStale = f.planStale || p.started // the host has no more of a resource now; another may have
 	case !f.admission.fitsMemory(now, j, h, slots):
-		f.planning.await(p, s)
+		f.planning.await(a, s)
 		a.short = true
 	case j.Pending() == 0, j.WaitsForBudget(&f.policy.Share): // the item is still with the instance that is to leave elsewhere
 		a.vain[j]++
@@ -129,29 +130,21 @@ func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 		f.startInstance(now, j, h, s.Kind, slots)
 		a.place.started(h)
 		p.started, a.widened = true, a.widened || slots > j.Needs.Slots
-		a.b.FreeOn[h.Place] -= slots - j.Needs.Slots
+		a.b.FreeOn[h.Place] -= slots
 	}
 }
 
-// grants is how many slots start n takes of the host: as many as are free there and its job can use, but none that an earlier
-// start waits for.
-func (a *rollout) grants(n int, j *model.Job, h *model.Host) int {
-	slots := h.Grants(j.Needs)
-	if slots <= j.Needs.Slots || !slices.ContainsFunc(a.p.awaited, func(s planner.PlannedStart) bool { return s.Host == h.Place }) {
-		return slots
-	}
-	spare := a.b.FreeOn[h.Place]
-	for _, later := range a.b.Starts[n+1:] {
-		if later.Host == h.Place {
-			spare += a.p.Jobs[later.Job].Slots
-		}
-	}
-	return min(slots, j.Needs.Slots+max(0, spare))
+// grants is how many slots a start takes of the host: as many as are free there and its job can use, but none that an earlier start
+// waits for.
+func (a *rollout) grants(j *model.Job, h *model.Host) int {
+	return min(h.Grants(j.Needs), max(j.Needs.Slots, a.b.FreeOn[h.Place]+a.place.Coming(h.Place)))
 }
 
 // await notes a start that has to wait for an end; that of a primary is not kept waiting by any delay of stops.
-func (pl *planning) await(p *snapshot, s planner.PlannedStart) {
+func (pl *planning) await(a *rollout, s planner.PlannedStart) {
+	p := a.p
 	p.awaited = append(p.awaited, s)
+	a.b.FreeOn[s.Host] -= p.Jobs[s.Job].Slots
 	if s.Kind == facts.Primary {
 		pl.unmet[p.jobs[s.Job].ID]++
 		p.waiting = append(p.waiting, s)

@@ -12,7 +12,7 @@ import (
 // the history hears of each attempt's drain, and of its being taken back, once.
 func (f *Farm) drain(now time.Time, i *model.Instance, why facts.Why) {
 	i.Draining = true
-	i.Touch()
+	i.Recount()
 	if i.DrainRecorded == i.Attempt.AttemptID {
 		return
 	}

@@ -91,7 +91,7 @@ func (pl *planning) next(now time.Time) *snapshot {
 		p.Jobs, p.Hosts, p.Running = old.Jobs[:0], old.Hosts[:0], old.Running[:0]
 	}
 	if r := pl.admission.reserved; r != nil {
-		r.estimate(now) // by the time of the last plan, items would be refused that end before the holder can start
+		r.estimate(now) // the estimate of the last plan may be too early, and keep out items that end before the holder can start
 	}
 	pl.fill(now, p, pl.last)
 	pl.spare, pl.last = pl.last, p

@@ -18,6 +18,7 @@ type jobRow struct {
 	key          string // see fit.Keys
 	step         int
 	passing      bool // see LooksAtLoad
+	draining     bool // some of its instances drained
 }
 
 func newSnapshot() *snapshot { return &snapshot{allowed: map[string][]int{}, yielded: map[int]int{}} }
@@ -53,6 +54,12 @@ func (pl *planning) planJob(now time.Time, p, last *snapshot, j *model.Job) {
 	for n := row.first; n < row.after && p.Running[n].Job != at; n++ {
 		p.Running[n].Job = at
 	}
+	if draining := j.Parts[model.PartDraining] > 0; draining || row.draining { // each plan says anew who drains, so that is no change of the job
+		for n := row.first; n < row.after; n++ {
+			p.Running[n].Draining = p.instances[n].Draining
+		}
+		row.draining = draining
+	}
 	p.jobs, j.Row = append(p.jobs, j), at
 	p.Limits = j.AddLimits(p.Limits)
 	job := &p.Jobs[at]
@@ -80,10 +87,12 @@ func (pl *planning) checkRows() error {
 			continue
 		}
 		held, rows := j.PlanInstances(nil, nil)
+		was := pl.last.Running[row.first:row.after]
 		for k := range rows {
 			rows[k].Job = n
+			rows[k].Draining = k < len(was) && was[k].Draining
 		}
-		if was := pl.last.Running[row.first:row.after]; !slices.Equal(held, pl.last.instances[row.first:row.after]) || !slices.Equal(rows, was) {
+		if !slices.Equal(held, pl.last.instances[row.first:row.after]) || !slices.Equal(rows, was) {
 			return fmt.Errorf("job %d: a plan would see %+v, its instances are %+v", j.ID, was, rows)
 		}
 		if s := pl.last.Jobs[n]; s.Priority != j.Standing() || s.Slots != j.Needs.Slots || s.User != j.User || s.Cluster != j.Cluster || s.Global != j.GlobalOrder || s.Submit != j.Turn() {

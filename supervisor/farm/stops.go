@@ -66,7 +66,7 @@ func (a *rollout) takeBackDrains() {
 			if i.Draining {
 				a.drained = append(a.drained, i)
 				i.Draining = false
-				i.Touch()
+				i.Recount()
 			}
 		}
 	}

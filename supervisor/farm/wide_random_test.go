@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// foundLives are those in which a start once went on waiting beside a host that would have taken it, or another plan would have moved
-// what the last one had just moved.
+// foundLives are sequences of events, found by TestWideJobsComeToRest, after which a start went on waiting beside a host that would have
+// taken it, or another plan would have moved what the last one had just moved.
 var foundLives = map[string]string{
 	"what was placed first fits better once it has started": `policy lease=60s min_run=3s settle=1s preempt=passive primary=aggressive
 		host h0 slots=4
@@ -110,7 +110,7 @@ var foundLives = map[string]string{
 		submit w cpus=1 max=2 items=1-9 retrywork=1 priority=1 reservations=host.processors=1+`,
 }
 
-// TestRestOfFoundLives lives them again.
+// TestRestOfFoundLives goes through them again.
 func TestRestOfFoundLives(t *testing.T) {
 	for name, lines := range foundLives {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ func (j *Job) PlanInstances(held []*Instance, rows []planner.SnapInstance) ([]*I
 		}
 		held = append(held, i)
 		rows = append(rows, planner.SnapInstance{ID: i.Name(), Job: -1, Host: i.Host.Place, Kind: i.Kind, Started: Seconds(i.Began),
-			ItemStarted: Seconds(i.Attempt.StartedAt), HasItem: true, Protected: i.Stays(), Draining: i.Draining, Memory: i.memoryForPlan()})
+			ItemStarted: Seconds(i.Attempt.StartedAt), HasItem: true, Protected: i.Stays(), Memory: i.memoryForPlan()})
 	}
 	return held, rows
 }

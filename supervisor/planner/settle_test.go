@@ -49,7 +49,8 @@ func (w *settling) relabelAndLeave(p Plan) {
 	s := relabelled(w.s, p)
 	w.s.Running = nil
 	for i, r := range s.Running {
-		if r.Draining = slices.Contains(p.Stop, i); !slices.Contains(p.Leaving, i) {
+		r.Draining = slices.Contains(p.Stop, i)
+		if !slices.Contains(p.Leaving, i) {
 			w.s.Running = append(w.s.Running, r)
 		}
 	}

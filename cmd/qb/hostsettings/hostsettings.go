@@ -69,7 +69,7 @@ func (s Shell) Restart(cmd *cobra.Command, hosts []string) error {
 			return err
 		}
 		if was.Incarnation == "" {
-			return api.Errorf(api.KindUnavailable, "the supervisor has not taken in who %s is; try again in a few seconds, or when the farm is no longer read-only (qbping says whether it is)", output.Escape(host))
+			return api.Errorf(api.KindUnavailable, "the supervisor does not know the present process of %s yet; try again in a few seconds, or when the farm is no longer read-only (qbping says whether it is)", output.Escape(host))
 		}
 		show, err := s.restarted(cmd, was)
 		if err != nil {
@@ -105,7 +105,7 @@ func (s Shell) restarted(cmd *cobra.Command, was api.HostSettings) (show api.Hos
 			}
 		}
 		switch {
-		case err != nil && !passes(err):
+		case err != nil && !temporary(err):
 			return was, err
 		case err == nil && (show.Incarnation != "" && show.Incarnation != was.Incarnation || show.RestartError != ""):
 			return show, nil
@@ -114,8 +114,8 @@ func (s Shell) restarted(cmd *cobra.Command, was api.HostSettings) (show api.Hos
 	return was, err
 }
 
-// passes says whether an answer is one of while another supervisor begins to lead: none does, or it has not heard the worker yet.
-func passes(err error) bool {
+// temporary says whether an error goes away once another supervisor leads: none does now, or the new one has not heard the worker yet.
+func temporary(err error) bool {
 	kind := api.Refusal(err).Kind
 	return kind == api.KindUnavailable || kind == api.KindNotFound
 }
