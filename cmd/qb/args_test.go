@@ -190,7 +190,7 @@ func TestCompletePlaces(t *testing.T) {
 	}
 }
 
-// Every command can say what it is for, in help and in lists.
+// Every command can say what it is for, in help and in lists, and each of its options what it takes.
 func TestHelp(t *testing.T) {
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
@@ -200,6 +200,14 @@ func TestHelp(t *testing.T) {
 		if cmd.Short == "" || !strings.Contains(out.String(), "usage: "+cmd.CommandPath()) || !strings.Contains(out.String(), "  -help ") {
 			t.Errorf("help of %s:\n%s", cmd.CommandPath(), &out)
 		}
+		if own := "usage: " + cmd.CommandPath() + " [options]"; cmd.Runnable() != strings.Contains(out.String(), own) {
+			t.Errorf("help of %s, which runs by itself: %v\n%s", cmd.CommandPath(), cmd.Runnable(), &out)
+		}
+		commandline.VisitOptions(cmd, func(f *pflag.Flag) {
+			if value, usage := pflag.UnquoteUsage(f); !f.Hidden && (value == f.Value.Type() || strings.Contains(usage, ",;")) {
+				t.Errorf("%s -%s %s  %s", cmd.CommandPath(), f.Name, value, usage)
+			}
+		})
 		for _, sub := range cmd.Commands() {
 			walk(sub)
 		}

@@ -203,7 +203,7 @@ var Attributes = slices.Concat([]Attribute{
 	flights("preflights", "before the first item of an instance", func(j *JobFacts) any { return &j.Preflights }),
 	flights("postflights", "after the command of a job without -range", func(j *JobFacts) any { return &j.Postflights }),
 	flights("agenda_preflights", "before each item", func(j *JobFacts) any { return &j.AgendaPreflights }),
-	flights("agenda_postflights", "after each item, with QB_FRAME_STATUS and QB_SYSTEM_EXIT_CODE,", func(j *JobFacts) any { return &j.AgendaPostflights }),
+	flights("agenda_postflights", "after each item (QB_FRAME_STATUS and QB_SYSTEM_EXIT_CODE say how it ended)", func(j *JobFacts) any { return &j.AgendaPostflights }),
 	{
 		Name: "validate", Value: func(j *JobFacts) any { return &j.Validate }, Entries: Entries{",", MaxFlights, "check the others in -agenda_postflights"},
 		Option: "output `FILES` of each item, as out.QB_PADDED_FRAME_NUMBER.exr:10K (at least that large); the item fails if one is missing or smaller; the page shows a picture of the first that it can",
@@ -233,7 +233,7 @@ var Attributes = slices.Concat([]Attribute{
 	{
 		Name: "pathmap", Value: func(j *JobFacts) any { return &j.PathMap }, Entries: Entries{",", pathmap.MaxEntries, "the hosts' worker_path_map can have the others"}, Check: checkPathMap,
 		Option: "paths here with the same on the hosts: `LIST` such as /vol/proj=/mnt/proj,P:=/mnt/p, for the command, its folder, variables and files; see also -flags convert_path",
-		Change: "new paths with the same on the hosts; see qbsub -pathmap; empty: none",
+		Change: "new `LIST` of paths here with the same on the hosts; see qbsub -pathmap; empty: none",
 	},
 	{Name: "cwd", Value: func(j *JobFacts) any { return &j.Cwd }, Bytes: MaxPath, Option: "working directory `DIR` (default: the current one)"},
 	{Name: "env", Hidden: true, Value: func(j *JobFacts) any { return &j.Env }},

@@ -48,8 +48,8 @@ func NewHostsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd.Context(), os.Stdin, cmd.OutOrStdout()) },
 	}
 	cmd.Flags().StringVar(&b.address, "url", "", "supervisor's `URL`")
-	cmd.Flags().IntVar(&b.hosts, "hosts", 1, "number of hosts")
-	cmd.Flags().IntVar(&b.slots, "slots", 1, "slots per host")
+	cmd.Flags().IntVar(&b.hosts, "hosts", 1, "`N` hosts")
+	cmd.Flags().IntVar(&b.slots, "slots", 1, "`N` slots per host")
 	cmd.Flags().Var((*units.Span)(&b.duration), "duration", "mean run time of an item, a `DURATION`")
 	cmd.Flags().Uint64Var(&b.seed, "seed", 1, "seed of the run times")
 	return cmd

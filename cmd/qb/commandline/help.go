@@ -27,7 +27,11 @@ func TypedName(cmd *cobra.Command) string {
 // PrintHelp writes what a command is for and its options, with one dash as the manual writes them.
 func PrintHelp(cmd *cobra.Command, _ []string) {
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "usage: %s\n\n%s\n", UseLine(cmd), cmp.Or(cmd.Long, cmd.Short))
+	fmt.Fprintf(out, "usage: %s\n", UseLine(cmd))
+	if cmd.HasAvailableSubCommands() && cmd.Runnable() {
+		fmt.Fprintf(out, "   or: %s\n", commandsLine(cmd))
+	}
+	fmt.Fprintf(out, "\n%s\n", cmp.Or(cmd.Long, cmd.Short))
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprint(out, "\nCommands:\n")
 		for _, sub := range cmd.Commands() {
@@ -50,12 +54,14 @@ func PrintHelp(cmd *cobra.Command, _ []string) {
 }
 
 func UseLine(cmd *cobra.Command) string {
-	if cmd.HasAvailableSubCommands() {
-		return TypedName(cmd) + " COMMAND …"
+	if cmd.HasAvailableSubCommands() && !cmd.Runnable() {
+		return commandsLine(cmd)
 	}
 	_, words, _ := strings.Cut(cmd.Use, " ")
 	return strings.TrimSpace(TypedName(cmd) + " [options] " + words)
 }
+
+func commandsLine(cmd *cobra.Command) string { return TypedName(cmd) + " COMMAND …" }
 
 func HelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{

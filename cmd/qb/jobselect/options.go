@@ -57,7 +57,7 @@ func (o *Options) Bind(flags *pflag.FlagSet) {
 	for _, f := range fields {
 		o.values[f.name] = flags.String(f.name, "", f.doc)
 	}
-	flags.StringVar(o.values["type"], "prototype", "", "the same as -type")
+	flags.StringVar(o.values["type"], "prototype", "", "only jobs of `TYPE`, as -type")
 	for _, state := range stateOptions {
 		o.states[state] = flags.Bool(state, false, "only jobs that are "+state)
 	}

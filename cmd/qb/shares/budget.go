@@ -21,7 +21,7 @@ type budgetOptions struct {
 func (b *budgetOptions) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&b.amount, "budget", "", "`DURATION` of CPU equivalents that may be used, such as 5000h; none takes the budget away")
 	cmd.Flags().Var(&b.per, "per", "`DURATION` before each moment whose usage counts, such as 30d (default: the budget is for usage as it decays)")
-	cmd.Flags().StringVar(&b.over, "over", "wait", "what jobs beyond the budget do: wait, or idle: run on slots that nobody else wants")
+	cmd.Flags().StringVar(&b.over, "over", "wait", "what jobs beyond the budget do, as `WORD`: wait, or idle: run on slots that nobody else wants")
 }
 
 func (s Shell) setBudget(cmd *cobra.Command, path string, b budgetOptions) error {

@@ -46,7 +46,7 @@ func (s Shell) Command() *cobra.Command {
 		},
 	}
 	for n, t := range all {
-		cmd.Flags().BoolVar(&wanted[n], t.option, false, "a row for each "+t.by+", with its "+t.of+" by state")
+		cmd.Flags().BoolVar(&wanted[n], t.option, false, t.of+" by "+t.by+" and state")
 	}
 	cmd.Flags().BoolVar(&clusters, "clusters", false, "as -cvs")
 	cmd.Flags().BoolVar(&long, "long", false, "a title and a column for each state of Qube's, those that qb has not as 0")
