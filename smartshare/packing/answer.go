@@ -13,8 +13,22 @@ type Packing struct {
 
 // packing writes the answer down.
 func (p *packer) packing() Packing {
+	a := Packing{Grant: p.grant, Target: p.count, Primaries: make([][]int, len(p.loads))}
+	a.Stop, a.Starts = p.changes()
+	for b := range p.placed {
+		for _, c := range p.placed[b] {
+			if c.primary {
+				a.Primaries[c.load] = append(a.Primaries[c.load], b)
+			}
+		}
+	}
+	return a
+}
+
+// changes are, by load, the running secondaries that are to stop, as indices into Held, and the bins of those that are to start.
+func (p *packer) changes() (stop, starts [][]int) {
 	n := len(p.loads)
-	a := Packing{Grant: p.grant, Target: p.count, Stop: make([][]int, n), Primaries: make([][]int, n), Starts: make([][]int, n)}
+	stop, starts = make([][]int, n), make([][]int, n)
 	stays := make([][]bool, n)
 	for i := range p.loads {
 		stays[i] = make([]bool, len(p.loads[i].Held))
@@ -24,45 +38,53 @@ func (p *packer) packing() Packing {
 			switch {
 			case c.held >= 0:
 				stays[c.load][c.held] = true
-			case c.primary:
-				a.Primaries[c.load] = append(a.Primaries[c.load], b)
-			default:
-				a.Starts[c.load] = append(a.Starts[c.load], b)
+			case !c.primary:
+				starts[c.load] = append(starts[c.load], b)
 			}
 		}
 	}
 	for i := range stays {
-		a.Starts[i] = p.stayInstead(i, a.Starts[i], stays[i])
 		for k, stay := range stays[i] {
 			if !stay {
-				a.Stop[i] = append(a.Stop[i], k)
+				stop[i] = append(stop[i], k)
 			}
 		}
 	}
-	return a
+	return stop, starts
 }
 
-// stayInstead lets running secondaries of a load stay where others of it were to start in their bin, those worth most first, and gives
-// the starts that are left. A load may have lost them to another one that then had to give the room back.
-func (p *packer) stayInstead(load int, starts []int, stays []bool) []int {
-	if len(starts) == 0 {
-		return starts
-	}
-	going := map[int][]int{} // by bin; who is worth most comes last
-	for k, stay := range stays {
-		if bin := p.loads[load].Held[k].Bin; !stay {
-			going[bin] = append(going[bin], k)
-		}
-	}
-	return slices.DeleteFunc(starts, func(bin int) bool {
-		for n, k := range slices.Backward(going[bin]) {
-			more := p.memoryOf(bin, placed{load: load, held: k}) - p.memoryOf(bin, placed{load: load, held: -1})
-			if more <= p.bins[bin].Memory {
-				p.bins[bin].Memory -= more
-				stays[k], going[bin] = true, slices.Delete(going[bin], n, n+1)
-				return true
+// keep lets running secondaries stay, those worth most first, that were to stop and have room where they are, if another of their load is to
+// start or it may have more. A load may have lost them to another one that then went elsewhere. It says whether any stays.
+func (p *packer) keep() (kept bool) {
+	stop, starts := p.changes()
+	for i := range p.loads {
+		for _, k := range slices.Backward(stop[i]) { // who is worth most comes last
+			c, bin := placed{load: i, held: k}, p.loads[i].Held[k].Bin
+			switch at := max(0, slices.Index(starts[i], bin)); {
+			case len(starts[i]) > 0:
+				p.takeStart(starts[i][at], i)
+				if !p.hasRoom(bin, c) {
+					p.put(starts[i][at], placed{load: i, held: -1})
+					continue
+				}
+				starts[i] = slices.Delete(starts[i], at, at+1)
+			case p.count[i] >= p.most[i] || !p.provided(i) || !p.hasRoom(bin, c):
+				continue
 			}
+			p.put(bin, c)
+			kept = true
 		}
-		return false
-	})
+	}
+	return kept
+}
+
+// takeStart takes a secondary that is to start out of a bin.
+func (p *packer) takeStart(bin, load int) {
+	p.take(bin, slices.IndexFunc(p.placed[bin], func(c placed) bool { return c.load == load && c.held < 0 && !c.primary }))
+}
+
+// hasRoom says whether there is room in a bin for what runs there.
+func (p *packer) hasRoom(bin int, c placed) bool {
+	l, r, memory := &p.loads[c.load], p.free(bin), p.memoryOf(bin, c)
+	return r.slots >= l.Slots && (r.memory >= memory || memory == 0) && suffices(r.stock, l.Takes)
 }

@@ -3,8 +3,8 @@
 // It is nearly exact, with bounded effort; jobs of one shape are divided exactly by package smartshare. It takes
 // numbers and returns numbers, reads no clock, and does not depend on the order of a map.
 //
-//	loads, bins ──Pack──▶ primaries ▶ secondaries, lowest level first ▶ improve ▶ start beside free room ▶ keep what runs
+//	loads, bins ──Pack──▶ primaries ▶ secondaries, lowest level first ▶ improve ▶ keep what need not stop, start beside free room
 //
 // Read first: pack.go (the order of steps), improve.go (moves that raise a level), sooner.go (starts that need not wait),
-// answer.go (none stops where another of its load would start).
+// answer.go (none stops that has room).
 package packing

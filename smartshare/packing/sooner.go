@@ -8,11 +8,15 @@ import (
 // soonerRounds bounds how often starts are moved to an earlier begin, and what that leaves is divided again.
 const soonerRounds = 8
 
-// settle raises what can rise, then moves starts that would wait for an end to bins that have room now which nobody
-// is to have, until neither changes anything. What a primary leaves so may be room for another that had found none.
+// settle raises what can rise, then keeps what need not stop and moves starts that would wait for an end to bins that have room now which
+// nobody is to have, until neither changes anything. What a primary leaves so may be room for another that had found none.
 func (p *packer) settle() {
 	p.rise()
-	for round := 0; round < soonerRounds && p.startSooner(); round++ {
+	for range soonerRounds {
+		kept, moved := p.keep(), p.startSooner()
+		if !kept && !moved {
+			break
+		}
 		if p.lacking {
 			p.grantPrimaries()
 		}

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"testing"
 
 	"qb/supervisor/facts"
@@ -166,5 +167,23 @@ func TestSecondariesOfAUserStartInTheirTurn(t *testing.T) {
 		if vacant[start.Host] -= s.Jobs[start.Job].Slots; vacant[start.Host] < 0 {
 			t.Errorf("%+v waits for an end", start)
 		}
+	}
+}
+
+// TestWhatStaysLeavesItsRoom: E's three primaries push A's secondary, which was promised little, off host a; when one of them then
+// goes to host d, A's stays after all, and there is room for another of A's beside it.
+func TestWhatStaysLeavesItsRoom(t *testing.T) {
+	s := foundFarm("jobs", []SnapJob{unitJob("A", "", 2, 1, 3, 0), unitJob("E", "", 1, 3, 0, 0, 1, 3)}, 2, 1, 1, 2)
+	s.Policy.Preempt, s.Policy.Promote = "passive", false
+	for j, memory := range []int64{4, 5} {
+		s.Jobs[j].Memory, s.Jobs[j].Remaining = memory, 3
+	}
+	for h, memory := range []int64{6, 5, 1, 10} {
+		s.Hosts[h].Memory = memory
+	}
+	s.Running = []SnapInstance{{ID: "p", Host: 2, HasItem: true}, {ID: "q", Kind: facts.Secondary, HasItem: true, Memory: 2},
+		{ID: "r", Job: 1, Host: 1, Kind: facts.Secondary, HasItem: true}}
+	if p := Balance(s); p.Jobs[0].Secondary != 2 || p.Jobs[1].Primary != 3 || !slices.Equal(p.Stop, []int{2}) {
+		t.Errorf("starts %v, stops %v", p.Starts, p.Stop)
 	}
 }

@@ -518,18 +518,38 @@ func TestInvariant20DisabledNeverStops(t *testing.T) {
 	}
 }
 
-// TestNoneStopsForAnotherOfItsJob: where a secondary is stopped, none of the same job is started that takes no less.
-func TestNoneStopsForAnotherOfItsJob(t *testing.T) {
+// TestNoneStopsThatHasRoom: a secondary is not stopped if there is room for it where it is and another one of its job starts instead, or
+// its job may have more.
+func TestNoneStopsThatHasRoom(t *testing.T) {
 	inEachStyle(t, func(f *checked) {
+		after := relabelled(f.s, f.p)
 		for _, i := range f.p.Stop {
-			r := f.s.Running[i]
+			r := after.Running[i]
+			if r.Kind == facts.Primary {
+				continue
+			}
+			if jp := f.p.Jobs[r.Job]; jp.Unplaced == 0 && jp.Primary+jp.Secondary < jp.Ceiling && f.mayStart(r.Job, r.Host) && f.hasRoom(r, nil) {
+				f.fail("instance %d of job %d is stopped, has room, and its job may have %d", i, r.Job, jp.Ceiling)
+			}
 			for _, start := range f.p.Starts {
-				if start.Kind == facts.Secondary && start.Job == r.Job && start.Host == r.Host && f.promised(r) <= f.s.Jobs[r.Job].Memory {
-					f.fail("instance %d of job %d is stopped, and another one started there", i, r.Job)
+				if start.Kind == facts.Secondary && start.Job == r.Job && f.hasRoom(r, &start) {
+					f.fail("instance %d of job %d is stopped, has room, and another one starts on host %d", i, r.Job, start.Host)
 				}
 			}
 		}
 	})
+}
+
+// hasRoom says whether there is room for a stopped instance where it is, if a start of its job is left out.
+func (f *checked) hasRoom(r SnapInstance, start *PlannedStart) bool {
+	job, left := &f.s.Jobs[r.Job], f.left()
+	slots, memory := f.room()
+	if start != nil {
+		slots[start.Host] += job.Slots
+		memory[start.Host] += job.Memory
+		left.give(job, start.Host)
+	}
+	return slots[r.Host] >= job.Slots && memory[r.Host] >= f.promised(r) && left.suffices(job, r.Host)
 }
 
 func TestInvariant24PromotionComesFirst(t *testing.T) {
