@@ -1,7 +1,5 @@
 package packing
 
-import "slices"
-
 // Packing is the answer, by load.
 type Packing struct {
 	Grant     []int   // primaries granted of Need
@@ -51,46 +49,4 @@ func (p *packer) changes() (stop, starts [][]int) {
 		}
 	}
 	return stop, starts
-}
-
-// keep lets running secondaries stay, those worth most first, that were to stop and have room where they are: instead of others of their
-// load that are to start, or in addition, as long as the room is what no load could rise into. A load may have lost them to another one
-// that then went elsewhere. It says whether any stays.
-func (p *packer) keep() bool {
-	stop, starts := p.changes()
-	instead, besides := false, false
-	for i := range p.loads {
-		for _, k := range slices.Backward(stop[i]) { // who is worth most comes last
-			c, bin := placed{load: i, held: k}, p.loads[i].Held[k].Bin
-			at := slices.Index(starts[i], bin)
-			switch {
-			case !p.hasRoom(bin, c, at >= 0):
-				continue
-			case len(starts[i]) > 0:
-				at = max(0, at)
-				p.takeStart(starts[i][at], i)
-				starts[i], instead = slices.Delete(starts[i], at, at+1), true
-			case instead || p.count[i] >= p.most[i] || !p.provided(i):
-				continue
-			default:
-				besides = true
-			}
-			p.put(bin, c)
-		}
-	}
-	return instead || besides
-}
-
-// hasRoom says whether there is room in a bin for what runs there, also instead of a start of its load.
-func (p *packer) hasRoom(bin int, c placed, instead bool) bool {
-	l, r, memory := &p.loads[c.load], p.free(bin), p.memoryOf(bin, c)
-	if instead {
-		r = p.without(r, bin, placed{load: c.load, held: -1})
-	}
-	return r.slots >= l.Slots && (r.memory >= memory || memory == 0) && suffices(r.stock, l.Takes)
-}
-
-// takeStart takes a secondary that is to start out of a bin.
-func (p *packer) takeStart(bin, load int) {
-	p.take(bin, slices.IndexFunc(p.placed[bin], func(c placed) bool { return c.load == load && c.held < 0 && !c.primary }))
 }

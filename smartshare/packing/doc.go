@@ -5,6 +5,6 @@
 //
 //	loads, bins ──Pack──▶ primaries ▶ secondaries, lowest level first ▶ improve ▶ keep what need not stop, start beside free room
 //
-// Read first: pack.go (the order of steps), improve.go (moves that raise a level), sooner.go (starts that need not wait),
-// answer.go (none stops that has room).
+// Read first: pack.go (the order of steps), improve.go (moves that raise a level), settle.go (who need not
+// stop, and starts that need not wait).
 package packing

@@ -13,10 +13,13 @@ func (p *packer) free(bin int) capacity {
 	return capacity{p.bins[bin].Slots, p.bins[bin].Memory, p.bins[bin].Stock}
 }
 
-// fits: what takes nothing of a thing is not kept out by a lack of it.
-func (p *packer) fits(r capacity, load int) bool {
+// fits says whether a new instance of a load fits into a room.
+func (p *packer) fits(r capacity, load int) bool { return p.fitsWith(r, load, p.loads[load].Memory) }
+
+// fitsWith: what takes nothing of a thing is not kept out by a lack of it.
+func (p *packer) fitsWith(r capacity, load int, memory int64) bool {
 	l := &p.loads[load]
-	return r.slots >= l.Slots && (r.memory >= l.Memory || l.Memory == 0) && suffices(r.stock, l.Takes)
+	return r.slots >= l.Slots && (r.memory >= memory || memory == 0) && suffices(r.stock, l.Takes)
 }
 
 // without is the room of a bin once a placed instance has gone.

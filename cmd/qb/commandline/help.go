@@ -53,6 +53,7 @@ func PrintHelp(cmd *cobra.Command, _ []string) {
 	}
 }
 
+// UseLine is how a command is called; of one that only has others below it, that one of these follows.
 func UseLine(cmd *cobra.Command) string {
 	if cmd.HasAvailableSubCommands() && !cmd.Runnable() {
 		return commandsLine(cmd)

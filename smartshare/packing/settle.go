@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// soonerRounds bounds how often starts are moved to an earlier begin, and what that leaves is divided again.
-const soonerRounds = 8
+// settleRounds bounds how often what stays, or starts elsewhere, leaves room that is divided again.
+const settleRounds = 8
 
 // settle raises what can rise, then keeps what need not stop and moves starts that would wait for an end to bins that have room now which
 // nobody is to have, until neither changes anything. What a primary leaves so may be room for another that had found none.
 func (p *packer) settle() {
 	p.rise()
-	for range soonerRounds {
+	for range settleRounds {
 		kept, moved := p.keep(), p.startSooner()
 		if !kept && !moved {
 			break
@@ -22,6 +22,50 @@ func (p *packer) settle() {
 		}
 		p.rise()
 	}
+}
+
+// keep lets running secondaries stay, those worth most first, that were to stop and have room where they are: instead of others of their
+// load that are to start, else in addition if the load may have more, but only in room that no load could rise into, not in what a start has
+// just left. A load may have lost them to another one that then went elsewhere. It says whether any stays.
+func (p *packer) keep() bool {
+	stop, starts := p.changes()
+	instead, besides := false, false
+	for i := range p.loads {
+		for _, k := range slices.Backward(stop[i]) { // who is worth most comes last
+			c, bin := placed{load: i, held: k}, p.loads[i].Held[k].Bin
+			at, here := slices.BinarySearch(starts[i], bin)
+			switch {
+			case !p.hasRoom(bin, c, here):
+				continue
+			case len(starts[i]) > 0:
+				if !here {
+					at = 0
+				}
+				p.takeStart(starts[i][at], i)
+				starts[i], instead = slices.Delete(starts[i], at, at+1), true
+			case instead || p.count[i] >= p.most[i] || !p.provided(i):
+				continue
+			default:
+				besides = true
+			}
+			p.put(bin, c)
+		}
+	}
+	return instead || besides
+}
+
+// hasRoom says whether there is room in a bin for what runs there, or is once a start of its load has left it.
+func (p *packer) hasRoom(bin int, c placed, instead bool) bool {
+	r := p.free(bin)
+	if instead {
+		r = p.without(r, bin, placed{load: c.load, held: -1})
+	}
+	return p.fitsWith(r, c.load, p.memoryOf(bin, c))
+}
+
+// takeStart takes a secondary that is to start out of a bin.
+func (p *packer) takeStart(bin, load int) {
+	p.take(bin, slices.IndexFunc(p.placed[bin], func(c placed) bool { return c.load == load && c.held < 0 && !c.primary }))
 }
 
 // startSooner moves starts that would wait for an end, each within its rank; it says whether any moved.
