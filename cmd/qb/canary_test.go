@@ -71,6 +71,12 @@ func (c *canaries) look(place, text string) string {
 	return text
 }
 
+func (c *canaries) saw(place, what string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.found[place][what]
+}
+
 // watchArguments looks at the command lines of all processes until it is told to end.
 func (c *canaries) watchArguments(end <-chan struct{}) {
 	for {
@@ -262,7 +268,11 @@ func (c *canaryFarm) ask(local, bob []string, operator, code, join, job string) 
 	c.command("output", append(local, "QB_DATABASE_URL=postgres://qb:"+c.secrets["database password"]+"@127.0.0.1:1/qb?connect_timeout=2"), "", "qb", "backup", filepath.Join(c.dir, "backup2"))
 	c.command("output", bob, code+"\n", "qb", "login", c.url) // used up
 	c.command("output", append(bob, "QB_TOKEN="+join), "", "qb", "worker", "-join", c.url, "-name", "w2", "-state", filepath.Join(c.dir, "w2"))
-	c.command("output", local, "", "qbjobs", c.secrets[planted])
+	// A command is there for so short a time that a search on a loaded machine may miss it; one that sees none is blind.
+	c.f.until("the search of arguments finds what was planted", func() bool {
+		c.command("output", local, "", "qbjobs", c.secrets[planted])
+		return c.saw("arguments", planted)
+	})
 
 	_, fingerprint := pin.Cut(operator)
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: pin.NewSet([]string{fingerprint}, nil).Config()}}
