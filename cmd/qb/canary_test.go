@@ -268,7 +268,7 @@ func (c *canaryFarm) ask(local, bob []string, operator, code, join, job string) 
 	c.command("output", append(local, "QB_DATABASE_URL=postgres://qb:"+c.secrets["database password"]+"@127.0.0.1:1/qb?connect_timeout=2"), "", "qb", "backup", filepath.Join(c.dir, "backup2"))
 	c.command("output", bob, code+"\n", "qb", "login", c.url) // used up
 	c.command("output", append(bob, "QB_TOKEN="+join), "", "qb", "worker", "-join", c.url, "-name", "w2", "-state", filepath.Join(c.dir, "w2"))
-	// A command is there for so short a time that a search on a loaded machine may miss it; one that sees none is blind.
+	// On a loaded machine the search can miss a command, which ends soon. It must not miss all of them.
 	c.f.until("the search of arguments finds what was planted", func() bool {
 		c.command("output", local, "", "qbjobs", c.secrets[planted])
 		return c.saw("arguments", planted)
