@@ -18,6 +18,7 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/jobselect"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 	"qb/pause"
 	"qb/supervisor/facts"
 )
@@ -41,6 +42,9 @@ func parseTarget(word string) (target, error) {
 		_, err = agenda.ParseNumbers(instances)
 	}
 	if err != nil || job <= 0 || some && (items == "" || ofInstances) {
+		if hint := remote.ListHint(word); hint != "" {
+			return target{}, api.Errorf(api.KindUsage, "%q is a list of job ids%s", output.Escape(word), hint)
+		}
 		return target{}, api.Errorf(api.KindUsage, "%q is neither a job id nor items as JOB:ITEMS such as 12:25-29, nor instances as JOB.NUMBERS such as 12.0-3", output.Escape(word))
 	}
 	return target{word: word, job: job, items: items, instances: instances}, nil

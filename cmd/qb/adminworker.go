@@ -52,7 +52,7 @@ func newAdminWorker() *cobra.Command {
 	var o workerOrders
 	ttl, uses := time.Hour, 100
 	cmd := &cobra.Command{
-		Use: "worker HOST…|token", Short: "Print the line that joins workers; drain, restart, approve or remove hosts, or confirm that nothing runs on lost ones", Args: commandline.WantArgs(1, -1, "host"),
+		Use: "worker HOST…|token", Aliases: []string{"w"}, Short: "Print the line that joins workers; drain, restart, approve or remove hosts, or confirm that nothing runs on lost ones", Args: commandline.WantArgs(1, -1, "host"),
 		Long: "With token, print the line to paste on each new machine; whoever has it can add up to -uses hosts to the farm\n" +
 			"until -ttl is over. With supervisor_approve_hosts each of them waits for -approve; qbhosts lists it with its key.\n" +
 			"With names of hosts, do with them what one of the options says.",

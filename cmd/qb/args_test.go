@@ -33,6 +33,8 @@ func TestRewrite(t *testing.T) {
 		{"admin token create -user ada", "admin token create --user=ada"},
 		{"-conf a.conf jobs -supervisor unix:/x", "--conf=a.conf jobs --supervisor=unix:/x"},
 		{"kill jobs", "kill jobs"},
+		{"admin s -reread", "admin supervisor --reread"},
+		{"admin w vm-1 -restart", "admin worker vm-1 --restart"},
 		{"config check -", "config check -"},
 		{"", ""},
 	} {

@@ -107,6 +107,9 @@ func qubesCommands(t *testing.T) (words []word) {
 			}
 		}
 		if len(options) == 0 {
+			if !strings.Contains(name, " ") && cmd != nil && !slices.Contains(links, name) {
+				t.Errorf("Qube has qb%s, and qb has %s: it needs a link, as main.go lists them", name, name)
+			}
 			answer, _ := qube.Command(name)
 			words = append(words, word{"command", name, had(cmd != nil), answer})
 			continue

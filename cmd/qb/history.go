@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 )
 
 // historyPage is how many lines are shown at a time, historyChunk how many -all asks for at once.
@@ -28,7 +29,7 @@ func newHistoryCommand() *cobra.Command {
 		Use: "history JOB", Aliases: []string{"hist"}, Short: "Show the history of a job, oldest first", Args: commandline.WantArgs(1, 1, "job id"),
 		Long: fmt.Sprintf("Show the newest %d lines of the history of a job, oldest first.", historyPage),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			id, err := jobID(words[0])
+			id, err := remote.JobID(words[0])
 			if err != nil {
 				return err
 			}
@@ -81,7 +82,7 @@ func newExplainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain JOB", Short: "Explain why a job's items wait", Args: commandline.WantArgs(1, 1, "job id"),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			id, err := jobID(words[0])
+			id, err := remote.JobID(words[0])
 			if err != nil {
 				return err
 			}

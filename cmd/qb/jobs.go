@@ -147,18 +147,10 @@ func (o *jobsOptions) show(cmd *cobra.Command, c *client, l *output.Lister[api.J
 	return nil
 }
 
-func jobID(word string) (int64, error) {
-	id, err := strconv.ParseInt(word, 10, 64)
-	if err != nil || id < 1 {
-		return 0, api.Errorf(api.KindUsage, "%q is no job id; ids are numbers from 1", output.Escape(word))
-	}
-	return id, nil
-}
-
 // jobIDs reads the id of a job of each word.
 func jobIDs(words []string) (ids []int64, err error) {
 	for _, word := range words {
-		id, err := jobID(word)
+		id, err := remote.JobID(word)
 		if err != nil {
 			return nil, err
 		}

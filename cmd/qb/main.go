@@ -27,7 +27,7 @@ import (
 // links are the names under which the program is also installed: qbNAME is `qb NAME`.
 var links = []string{
 	"sub", "modify", "jobs", "items", "instances", "hosts", "kill", "retry", "requeue", "redo", "block", "unblock",
-	"interrupt", "preempt", "suspend", "resume", "migrate", "retire", "shove", "top", "bottom", "complete", "fail", "remove", "wait", "hist", "summary", "tree", "lock", "unlock", "users", "archive", "joborder", "configfile", "out", "err", "ping", "share", "stats", "updateresource", "admin", "worker", "supervisor",
+	"interrupt", "preempt", "suspend", "resume", "migrate", "retire", "shove", "top", "bottom", "complete", "fail", "remove", "wait", "hist", "summary", "tree", "lock", "unlock", "users", "login", "logout", "archive", "joborder", "configfile", "out", "err", "ping", "share", "stats", "updateresource", "admin", "worker", "supervisor",
 }
 
 func main() {

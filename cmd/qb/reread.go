@@ -14,7 +14,7 @@ import (
 
 func newAdminSupervisor() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "supervisor", Short: "Make the supervisor reload its configuration or send a test mail, list the resources of the whole farm, or back it up", Args: commandline.WantArgs(0, 0, ""),
+		Use: "supervisor", Aliases: []string{"s"}, Short: "Make the supervisor reload its configuration or send a test mail, list the resources of the whole farm, or back it up", Args: commandline.WantArgs(0, 0, ""),
 		Example: "  qbadmin supervisor -reread\n  qbadmin supervisor -resource\n  qbadmin supervisor -emailtest ada@studio.example\n  qbadmin supervisor -backup /backups/qb.dump",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var given []*pflag.Flag

@@ -250,8 +250,8 @@ func (o *subOptions) addDefaults(cmd *cobra.Command) error {
 // addWaitFor turns Qube's older -waitfor into links.
 func (o *subOptions) addWaitFor() error {
 	for _, id := range facts.SplitList(o.waitFor) {
-		if n, err := strconv.ParseInt(id, 10, 64); err != nil || n < 1 {
-			return api.Errorf(api.KindUsage, "-waitfor %q is no job id", output.Escape(id))
+		if _, err := remote.JobID(id); err != nil {
+			return fmt.Errorf("-waitfor: %w", err)
 		}
 		o.req.Dependency = strings.TrimPrefix(o.req.Dependency+",link-complete-job-"+id, ",")
 	}

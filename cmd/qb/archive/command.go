@@ -2,13 +2,11 @@ package archive
 
 import (
 	"path/filepath"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"qb/api"
 	"qb/cmd/qb/commandline"
-	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
 )
 
@@ -26,8 +24,8 @@ func (s Shell) Command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, words []string) error {
 			farm := s.Connect(cmd)
 			for _, word := range words {
-				if n, err := strconv.ParseInt(word, 10, 64); err != nil || n < 1 {
-					return api.Errorf(api.KindUsage, "%q is no job id", output.Escape(word))
+				if _, err := remote.JobID(word); err != nil {
+					return err
 				}
 				a, err := remote.Ask[api.JobArchive](cmd.Context(), farm, api.ArchiveJob, api.Params{"job": word}, nil)
 				if err != nil {

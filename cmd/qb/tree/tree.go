@@ -42,9 +42,8 @@ func columns() []output.Column[*Node] {
 }
 
 func (s Shell) run(cmd *cobra.Command, list output.ListOptions, word string) error {
-	id, err := strconv.ParseInt(word, 10, 64)
-	if err != nil || id < 1 {
-		return api.Errorf(api.KindUsage, "%q is no process group; give the number of its first job", output.Escape(word))
+	if _, err := remote.JobID(word); err != nil {
+		return err
 	}
 	return output.Print(cmd.OutOrStdout(), list, columns(), func() ([]*Node, error) {
 		farm := s.Connect(cmd)

@@ -1,8 +1,6 @@
 package whatif
 
 import (
-	"strconv"
-
 	"github.com/spf13/cobra"
 
 	"qb/api"
@@ -63,8 +61,8 @@ func (o *options) run(s Shell, cmd *cobra.Command, words []string) error {
 		return api.Errorf(api.KindUsage, "give what to change of job %s: -priority, -cpus, -max_cpus or -cluster", output.Escape(words[0]))
 	}
 	if ofJob {
-		if id, err := strconv.ParseInt(words[0], 10, 64); err != nil || id < 1 {
-			return api.Errorf(api.KindUsage, "%q is no job id; ids are numbers from 1", output.Escape(words[0]))
+		if _, err := remote.JobID(words[0]); err != nil {
+			return err
 		}
 		params["job"] = words[0]
 	}
