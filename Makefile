@@ -48,6 +48,7 @@ test: ## run all tests, with the race detector
 build: ## build bin/qb and its links qbsub, qbjobs …
 	@tools/deps go
 	@mkdir -p bin
+	@[ -e bin/qb ] || echo "compiling; this takes a few minutes the first time"
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/qb ./cmd/qb
 	@for link in $$(bin/qb links); do ln -sf qb bin/$$link; done
 
