@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -153,10 +155,22 @@ func (m *momentValue) Type() string   { return "time" }
 // Set reads a time as people write it, in the zone of this machine.
 func (m *momentValue) Set(text string) error {
 	form, err := units.RequestMoment(text, time.Now())
+	if err == nil && form != "" && form[0] != '+' {
+		err = checkZone()
+	}
 	if err == nil {
 		*m = momentValue(form)
 	}
 	return err
+}
+
+// checkZone refuses an unknown zone in TZ, for which the runtime takes UTC.
+func checkZone() error {
+	name := strings.TrimPrefix(os.Getenv("TZ"), ":")
+	if name != "" && name != "UTC" && time.Local.String() == "UTC" {
+		return api.Errorf(api.KindUsage, "TZ=%s names no zone that this machine knows; write one such as Europe/Berlin", output.Escape(name))
+	}
+	return nil
 }
 
 // percentText is per cent, or nothing where none is known.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -70,10 +71,8 @@ const auditPage = 500
 
 // momentAgo reads a span before now, a date, or a time.
 func momentAgo(text string, now time.Time) (time.Time, error) {
-	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04:05"} {
-		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return at, nil
-		}
+	if at, known, err := units.LocalMoment(text, time.Local); known {
+		return at, cmp.Or(err, checkZone())
 	}
 	if ago, err := units.ParseSpan(text, time.Second); err == nil {
 		return now.Add(-ago), nil

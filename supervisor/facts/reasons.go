@@ -470,12 +470,13 @@ func resumingSentence(p Params, _ string) string {
 
 // startsIn is a time span to the minute, so that the sentence of a job changes once a minute.
 func startsIn(seconds float64) string {
-	switch left := time.Duration(seconds) * time.Second; {
-	case left < time.Minute:
+	const minute, day = 60, 24 * 60 * 60
+	switch {
+	case seconds < minute:
 		return "less than a minute"
-	case left >= 48*time.Hour:
-		return Several(int(left/(24*time.Hour)), "day")
+	case seconds >= 2*day:
+		return Several(int(seconds/day), "day")
 	default:
-		return units.Span(left.Truncate(time.Minute)).String()
+		return units.Span((time.Duration(seconds) * time.Second).Truncate(time.Minute)).String()
 	}
 }
