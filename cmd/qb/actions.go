@@ -115,6 +115,7 @@ func eachJob(cmd *cobra.Command, words, states []string, choice *jobselect.Optio
 	return failed
 }
 
+// parseTargets reads what the words name, each thing once.
 func parseTargets(words []string) (targets []target, all bool, err error) {
 	for _, word := range words {
 		if word == "0" {
@@ -125,7 +126,9 @@ func parseTargets(words []string) (targets []target, all bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		targets = append(targets, t)
+		if !slices.Contains(targets, t) {
+			targets = append(targets, t)
+		}
 	}
 	if all && len(targets) > 0 {
 		return nil, false, api.Errorf(api.KindUsage, "0 stands for all of your jobs; do not name others beside it")
@@ -135,17 +138,20 @@ func parseTargets(words []string) (targets []target, all bool, err error) {
 
 // passing finds the jobs that pass a filter, of those named if some are.
 func (c *client) passing(ctx context.Context, f jobFilter, named []target) (found []target, err error) {
-	items := map[int64]target{}
+	of := map[int64][]target{} // several words may name items of one job
 	for _, t := range named {
-		f.ids, items[t.job] = append(f.ids, t.job), t
+		if of[t.job] == nil {
+			f.ids = append(f.ids, t.job)
+		}
+		of[t.job] = append(of[t.job], t)
 	}
 	err = c.eachJob(ctx, f, func(jobs ...api.Job) error {
 		for _, job := range jobs {
-			t, ok := items[job.ID]
-			if !ok {
-				t = target{word: strconv.FormatInt(job.ID, 10), job: job.ID}
+			targets := of[job.ID]
+			if targets == nil {
+				targets = []target{{word: strconv.FormatInt(job.ID, 10), job: job.ID}}
 			}
-			found = append(found, t)
+			found = append(found, targets...)
 		}
 		return nil
 	})

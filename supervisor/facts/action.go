@@ -83,5 +83,9 @@ func (a Action) ChangedNothing(id JobID, status string, counting, ending int) st
 	if ending > 0 && counting == 0 {
 		return fmt.Sprintf("job %d is being stopped already; %s changes nothing more", id, a)
 	}
+	// Of a running job the items decide: "job 7 is running; preempt needs running items" would contradict itself.
+	if takes := a.TakesItems(); status == ItemRunning && takes != nil {
+		return fmt.Sprintf("job %d has no item that is %s; %s changes nothing", id, Either(takes), a)
+	}
 	return fmt.Sprintf("job %d is %s; %s needs %s", id, status, a, a.Needs())
 }

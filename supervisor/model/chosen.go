@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"qb/agenda"
 	"qb/supervisor/facts"
@@ -72,6 +73,19 @@ func (j *Job) running() map[facts.ItemNo]*Instance {
 		on[i.Attempt.Item] = i
 	}
 	return on
+}
+
+// NothingOf says why an order changed nothing of the items that it named: what they are, and what they would have to be.
+func (j *Job) NothingOf(a facts.Action, named []agenda.Span) string {
+	on := j.running()
+	var are []string
+	for n := range items.Each(named) {
+		if state := j.itemState(n, on); !slices.Contains(are, state) {
+			are = append(are, state)
+		}
+	}
+	slices.Sort(are)
+	return fmt.Sprintf("the items named of job %d are %s; %s takes items that are %s", j.ID, strings.Join(are, ", "), a, facts.Either(a.TakesItems()))
 }
 
 // NothingChosen says why an order chose nothing.
