@@ -25,9 +25,8 @@ type resources struct {
 func (rs *resources) take() {
 	rs.policy.Resources, rs.planStale = rs.licences.Allowed(), true
 	rs.overused = map[string]bool{}
-	held := rs.admission.allHeld()
-	for name, most := range rs.policy.Resources {
-		if held[name] > most {
+	for name, held := range rs.admission.allHeld() { // also of a resource that has left the configuration, of which there is none
+		if !strings.HasPrefix(name, "host.") && held > rs.policy.Resources[name] {
 			rs.overused[name] = true
 		}
 	}
