@@ -270,16 +270,16 @@ type ModifyRequest struct {
 	OmitGroups        *[]string `json:"omitgroups,omitempty"`
 	Account           *string   `json:"account,omitempty" doc:"Account to charge, empty: none; only before the job's first item has started."`
 	RetryWork         *int      `json:"retrywork,omitempty"`
-	Preflights        *[]string `json:"preflights,omitempty" doc:"As in a submission; items that run keep theirs."`
-	Postflights       *[]string `json:"postflights,omitempty" doc:"As in a submission; items that run keep theirs."`
-	AgendaPreflights  *[]string `json:"agenda_preflights,omitempty" doc:"As in a submission; items that run keep theirs."`
-	AgendaPostflights *[]string `json:"agenda_postflights,omitempty" doc:"As in a submission; items that run keep theirs."`
-	RegexProgress     *string   `json:"regex_progress,omitempty" doc:"As in a submission; items that run keep theirs."`
-	RegexErrors       *string   `json:"regex_errors,omitempty" doc:"As in a submission; items that run keep theirs."`
-	RegexHighlights   *string   `json:"regex_highlights,omitempty" doc:"As in a submission; items that run keep theirs."`
-	RegexOutputPaths  *string   `json:"regex_outputpaths,omitempty" doc:"As in a submission; items that run keep theirs."`
-	PathMap           *[]string `json:"pathmap,omitempty" doc:"As in a submission; items that run keep theirs."`
-	Validate          *[]string `json:"validate,omitempty" doc:"As in a submission; items that run keep theirs."`
+	Preflights        *[]string `json:"preflights,omitempty" doc:"As in a submission; items that run keep theirs. Needs the right to submit as the owner."`
+	Postflights       *[]string `json:"postflights,omitempty" doc:"As in a submission; items that run keep theirs. Needs the right to submit as the owner."`
+	AgendaPreflights  *[]string `json:"agenda_preflights,omitempty" doc:"As in a submission; items that run keep theirs. Needs the right to submit as the owner."`
+	AgendaPostflights *[]string `json:"agenda_postflights,omitempty" doc:"As in a submission; items that run keep theirs. Needs the right to submit as the owner."`
+	RegexProgress     *string   `json:"regex_progress,omitempty" doc:"As in a submission; items that run keep theirs. Needs the right to submit as the owner."`
+	RegexErrors       *string   `json:"regex_errors,omitempty" doc:"As in a submission; items that run keep theirs. Needs the right to submit as the owner."`
+	RegexHighlights   *string   `json:"regex_highlights,omitempty" doc:"As in a submission; items that run keep theirs. Needs the right to submit as the owner."`
+	RegexOutputPaths  *string   `json:"regex_outputpaths,omitempty" doc:"As in a submission; items that run keep theirs. Needs the right to submit as the owner."`
+	PathMap           *[]string `json:"pathmap,omitempty" doc:"As in a submission; items that run keep theirs. Needs the right to submit as the owner."`
+	Validate          *[]string `json:"validate,omitempty" doc:"As in a submission; items that run keep theirs. Needs the right to submit as the owner."`
 	Start             *string   `json:"start,omitempty" doc:"As in a submission; empty: none. Only before the job's first item has started."`
 	RetryDelay        *int      `json:"retrywork_delay,omitempty" doc:"As in a submission; it counts for items that wait, too."`
 	RetryInstance     *int      `json:"retrysubjob,omitempty" doc:"As in a submission."`
@@ -288,7 +288,7 @@ type ModifyRequest struct {
 	PGrp              *int      `json:"pgrp,omitempty" doc:"As in a submission."`
 	Notes             *string   `json:"notes,omitempty" doc:"As in a submission; empty: none."`
 	MailAddress       *[]string `json:"mailaddress,omitempty" doc:"As in a submission."`
-	Security          *string   `json:"security,omitempty" doc:"As in a submission. Only the owner, a lead of the owner's group or an operator."`
+	Security          *string   `json:"security,omitempty" doc:"As in a submission. Only the owner, and a lead of the owner's group or an operator who may read the output."`
 	TimeEstimate      *int      `json:"time_estimate,omitempty" doc:"As in a submission."`
 
 	Tags map[string]string `json:"tags,omitempty" doc:"Tags to change, by name; an empty value removes the tag."`

@@ -38,14 +38,12 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.mayChange(ctx, api.Modify, id)
+	v, err := s.job(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if in.Body.Security != nil { // as if the job had none: who is let change a job is not let pass that on
-		if err := s.gate.MayJob(ctx, api.Modify, "", gate.Job{ID: id, Owner: v.User}); err != nil {
-			return nil, err
-		}
+	if err := s.gate.MayModify(ctx, gate.JobOf(v.JobFacts), translate.Given(&in.Body)); err != nil {
+		return nil, err
 	}
 	change, err := translate.Modification(id, &in.Body, p.User, version)
 	if err := cmp.Or(err, s.checkPriority(p, in.Body.Priority)); err != nil {
@@ -85,15 +83,6 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 			return change
 		})
 	})
-}
-
-// mayChange finds out whose the job is and asks for the right to change it.
-func (s *server) mayChange(ctx context.Context, e api.Endpoint, id facts.JobID) (facts.JobView, error) {
-	v, err := s.job(ctx, id)
-	if err != nil {
-		return v, err
-	}
-	return v, s.gate.MayJob(ctx, e, "", gate.JobOf(v.JobFacts))
 }
 
 // checkGroup refuses a process group that is not led by a job of the owner's, nor by one that the caller may change. A group

@@ -236,8 +236,11 @@ func (s *server) getJob(ctx context.Context, in *jobIn) (*jobOut, error) {
 // archiveJob shows what submits the job again, to who may see its command.
 func (s *server) archiveJob(ctx context.Context, in *jobIn) (*jsonOf[api.JobArchive], error) {
 	id := facts.JobID(in.Job)
-	v, err := s.mayChange(ctx, api.ArchiveJob, id)
+	v, err := s.job(ctx, id)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.gate.MayJob(ctx, api.ArchiveJob, "", gate.JobOf(v.JobFacts)); err != nil {
 		return nil, err
 	}
 	row, err := s.facts(ctx, id)

@@ -12,8 +12,9 @@ import (
 // the farm is made from that table: the options of qbsub and qbmodify, the columns of qbjobs, the checks of a request, its
 // way to the job and back to a listing, changes and their history.
 type Attribute struct {
-	Name  string              // its member in JSON, its option (-NAME of qbsub, -mNAME of qbmodify) and its column in qbjobs
-	Value func(*JobFacts) any // points to the value: a *string, *int, **int, *JobID, *bool, *[]string, *map[string]string or *agenda.Order
+	Name   string              // its member in JSON, its option (-NAME of qbsub, -mNAME of qbmodify) and its column in qbjobs
+	Effect Effect              // what giving a job another value of it comes to, and so which right that needs
+	Value  func(*JobFacts) any // points to the value: a *string, *int, **int, *JobID, *bool, *[]string, *map[string]string or *agenda.Order
 
 	Spelled string // its option, if that is not NAME
 	Changed string // its option of qbmodify without the m, if that is another than qbsub's
@@ -37,6 +38,19 @@ type Attribute struct {
 	Form    func([]string) []string // how a list is stored that may be written in several ways
 	Check   func(text string) error
 }
+
+// Effect is what a change of an attribute comes to.
+type Effect int
+
+// An attribute decides what runs if its value reaches what a host runs, watches or reads as the job's owner: the command and all
+// that is run beside it, its environment, folder and paths, the names of items that are put into these, and expressions for output.
+// Who may change the job otherwise offers it more or less: when, where, how wide, how often, for which reports.
+const (
+	Unmarked Effect = iota // nobody has said; it needs the right of Decides
+	Offers                 // the right to change the job
+	Permits                // decides what other users may do with the job
+	Decides                // decides what runs as the job's owner
+)
 
 // Entries bounds the number of entries of a list.
 type Entries struct {

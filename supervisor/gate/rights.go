@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -60,6 +61,56 @@ func (g *Gate) MayJob(ctx context.Context, e api.Endpoint, action string, j Job)
 		return err
 	}
 	return Authorise(PrincipalOf(ctx), e, action, o)
+}
+
+// MayModify asks for the right to give a job new values of some attributes.
+func (g *Gate) MayModify(ctx context.Context, j Job, given []*facts.Attribute) error {
+	o, err := g.object(ctx, j)
+	if err != nil {
+		return err
+	}
+	p := PrincipalOf(ctx)
+	if err := Authorise(p, api.Modify, "", o); err != nil {
+		return err
+	}
+	for _, a := range given {
+		if err := mayGive(p, a, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayGive asks for what an attribute needs beyond the right to change the job. What runs as a user is decided by who may
+// submit as that user: a right to the job is none to the account.
+func mayGive(p credentials.Principal, a *facts.Attribute, o *Object) error {
+	why := ""
+	switch {
+	case a.Effect == facts.Offers, a.Effect == facts.Permits && o.Owner == p.User:
+		return nil
+	case a.Effect == facts.Permits:
+		// As if the job let nobody: who is let change it does not pass that on, and nobody lets others read what he may not.
+		private := *o
+		private.Security = facts.Security{}
+		if err := cmp.Or(Authorise(p, api.Modify, "", &private), Authorise(p, api.ItemLog, "", o)); err != nil {
+			why = "what other users may do with the job, which needs the right to change it and to read its output: " + err.Error()
+		}
+	case p.SubmitsFor(o.Owner, o.rights):
+		if err := byRights(p, api.Submit, ""); err != nil {
+			why = fmt.Sprintf("what runs as %s: %v", o.Owner, err)
+		}
+	default:
+		have := "an admin has"
+		if !credentials.IsService(o.Owner) {
+			have = fmt.Sprintf("%s, an admin and who has qbadmin user set -submitas %s have", o.Owner, o.Owner)
+		}
+		why = fmt.Sprintf("what runs as %s. A change of it needs the right to submit as %s, which %s; leave it out, or ask for it",
+			o.Owner, o.Owner, have)
+	}
+	if why == "" {
+		return nil
+	}
+	return &api.Error{Kind: api.KindForbidden, Member: a.Name, Text: a.Name + " decides " + why}
 }
 
 // Authorise is the one place that says who may do what; the action is that of an order. With no object only the rights of the

@@ -11,6 +11,16 @@ import (
 	"qb/supervisor/problem"
 )
 
+// Given are the attributes that a change of a job gives, whatever their values.
+func Given(r *api.ModifyRequest) (list []*facts.Attribute) {
+	for i := range facts.Attributes {
+		if a := &facts.Attributes[i]; valueIn(r, a) != nil {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
 // given checks and reads the attributes that a request gives: the members of an api.SubmitRequest that are not empty, and
 // those of an api.ModifyRequest that are not nil.
 func given(request any) (facts.JobChange, error) {
