@@ -218,14 +218,25 @@ func (o *subOptions) read(cmd *cobra.Command) error {
 	status, user := o.req.Status, o.req.User
 	o.req = found.SubmitRequest
 	o.req.User, o.req.Status = user, cmp.Or(status, o.req.Status)
-	remark(cmd, found.Remarks)
+	remarks := found.Remarks
+	// Whoever wrote the file does not decide that what this shell's environment holds is sent.
+	flags := facts.AttributeNamed("flags").Form(o.req.Flags)
+	o.req.Flags = slices.DeleteFunc(slices.Clone(flags), func(flag string) bool { return flag == facts.FlagExport })
+	if len(o.req.Flags) < len(flags) && !cmd.Flags().Changed("flags") {
+		remarks = append(remarks, o.archive.from+": the flag export_environment is left out; the job gets the variables of the file. Add -flags export_environment to send yours")
+	}
+	remark(cmd, remarks)
 	return nil
 }
 
 // addDefaults gives what qb.conf has for submissions from here, where no option does.
 func (o *subOptions) addDefaults(cmd *cobra.Command) error {
 	file, _ := cmd.Flags().GetString("conf")
-	c, err := config.Load(config.Source{File: file, Program: commandline.TypedName(cmd), Warn: io.Discard, Client: true}) // connect warns
+	warn := io.Discard // connect warns
+	if o.archive.to != "" {
+		warn = cmd.ErrOrStderr()
+	}
+	c, err := config.Load(config.Source{File: file, Program: commandline.TypedName(cmd), Warn: warn, Client: true})
 	if err != nil {
 		return err
 	}

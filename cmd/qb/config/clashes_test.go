@@ -111,7 +111,8 @@ func TestClashesAreWarnedOf(t *testing.T) {
 func TestAClashStopsNoStart(t *testing.T) {
 	_, load := here(t)
 	write(t, "qb.conf", "supervisor_cpu_share_by = 'jobs'\n", 0o600)
-	if c, said := load(); c.Validate() != nil || said != "" {
-		t.Errorf("%v, %q", c.Validate(), said)
+	t.Setenv("QB_CONF", "qb.conf")
+	if c, said, err := load(); err != nil || c.Validate() != nil || said != "" {
+		t.Errorf("%+v, %q, %v", c, said, err)
 	}
 }

@@ -19,16 +19,28 @@ import (
 // hereFile is the file of the current folder. Whoever packed a project that is unpacked there wrote it, so it has no reach.
 const hereFile = "qb.conf"
 
-// withReach are the keys that say where to connect, which secrets to use, what to run and as whom, and where to store.
-var withReach = []string{
-	"client_supervisor", "client_token_file", "client_trusted_users", "worker_supervisor", "worker_token_file",
-	"supervisor_listen", "supervisor_names", "supervisor_tls_cert", "supervisor_tls_key", "supervisor_socket", "supervisor_key_file", "database_url", "database_bindir",
-	"supervisor_state", "supervisor_logpath", "worker_state", "worker_run_as", "worker_allow_root", "worker_pass_env", "worker_path_map", "worker_picture_command",
-	"worker_low_users_file", "worker_lowest_uid", "supervisor_worker_configfile", "worker_resource_command", "worker_resource_user", "supervisor_resource_hosts", "worker_no_new_privs", "worker_core_dumps", "worker_open_files",
-	"supervisor_users", "supervisor_groups", "supervisor_log_access", "supervisor_default_security", "supervisor_approve_hosts",
-	"supervisor_oidc_issuer", "supervisor_oidc_client_id", "supervisor_oidc_client_secret_file", "supervisor_oidc_scopes",
-	"supervisor_oidc_user_claim", "supervisor_oidc_domain", "supervisor_oidc_groups_claim", "supervisor_oidc_admit",
-	"mail_host", "mail_port", "mail_tls", "mail_from", "mail_domain", "mail_user", "mail_password_file",
+// ofProjects are the settings that the current folder's file may have, each because of what the worst value comes to. All others,
+// new ones too, are for files that this user or root has written.
+var ofProjects = []struct {
+	why  string
+	keys []string
+}{
+	{"a default of qbsub that its options override and the supervisor checks against what the user may; it sends nothing of this machine's",
+		[]string{"client_priority", "client_cluster", "client_account", "client_restrictions"}},
+	{"how many items at a time a worker that is started in the folder takes; they are still those of users whom it serves",
+		[]string{"worker_cpus"}},
+	{"words by which jobs choose a worker that is started in the folder; they are compared with texts, and name no program, file or user",
+		[]string{"worker_cluster", "worker_groups", "worker_properties", "worker_job_types", "worker_flags"}},
+}
+
+// mayBeOfProject says whether the current folder's file may have the setting.
+func mayBeOfProject(key string) bool {
+	for _, some := range ofProjects {
+		if slices.Contains(some.keys, key) {
+			return true
+		}
+	}
+	return false
 }
 
 const maxConfig = 1 << 20
@@ -89,7 +101,7 @@ func (c *Config) parseHere(by Source, text string) error {
 	for n, s := range c.settings() {
 		switch origin := here.Origins[s.key]; {
 		case origin == "":
-		case slices.Contains(withReach, s.key):
+		case !mayBeOfProject(s.key):
 			ignored = append(ignored, s.key+" ("+origin+")")
 		default:
 			s.value.Set(from[n].value)
@@ -97,8 +109,8 @@ func (c *Config) parseHere(by Source, text string) error {
 		}
 	}
 	if len(ignored) > 0 {
-		fmt.Fprintf(by.Warn, "%s: ignoring %s: the current folder's file may not say where to connect, which token to use, what to run, as whom, or where to store;"+
-			" write it in ~/.config/qb/qb.conf or /etc/qb.conf, or name the file: -conf %s or QB_CONF\n",
+		fmt.Fprintf(by.Warn, "%s: ignoring %s: the current folder's file may set defaults of qbsub (not client_job_flags), the slots of a worker and words about it;"+
+			" write all else in ~/.config/qb/qb.conf or /etc/qb.conf, or name the file: -conf %s or QB_CONF\n",
 			by.Program, strings.Join(ignored, ", "), hereFile)
 	}
 	return nil

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"encoding"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,39 +14,82 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A new key that holds text decides here whether the current folder's file may set it.
+// TestReach: each setting that is not in this list, new ones too, is ignored in the current folder's file, with a warning that names
+// it; each in the list is taken.
 func TestReach(t *testing.T) {
-	harmless := []string{
-		"supervisor_global_resources", "supervisor_no_licence", "supervisor_no_licence_exits", "supervisor_resources_per_user", "supervisor_default_cluster", "supervisor_default_hostorder", "supervisor_accounts", "supervisor_fairshare", "supervisor_fairshare_pe", "supervisor_fairshare_rule",
-		"supervisor_smart_share_mode", "supervisor_smart_share_preempt_policy", "supervisor_smart_share_unit", "supervisor_preempt_policy", "supervisor_suspend_slots",
-		"supervisor_queue_algorithm", "supervisor_placement", "supervisor_cpu_share", "supervisor_cpu_share_by", "worker_calendar", "worker_cluster", "worker_foreign_cpu", "worker_kept_action", "worker_groups", "worker_name", "worker_properties",
-		"supervisor_smart_share_weights", "worker_resources",
-		"supervisor_job_flags", "client_cluster", "client_account", "client_restrictions", "client_job_flags",
-		"worker_job_types", "worker_flags", "supervisor_user_subjob_limits", "supervisor_pgrp_subjob_limits", "supervisor_account_subjob_limits",
-	}
-	c := defaultKeys()
-	for _, s := range c.settings() {
-		textual := slices.Contains([]reflect.Kind{reflect.String, reflect.Slice, reflect.Map}, s.value.Kind())
-		if reached := slices.Contains(withReach, s.key); textual && reached == slices.Contains(harmless, s.key) {
-			t.Errorf("%s: name it in withReach if it says where to connect, what to use, run or store, else in this test", s.key)
+	harmless := []string{"client_account", "client_cluster", "client_priority", "client_restrictions",
+		"worker_cluster", "worker_cpus", "worker_flags", "worker_groups", "worker_job_types", "worker_properties"}
+	_, load := here(t)
+	defaults := defaultKeys()
+	var taken []string
+	for n, s := range defaults.settings() {
+		accepted := false
+		for _, value := range otherValues(t, s) {
+			write(t, "qb.conf", s.key+" = "+value+"\n", 0o644)
+			c, said, err := load()
+			if err != nil {
+				continue // no value of this setting
+			}
+			accepted = true
+			got := c.settings()[n].value.Interface()
+			changed := !reflect.DeepEqual(got, s.value.Interface())
+			if ignored := strings.Contains(said, "ignoring "+s.key+" (qb.conf:1): "); ignored == changed {
+				t.Errorf("%s = %s: it is %v, and said is %q", s.key, value, got, said)
+			}
+			if changed != slices.Contains(harmless, s.key) {
+				t.Errorf("%s = %s of the current folder's file is in force: %v", s.key, value, changed)
+			}
+			if changed {
+				taken = append(taken, s.key)
+			}
+			break
 		}
+		if !accepted {
+			t.Errorf("%s: none of %v is a value; give this test one", s.key, otherValues(t, s))
+		}
+	}
+	if slices.Sort(taken); !slices.Equal(taken, harmless) {
+		t.Errorf("taken: %v, want %v", taken, harmless)
+	}
+	write(t, "qb.conf", "client_job_flags = export_environment\nclient_account = show\nclient_supervisor = evil\n", 0o644) // as Qube writes them
+	if c, said, err := load(); err != nil || c.ClientJobFlags != "" || c.ClientAccount != "show" || !strings.Contains(said, "client_job_flags (qb.conf:1)") {
+		t.Errorf("in Qube's form: %+v, %q, %v", c, said, err)
 	}
 }
 
+// otherValues are texts in qb.conf of which one is a value of the setting, and not its default.
+func otherValues(t *testing.T, s setting) []string {
+	t.Helper()
+	if _, text := s.value.Addr().Interface().(encoding.TextUnmarshaler); text {
+		return []string{`"7m"`, `"97MiB"`, `"97"`, "97", `"401d"`}
+	}
+	switch s.value.Kind() {
+	case reflect.Bool:
+		return []string{strconv.FormatBool(!s.value.Bool())}
+	case reflect.Int, reflect.Int64:
+		return []string{strconv.FormatInt(s.value.Int()+1, 10), strconv.FormatInt(s.value.Int()-1, 10)}
+	case reflect.Float64:
+		return []string{"0.75", "1.5"}
+	case reflect.Slice:
+		return []string{`["mon-fri 09:00-18:00"]`, `["x"]`}
+	case reflect.Map:
+		return []string{`{x = "100"}`, `{x = 2}`, `{"/x" = "/y"}`}
+	}
+	return []string{`"x"`, `"off"`, `"/x"`, `"export_environment"`, `"priority"`, `"passive"`, `"none"`, `"release"`, `"return"`, `"instances"`, `"open"`, `"max"`, `"tree"`,
+		`"fair_tree"`, `"fairshare"`, `"aggressive"`, `"ignore"`, `"lottery"`, `"jobs"`, `"spread"`, `"order"`, `"users"`, `"agent"`, `"owner"`, `"see"`, `"x=1"`, `"license.x=1"`, `"127.0.0.1:1"`}
+}
+
 // here makes a folder the current one and the only place with a configuration.
-func here(t *testing.T) (dir string, loadHere func() (*Config, string)) {
+func here(t *testing.T) (dir string, loadHere func() (*Config, string, error)) {
 	t.Helper()
 	dir = t.TempDir()
 	t.Chdir(dir)
 	t.Setenv("QB_CONF", "")
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
-	return dir, func() (*Config, string) {
+	return dir, func() (*Config, string, error) {
 		warnings := &strings.Builder{}
 		c, err := Load(Source{Program: "qb", Warn: warnings})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c, warnings.String()
+		return c, warnings.String(), err
 	}
 }
 
@@ -67,7 +112,10 @@ func TestFileOfTheCurrentFolder(t *testing.T) {
 	dir, load := here(t)
 	write(t, filepath.Join(dir, "config/qb/qb.conf"), "client_supervisor = 'http://mine'\nclient_trusted_users = ['root']\nsupervisor_default_priority = 7\nworker_cpus = 3\n", 0o600)
 	write(t, "qb.conf", "Client_Supervisor = 'http://evil'\nclient_token_file = '/etc/passwd'\n\"client_trusted_users\" = ['daemon']\ndatabase_bindir = '/x'\nworker_cpus = 5\n", 0o644)
-	c, said := load()
+	c, said, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if c.ClientSupervisor != "http://mine" || c.ClientTokenFile != "" || c.DatabaseBinDir != "" || !slices.Equal(c.ClientTrustedUsers, []string{"root"}) {
 		t.Errorf("in force: %+v", c.clientKeys)
 	}
@@ -79,8 +127,8 @@ func TestFileOfTheCurrentFolder(t *testing.T) {
 		t.Errorf("it says %q, want %q", said, want)
 	}
 	t.Setenv("QB_CONF", "qb.conf")
-	if c, said := load(); c.ClientSupervisor != "http://evil" || said != "" {
-		t.Errorf("the file that QB_CONF names: %q, %q", c.ClientSupervisor, said)
+	if c, said, err := load(); err != nil || c.ClientSupervisor != "http://evil" || said != "" {
+		t.Errorf("the file that QB_CONF names: %v, %q, %v", c, said, err)
 	}
 }
 
@@ -110,7 +158,10 @@ func TestForeignConfiguration(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c, said := load()
+		c, said, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if (c.CPUs == 5) != (test.want == "") || !strings.Contains(said, test.want) || (said == "") != (test.want == "") {
 			t.Errorf("%s, %s: worker_cpus %d, said %q", test.name, test.want, c.CPUs, said)
 		}
@@ -157,7 +208,7 @@ func TestSwappedConfiguration(t *testing.T) {
 	}()
 	taken, looks, began := 0, 0, time.Now()
 	for ; looks < 10_000 && time.Since(began) < 5*time.Second; looks++ {
-		if c, _ := load(); c.CPUs == 5 || c.ClientSupervisor != "" {
+		if c, _, err := load(); err != nil || c.CPUs == 5 || c.ClientSupervisor != "" {
 			taken++
 		}
 	}

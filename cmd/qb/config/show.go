@@ -51,8 +51,9 @@ func (s setting) shown() string {
 }
 
 const exampleHead = `# qb.conf: every setting with its default. qb reads the file named by -conf or QB_CONF. Without them it reads
-# /etc/qb.conf, ~/.config/qb/qb.conf and ./qb.conf; a later file overrides an earlier one. ./qb.conf cannot set
-# addresses, token files, accounts, programs, the database and folders. An environment variable overrides a setting:
+# /etc/qb.conf, ~/.config/qb/qb.conf and ./qb.conf; a later file overrides an earlier one. ./qb.conf sets only
+# client_priority, client_cluster, client_account, client_restrictions, worker_cpus, worker_cluster, worker_groups,
+# worker_properties, worker_job_types and worker_flags. An environment variable overrides a setting:
 # QB_ and the setting in capitals, such as QB_SUPERVISOR_MAX_CPUS_LIMIT=200.
 # Durations are written as 90 (seconds), "5m", "1h30m" or "7d". This file is what ` + "`qb config example`" + ` prints.
 `
