@@ -2,9 +2,11 @@ package pathmap
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Bounds of a map.
@@ -14,11 +16,15 @@ const (
 )
 
 // Map is entries of which the longest FROM is first. The zero value maps nothing.
-type Map struct{ entries []entry }
+type Map struct {
+	entries []entry
+	first   [256]bool // a FROM may begin with that byte
+}
 
 type entry struct {
 	from, to string // from: with slashes, without one at its end
 	text     string // as it was written
+	fold     bool   // from is one of Windows: see alike
 }
 
 // Empty says whether nothing is mapped.
@@ -33,6 +39,7 @@ func New(entries []string) (Map, error) {
 	for _, text := range entries {
 		from, to, ok := strings.Cut(text, "=")
 		e := entry{from: cleaned(strings.TrimSpace(from)), to: strings.TrimRight(strings.TrimSpace(to), "/"), text: text}
+		e.fold = windows(e.from)
 		switch {
 		case !ok || len(text) > 2*maxLength:
 			return Map{}, fmt.Errorf("%q is no entry; write FROM=TO, such as /vol/proj=/mnt/proj or P:=/mnt/p", clip(text))
@@ -45,12 +52,21 @@ func New(entries []string) (Map, error) {
 			return Map{}, fmt.Errorf("%q: %s has another place in the entry %q; leave one out", clip(text), e.from, clip(m.entries[n].text))
 		}
 		m.entries = append(m.entries, e)
+		m.noteFirst(&e)
 	}
 	slices.SortStableFunc(m.entries, func(a, b entry) int { return cmp.Compare(len(b.from), len(a.from)) })
 	if err := m.circle(); err != nil {
 		return Map{}, err
 	}
 	return m, nil
+}
+
+func (m *Map) noteFirst(e *entry) {
+	c := e.from[0]
+	m.first[c] = true
+	if e.fold {
+		m.first[lower(c)], m.first[upper(c)], m.first['\\'] = true, true, true
+	}
 }
 
 // Over is entries with those of others whose FROM they have not.
@@ -73,7 +89,7 @@ func (m Map) circle() error {
 	for first := range m.entries {
 		path := m.entries[first].to
 		for range m.entries {
-			next := slices.IndexFunc(m.entries, func(e entry) bool { return begins(path, e.from, false) })
+			next := slices.IndexFunc(m.entries, func(e entry) bool { return e.leads(path) })
 			if next < 0 {
 				break
 			}
@@ -86,75 +102,142 @@ func (m Map) circle() error {
 	return nil
 }
 
+// leads says whether a path begins with the entry's FROM.
+func (e *entry) leads(path string) bool {
+	_, yes := e.begins(path, false)
+	return yes
+}
+
 // Path maps a path.
 func (m Map) Path(path string) string {
 	for _, e := range m.entries {
-		if begins(path, e.from, false) {
-			return e.to + rest(e, path[len(e.from):])
+		if e.leads(path) {
+			return e.to + e.rest(path[len(e.from):])
 		}
 	}
 	return path
 }
 
+// Errors of Text, of which the caller knows what text it was.
+var (
+	ErrLong = errors.New("it becomes too long")
+	ErrWork = errors.New("too many places in it almost begin with an entry of the path map")
+)
+
+// Budget bounds what the texts of one item may cost: comparisons of a byte. Its zero value maps nothing.
+type Budget struct{ Steps int }
+
 // Text maps each path in a text: what begins with a FROM at the start of the text or after white space or a sign that
-// separates words.
-func (m Map) Text(text string) string {
+// separates words. What comes of it has at most so many bytes: a FROM of 2 bytes may have a TO of a thousand.
+func (m Map) Text(text string, most int, left *Budget) (string, error) {
+	if len(text) > most && m.Empty() {
+		return "", ErrLong
+	}
 	if m.Empty() {
-		return text
+		return text, nil
 	}
 	var out strings.Builder
 	for at := 0; at < len(text); {
-		e, found := m.at(text, at)
-		if !found {
+		e, size := m.at(text, at, left), 1
+		if left.Steps < 0 {
+			return "", ErrWork
+		}
+		if e != nil {
+			size = len(e.from) + endOfPath(text[at+len(e.from):])
+			if out.Len()+len(e.to)+size-len(e.from) > most {
+				return "", ErrLong
+			}
+			out.WriteString(e.to)
+			out.WriteString(e.rest(text[at+len(e.from) : at+size]))
+		} else {
 			out.WriteByte(text[at])
-			at++
-			continue
 		}
-		tail := text[at+len(e.from):]
-		if end := strings.IndexFunc(tail, endsPath); end >= 0 {
-			tail = tail[:end]
+		if at += size; out.Len() > most {
+			return "", ErrLong
 		}
-		out.WriteString(e.to + rest(e, tail))
-		at += len(e.from) + len(tail)
 	}
-	return out.String()
+	return out.String(), nil
 }
 
-// at is the entry whose FROM stands there in a text.
-func (m Map) at(text string, at int) (entry, bool) {
-	if at > 0 && !separates(text[at-1]) {
-		return entry{}, false
+// endOfPath is how much of a text belongs to the path before it.
+func endOfPath(tail string) int {
+	if end := strings.IndexFunc(tail, endsPath); end >= 0 {
+		return end
 	}
-	for _, e := range m.entries {
-		if begins(text[at:], e.from, true) && !(at > 0 && text[at-1] == ':' && strings.HasPrefix(e.from, "//")) { // http://host
-			return e, true
+	return len(tail)
+}
+
+// at is the entry whose FROM stands there in a text; nil: none.
+func (m *Map) at(text string, at int, left *Budget) *entry {
+	if !m.first[text[at]] || at > 0 && !separates(text[at-1]) {
+		return nil
+	}
+	for n := range m.entries {
+		e := &m.entries[n]
+		steps, found := e.begins(text[at:], true)
+		left.Steps -= steps
+		if found && !(at > 0 && text[at-1] == ':' && strings.HasPrefix(e.from, "//")) { // http://host
+			return e
 		}
 	}
-	return entry{}, false
+	return nil
 }
 
 // rest is what follows a FROM in a path, which of Windows' paths is written with slashes.
-func rest(e entry, tail string) string {
-	if windows(e.from) {
+func (e *entry) rest(tail string) string {
+	if e.fold {
 		return strings.ReplaceAll(tail, `\`, "/")
 	}
 	return tail
 }
 
-// begins says whether a path begins with the whole parts of from; in a text other signs end it, too.
-func begins(path, from string, inText bool) bool {
-	if len(path) < len(from) || !same(strings.ReplaceAll(path[:len(from)], `\`, slashOf(from)), from) {
-		return false
+// begins says whether a path begins with the whole parts of the entry's FROM, after how many comparisons; in a text other
+// signs end it, too.
+func (e *entry) begins(path string, inText bool) (steps int, yes bool) {
+	if len(path) < len(e.from) {
+		return 1, false
 	}
-	return len(path) == len(from) || path[len(from)] == '/' || windows(from) && path[len(from)] == '\\' || inText && endsPath(rune(path[len(from)]))
+	steps, yes = e.alike(path[:len(e.from)])
+	if !yes || len(path) == len(e.from) {
+		return steps, yes
+	}
+	next := path[len(e.from)]
+	return steps, next == '/' || e.fold && next == '\\' || inText && endsPath(rune(next))
 }
 
-// slashOf is what a backslash in a path stands for: a slash where paths of Windows are mapped, else itself.
-func slashOf(from string) string {
-	if windows(from) {
-		return "/"
+// alike compares the begin of a path with a FROM as long. In paths of Windows a backslash stands for a slash, and the case
+// of letters means nothing.
+func (e *entry) alike(path string) (steps int, yes bool) {
+	for n := range len(path) {
+		a, b := path[n], e.from[n]
+		if a == b {
+			continue
+		}
+		if !e.fold {
+			return n + 1, false
+		}
+		if (a | b) >= utf8.RuneSelf {
+			return len(path), strings.EqualFold(strings.ReplaceAll(path, `\`, "/"), e.from)
+		}
+		if (a != '\\' || b != '/') && lower(a) != lower(b) {
+			return n + 1, false
+		}
 	}
-	return `\`
+	return len(path), true
+}
+
+func upper(c byte) byte {
+	if c >= 'a' && c <= 'z' {
+		return c &^ 0x20
+	}
+	return c
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c | 0x20
+	}
+	return c
 }
 
 // same compares two sides; the case of letters means nothing in Windows.

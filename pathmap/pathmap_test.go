@@ -1,11 +1,54 @@
 package pathmap
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 )
+
+// mapped is a text that has room.
+func mapped(t interface{ Fatal(...any) }, m Map, text string) string {
+	got, err := m.Text(text, 1<<20, &Budget{Steps: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestBounds: a text never becomes longer than it may, and the work has an end, whatever the entries have in common with it.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	short, err := New([]string{"/a=/" + strings.Repeat("b", 1000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := short.Text(strings.Repeat(";/a", 100), 100*1002, &Budget{Steps: 1 << 20}); err != nil || len(got) != 100*1002 {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	for _, m := range []Map{{}, short} {
+		if got, err := m.Text(strings.Repeat(";/a", 100_000), 299_999, &Budget{Steps: 1 << 20}); !errors.Is(err, ErrLong) || got != "" {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+	}
+	var entries []string
+	for n := range MaxEntries {
+		entries = append(entries, fmt.Sprintf("//%s%02d=/x", strings.Repeat(";/", 500), n))
+	}
+	alike, err := New(entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := alike.Text(strings.Repeat(`;/x`, 1<<18), 1<<30, &Budget{Steps: 1 << 27}); err != nil {
+		t.Error("places that differ at once:", err)
+	}
+	text := "/" + strings.Repeat("/"+strings.Repeat(";/", 499)+";/", 1000)
+	if _, err := alike.Text(text, 1<<30, &Budget{Steps: 1 << 20}); !errors.Is(err, ErrWork) {
+		t.Error(err)
+	}
+}
 
 func TestText(t *testing.T) {
 	t.Parallel()
@@ -29,7 +72,7 @@ func TestText(t *testing.T) {
 		`a\/vol`:                          `a\/vol`,
 		"":                                "",
 	} {
-		if got := m.Text(text); got != want {
+		if got := mapped(t, m, text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -80,7 +123,7 @@ func TestOnce(t *testing.T) {
 		case path == "/a" || strings.HasPrefix(path, "/a/"):
 			want = "/x" + path[2:]
 		}
-		if got := m.Text(path); got != want || m.Path(path) != want {
+		if got := mapped(t, m, path); got != want || m.Path(path) != want {
 			t.Fatalf("%s: %s, %s, want %s", path, got, m.Path(path), want)
 		}
 	})

@@ -14,7 +14,6 @@ import (
 	"qb/supervisor/limits"
 	"qb/supervisor/quota"
 	"qb/supervisor/settings"
-	"qb/supervisor/translate"
 )
 
 // limitOf is the limit that a refusal names, "" if the call succeeded.
@@ -109,7 +108,7 @@ func TestAttackLists(t *testing.T) {
 		}
 	}
 	env := map[string]string{}
-	for n := range translate.MaxVariables + 1 {
+	for n := range api.MaxVariables + 1 {
 		env[fmt.Sprint("V", n)] = ""
 	}
 	refused(t, api.KindInvalid, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Env: env})

@@ -10,7 +10,6 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/settings"
-	"qb/supervisor/translate"
 )
 
 // TestJobFromEndToEnd: a job is submitted, a worker takes its items, one fails and is retried by order.
@@ -227,7 +226,7 @@ func TestBadInput(t *testing.T) {
 		"relative cluster": {api.SubmitRequest{Command: []string{"x"}, Cluster: "show"}, "cluster show slash"},
 		"bad order":        {api.SubmitRequest{Command: []string{"x"}, Range: "1-2", Order: "random"}, "order"},
 		"bad variable":     {api.SubmitRequest{Command: []string{"x"}, Env: map[string]string{"a=b": "secret"}}, "env a=b"},
-		"long command":     {api.SubmitRequest{Command: []string{strings.Repeat("x", translate.MaxCommand+1)}}, "command 1048576"},
+		"long command":     {api.SubmitRequest{Command: []string{strings.Repeat("x", api.MaxCommand+1)}}, "command 1048576"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := refused(t, api.KindInvalid, u1, api.Submit, nil, c.request)

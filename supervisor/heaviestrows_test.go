@@ -297,13 +297,13 @@ func manyCredits(n int) string {
 func full() api.SubmitRequest {
 	r := choosy()
 	r.Name, r.Cluster, r.Account, r.Cwd = strings.Repeat("é", 255), "/"+strings.Repeat("c", 254), strings.Repeat("a/", 15)+"a", "/"+strings.Repeat("d", facts.MaxPath-1)
-	r.Command = make([]string, translate.MaxArguments)
+	r.Command = make([]string, api.MaxArguments)
 	for n := range r.Command {
-		r.Command[n] = strings.Repeat("x", translate.MaxCommand/translate.MaxArguments-1)
+		r.Command[n] = strings.Repeat("x", api.MaxCommand/api.MaxArguments-1)
 	}
 	r.Env = map[string]string{}
-	for n := range translate.MaxVariables {
-		r.Env[fmt.Sprintf("V%05d", n)] = strings.Repeat("y", translate.MaxEnv/translate.MaxVariables-8)
+	for n := range api.MaxVariables {
+		r.Env[fmt.Sprintf("V%05d", n)] = strings.Repeat("y", api.MaxEnv/api.MaxVariables-8)
 	}
 	r.CPUs, r.MaxCPUs, r.RetryWork, r.Flags = ptr(settings.MaxCPUs), ptr(-1), ptr(facts.MaxRetryWork), slices.Repeat(facts.Flags[:1], 64)
 	r.Tags = map[string]string{}

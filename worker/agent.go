@@ -63,6 +63,7 @@ type agent struct {
 	groupKinds  []string // kinds of control groups to try
 	core        *core.Core
 	launcher    *launcher
+	orders      orderGate
 	ships       *shipper
 	pictures    *picture.Maker // nil: it makes none
 	conns       map[core.Key]*shimConn
@@ -146,7 +147,7 @@ func Run(ctx context.Context, config Config, options Options) error {
 func newAgent(ctx context.Context, config Config, options Options, state *stateFolder) (*agent, error) {
 	a := &agent{
 		ctx: ctx, config: config, log: options.Log, state: state, ends: endLog{dir: filepath.Join(state.root, "ends")},
-		restart: restart{check: options.Check, checked: make(chan checked)}, incarnation: rand.Text(), conns: map[core.Key]*shimConn{}, wake: make(chan struct{}, 1),
+		restart: restart{check: options.Check, checked: make(chan checked)}, incarnation: rand.Text(), conns: map[core.Key]*shimConn{}, wake: make(chan struct{}, 1), orders: newOrderGate(),
 	}
 	if a.groupKinds = options.groupKinds; a.groupKinds == nil {
 		a.groupKinds = cgroup.Kinds

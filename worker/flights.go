@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -25,25 +26,38 @@ const (
 )
 
 // flights are the stages before and after an item's command: its job's checks, and the look for its files.
-func flights(item core.Item, order *shim.RunOrder) {
+func flights(item core.Item, order *shim.RunOrder, room *expansion) error {
 	spec, values := item.Spec, itemTokens(item)
 	order.Rules = patterns.Rules{Progress: patterns.Split(spec.RegexProgress), Errors: patterns.Split(spec.RegexErrors),
 		Highlights: patterns.Split(spec.RegexHighlights), OutputPaths: patterns.Split(spec.RegexOutputPaths)}
-	stage := func(text, code string, first bool) shim.Stage {
-		return shim.Stage{Argv: []string{"/bin/sh", "-c", values.inShell(text)}, Text: text, Code: code, First: first}
+	failed := error(nil)
+	add := func(to *[]shim.Stage, texts []string, code string, first bool) {
+		for _, text := range texts {
+			line, err := values.inShell(text, room.most(0))
+			failed = cmp.Or(failed, room.took(shown(text), line, 0, err))
+			*to = append(*to, shim.Stage{Argv: []string{"/bin/sh", "-c", line}, Text: shown(text), Code: code, First: first})
+		}
 	}
-	for _, text := range spec.Preflights {
-		order.Before = append(order.Before, stage(text, codePreflight, spec.Agenda))
-	}
-	for _, text := range spec.AgendaPreflights {
-		order.Before = append(order.Before, stage(text, codeAgendaPreflight, false))
-	}
+	add(&order.Before, spec.Preflights, codePreflight, spec.Agenda)
+	add(&order.Before, spec.AgendaPreflights, codeAgendaPreflight, false)
 	for _, text := range spec.Validate {
-		order.After = append(order.After, outputCheck(values.inArgument(text)))
+		path, err := values.inArgument(text, room.most(0))
+		failed = cmp.Or(failed, room.took("output file "+shown(text), path, 0, err))
+		order.After = append(order.After, outputCheck(path))
 	}
-	for _, text := range append(append([]string{}, spec.AgendaPostflights...), spec.Postflights...) {
-		order.After = append(order.After, stage(text, codePostflight, false))
+	add(&order.After, spec.AgendaPostflights, codePostflight, false)
+	add(&order.After, spec.Postflights, codePostflight, false)
+	return failed
+}
+
+// mostShown is how much of a command or a path the reason of an end shows, in bytes.
+const mostShown = 400
+
+func shown(text string) string {
+	if len(text) <= mostShown {
+		return text
 	}
+	return strings.ToValidUTF8(text[:mostShown], "") + " …"
 }
 
 // outputScript looks as the item's owner: the shim, which may be root, opens no path that an owner names.
@@ -62,7 +76,7 @@ func outputCheck(text string) shim.Stage {
 			path, least = text[:n], bytes
 		}
 	}
-	return shim.Stage{Argv: []string{"/bin/sh", "-c", outputScript, "qb", outputAt: path, strconv.FormatInt(least, 10)}, Text: "output file " + text + " is missing or too small", Code: codeOutput}
+	return shim.Stage{Argv: []string{"/bin/sh", "-c", outputScript, "qb", outputAt: path, strconv.FormatInt(least, 10)}, Text: "output file " + shown(text) + " is missing or too small", Code: codeOutput}
 }
 
 // programFolder is where qb's programs lie, for QBDIR.
@@ -96,20 +110,29 @@ func (l *launcher) translated(item core.Item) (core.Item, error) {
 	if err != nil {
 		return item, fmt.Errorf("the paths of the job cannot be mapped: %w", err)
 	}
-	each := func(texts []string) []string {
+	room, failed := newExpansion(), error(nil)
+	text := func(what, text string, before int) string {
+		if failed != nil {
+			return ""
+		}
+		made, err := m.Text(text, room.most(before), &room.work)
+		failed = room.took(what, made, before, err)
+		return made
+	}
+	each := func(what string, texts []string) []string {
 		mapped := make([]string, len(texts))
-		for n, text := range texts {
-			mapped[n] = m.Text(text)
+		for n := range texts {
+			mapped[n] = text(fmt.Sprintf("%s %d", what, n), texts[n], 0)
 		}
 		return mapped
 	}
-	spec.Command, spec.Cwd, spec.Validate = each(spec.Command), m.Path(spec.Cwd), each(spec.Validate)
-	spec.Preflights, spec.Postflights = each(spec.Preflights), each(spec.Postflights)
-	spec.AgendaPreflights, spec.AgendaPostflights = each(spec.AgendaPreflights), each(spec.AgendaPostflights)
+	spec.Command, spec.Cwd, spec.Validate = each("argument", spec.Command), m.Path(spec.Cwd), each("output file", spec.Validate)
+	spec.Preflights, spec.Postflights = each("preflight", spec.Preflights), each("postflight", spec.Postflights)
+	spec.AgendaPreflights, spec.AgendaPostflights = each("preflight", spec.AgendaPreflights), each("postflight", spec.AgendaPostflights)
 	env := make(map[string]string, len(spec.Env))
-	for name, value := range spec.Env {
-		env[name] = m.Text(value)
+	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
+		env[name] = text("the variable "+shown(name), spec.Env[name], len(name)+len("="))
 	}
 	spec.Env = env
-	return item, nil
+	return item, failed
 }

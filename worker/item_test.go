@@ -244,11 +244,11 @@ func TestRootAgentServesOnlyRoot(t *testing.T) {
 	t.Parallel()
 	l := &launcher{runAs: RunAsAgent, agentUser: "root", environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
 	item := core.Item{Spec: api.JobSpec{User: "alice", Command: []string{"true"}}}
-	if _, err := l.prepare(item); err == nil || shim.Unstarted(err).Outcome != "refused" || !strings.Contains(err.Error(), `"alice"`) {
+	if _, err := prepared(l, item); err == nil || shim.Unstarted(err).Outcome != "refused" || !strings.Contains(err.Error(), `"alice"`) {
 		t.Errorf("alice's item on a root agent: %v", err)
 	}
 	item.Spec.User = "root"
-	if order, err := l.prepare(item); err != nil || order.Login != nil {
+	if order, err := prepared(l, item); err != nil || order.Login != nil {
 		t.Errorf("root's item on a root agent: %+v, %v", order, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"qb/api"
 	"qb/worker/core"
 	"qb/worker/shim"
 )
@@ -52,20 +53,25 @@ const (
 	maxOwners      = 4096
 )
 
-// prepare makes the order for one attempt. An error is a reason for the attempt's end; see unstarted.
-func (l *launcher) prepare(item core.Item) (shim.RunOrder, error) {
+// ownerFor is whom an item runs as, which may have to be asked of the network.
+func (l *launcher) ownerFor(spec api.JobSpec) (ownerFacts, error) {
+	owner, err := l.ownerOf(spec.User)
+	if err != nil {
+		return owner, shim.Refused(err)
+	}
+	if uid := spec.UID; uid != nil && owner.known == nil && *uid != int64(owner.login.UID) {
+		return owner, shim.UIDDiffers(fmt.Errorf("%q has the uid %d here, and %d where the job was submitted: they may be two people; give the user one uid on all machines", spec.User, owner.login.UID, *uid))
+	}
+	return owner, nil
+}
+
+// orderFor makes the order for one attempt. An error is a reason for the attempt's end; see shim.Unstarted.
+func (l *launcher) orderFor(item core.Item, owner ownerFacts) (shim.RunOrder, error) {
 	item, err := l.translated(item)
 	if err != nil {
 		return shim.RunOrder{}, err
 	}
 	spec, d := item.Spec, item.Desired
-	owner, err := l.ownerOf(spec.User)
-	if err != nil {
-		return shim.RunOrder{}, shim.Refused(err)
-	}
-	if uid := spec.UID; uid != nil && owner.known == nil && *uid != int64(owner.login.UID) {
-		return shim.RunOrder{}, shim.UIDDiffers(fmt.Errorf("%q has the uid %d here, and %d where the job was submitted: they may be two people; give the user one uid on all machines", spec.User, owner.login.UID, *uid))
-	}
 	order := shim.RunOrder{Attempt: d.Attempt, Instance: d.Instance, Umask: 0o022, LogLimit: l.logLimit, Dir: spec.Cwd}
 	if d.HardLimit {
 		order.Memory = d.Memory
@@ -80,13 +86,16 @@ func (l *launcher) prepare(item core.Item) (shim.RunOrder, error) {
 	if l.temps != "" {
 		order.Private.Temp = filepath.Join(l.temps, shim.AttemptName(d.Attempt))
 	}
-	if order.Argv, err = arguments(item); err != nil {
+	room := newExpansion()
+	if order.Argv, err = arguments(item, room); err != nil {
 		return shim.RunOrder{}, err
 	}
 	if order.Env, err = l.environment(item, owner); err != nil {
 		return shim.RunOrder{}, err
 	}
-	flights(item, &order)
+	if err = flights(item, &order, room); err != nil {
+		return shim.RunOrder{}, err
+	}
 	order.NoLicence = d.NoLicence
 	if order.Dir == "" {
 		order.Dir, order.DirOptional = owner.home, true
@@ -95,28 +104,33 @@ func (l *launcher) prepare(item core.Item) (shim.RunOrder, error) {
 		order.Dir = "/"
 	}
 	if strings.ContainsRune(order.Dir, 0) || !strings.HasPrefix(order.Dir, "/") {
-		return shim.RunOrder{}, fmt.Errorf("the working directory %q is not an absolute path", order.Dir)
+		return shim.RunOrder{}, fmt.Errorf("the working directory %q is not an absolute path", shown(order.Dir))
 	}
-	return order, nil
+	return order, measure(&order)
 }
 
-func arguments(item core.Item) ([]string, error) {
+func arguments(item core.Item, room *expansion) ([]string, error) {
 	command := item.Spec.Command
 	if len(command) == 0 || command[0] == "" {
 		return nil, errors.New("the command is empty")
 	}
-	for _, word := range command {
+	for n, word := range command {
 		if strings.ContainsRune(word, 0) {
-			return nil, fmt.Errorf("the command's word %q holds a NUL", word)
+			return nil, fmt.Errorf("%s holds a NUL", argument(n))
 		}
 	}
 	values := itemTokens(item)
 	if item.Spec.Shell {
-		return []string{"/bin/sh", "-c", values.inShell(strings.Join(command, " "))}, nil
+		line, err := values.inShell(strings.Join(command, " "), room.most(0))
+		return []string{"/bin/sh", "-c", line}, room.took("its command", line, 0, err)
 	}
 	argv := make([]string, len(command))
-	for i, word := range command {
-		argv[i] = values.inArgument(word)
+	for n, word := range command {
+		text, err := values.inArgument(word, room.most(0))
+		if err := room.took(argument(n), text, 0, err); err != nil {
+			return nil, err
+		}
+		argv[n] = text
 	}
 	return argv, nil
 }
@@ -148,7 +162,7 @@ func (l *launcher) environment(item core.Item, owner ownerFacts) ([]string, erro
 	for _, more := range []map[string]string{item.Spec.Env, item.Desired.Env} {
 		for name, value := range more {
 			if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
-				return nil, fmt.Errorf("the environment variable %q has a name or a value that no process can have", name)
+				return nil, fmt.Errorf("the environment variable %q has a name or a value that no process can have", shown(name))
 			}
 			env[name] = value
 		}

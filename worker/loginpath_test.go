@@ -53,7 +53,7 @@ func TestOwnersHaveTheirLoginPath(t *testing.T) {
 			"alice": {login: shim.Login{UID: 5000}, path: c.path, home: "/", at: time.Now()},
 		}}
 		item.Spec.Env = c.env
-		if order, err := l.prepare(item); err != nil || !slices.Contains(order.Env, c.want) {
+		if order, err := prepared(l, item); err != nil || !slices.Contains(order.Env, c.want) {
 			t.Errorf("%+v: %v, %v", c, order.Env, err)
 		}
 	}

@@ -95,7 +95,7 @@ func TestLowUsersAreRefused(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "low-users")
 	ask := func(name string) error {
 		l := &launcher{runAs: RunAsOwner, lowest: 1000, lowUsers: list, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
-		_, err := l.prepare(core.Item{Spec: api.JobSpec{User: name, Command: []string{"true"}}})
+		_, err := prepared(l, core.Item{Spec: api.JobSpec{User: name, Command: []string{"true"}}})
 		return err
 	}
 	for _, c := range []struct {
@@ -124,7 +124,7 @@ func TestNobodysItemsAreRefused(t *testing.T) {
 	l := &launcher{runAs: RunAsOwner, lowUsers: list, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
 	ask := func(uid uint32) error {
 		l.owners["him"] = ownerFacts{login: shim.Login{UID: uid}, home: "/", shell: "/bin/sh", at: time.Now()}
-		_, err := l.prepare(core.Item{Spec: api.JobSpec{User: "him", Command: []string{"true"}}})
+		_, err := prepared(l, core.Item{Spec: api.JobSpec{User: "him", Command: []string{"true"}}})
 		return err
 	}
 	for _, l.lowest = range []int{0, 1000, 70_000} {
@@ -157,7 +157,7 @@ func TestOwnersUIDIsCompared(t *testing.T) {
 			if uid >= 0 {
 				spec.UID = &uid
 			}
-			_, err := l.prepare(core.Item{Spec: spec})
+			_, err := prepared(l, core.Item{Spec: spec})
 			if (err == nil) != want {
 				t.Errorf("%s, uid %d: %v", runAs, uid, err)
 			}

@@ -29,6 +29,8 @@ const (
 	reconnectMin = 2 * time.Millisecond
 	reconnectMax = 500 * time.Millisecond
 	connBacklog  = 64
+	unheardAfter = 10 * time.Second // then a shim that is not reached, or leaves something behind, is logged
+	mostHandings = 5                // of one order, before it counts as the order's fault that its shim is lost each time
 )
 
 // shimConn is the agent's end of one instance: a goroutine that hands orders to the shim, tells the core
@@ -58,6 +60,11 @@ type shimConn struct {
 	closing    bool
 	forced     string // why its shim was killed
 	forcedCode string
+
+	handed   api.AttemptID // last made an order for
+	handings int           // so many times
+	unheard  time.Time     // since when its shim, or the end of what it left behind, is waited for; zero: it is not
+	said     bool          // that this lasts
 }
 
 type heard struct {
@@ -105,7 +112,8 @@ func (l *shimConn) carryOut(o core.Order) (gone bool) {
 		return l.start(o)
 	case core.HandItem:
 		if order, ok := l.prepare(o.Item, o.Lease); ok {
-			l.send(shim.Order{Run: &order})
+			l.hand(order)
+			order.leave()
 		}
 	case core.StopItem:
 		l.wake()
@@ -136,20 +144,51 @@ func (l *shimConn) sendOrForce(m shim.Order, reason, code string) {
 	l.force(reason, code)
 }
 
-// prepare turns an item into an order, or into its end if this host cannot or may not run it.
-func (l *shimConn) prepare(item core.Item, lease core.Moment) (shim.RunOrder, bool) {
+// ready is an order as it goes to a shim.
+type ready struct {
+	attempt api.AttemptID
+	line    []byte
+	leave   func() // gives its place in the agent's memory to another; called once it is sent, or is not to be
+}
+
+// prepare turns an item into an order, or into its end if this host cannot or may not run it. All that can be wrong with an order is
+// found here, where it has no shim yet: what is wrong with it does not pass, and to send it again would hold its slot for good.
+func (l *shimConn) prepare(item core.Item, lease core.Moment) (r ready, ok bool) {
 	id := item.Desired.Attempt
 	l.attempt, l.ended, l.reported = id, false, make(chan struct{})
 	l.left.Store(false)
-	order, err := l.a.launcher.prepare(item)
+	if id != l.handed {
+		l.handed, l.handings = id, 0
+	}
+	if l.handings++; l.handings > mostHandings {
+		l.endHere(api.Finished{Outcome: "lost", Reason: fmt.Sprintf("its shim was lost each of the %d times that it was handed the item", mostHandings)})
+		l.force("", "")
+		return r, false
+	}
+	owner, err := l.a.launcher.ownerFor(item.Spec)
 	if err != nil {
 		l.endHere(shim.Unstarted(err))
-		return order, false
+		return r, false
 	}
+	r.leave = l.a.orders.enter(l.a.ctx)
+	order, err := l.a.launcher.orderFor(item, owner)
 	order.Lease, order.Suspended, order.Standstill = lease, item.Desired.Suspended, item.Desired.Standstill
+	if err == nil {
+		r.line, err = shim.EncodeMessage(shim.Order{Run: &order})
+	}
+	if err != nil {
+		r.leave()
+		l.endHere(shim.Unstarted(err))
+		return r, false
+	}
+	if len(r.line) <= smallOrder {
+		r.leave()
+		r.leave = func() {}
+	}
+	r.attempt = id
 	l.picture = l.a.pictureOf(order)
 	l.a.ships.follow(id)
-	return order, true
+	return r, true
 }
 
 // endHere is for an attempt that never began here, or whose end is acknowledged: of those no shim will write a record,
@@ -195,7 +234,8 @@ func (l *shimConn) start(o core.StartShim) (gone bool) {
 		<-l.reported
 		return true
 	}
-	if err := l.fork(order.Attempt); err != nil {
+	defer order.leave()
+	if err := l.fork(order.attempt); err != nil {
 		l.discard()
 		l.endHere(shim.Unstarted(shim.Refused(fmt.Errorf("its shim cannot be started: %w", err))))
 		<-l.reported
@@ -205,7 +245,7 @@ func (l *shimConn) start(o core.StartShim) (gone bool) {
 		l.lose()
 		return false
 	}
-	l.send(shim.Order{Run: &order})
+	l.hand(order)
 	return false
 }
 
@@ -235,13 +275,25 @@ func (l *shimConn) connect() bool {
 	return true
 }
 
+// hand sends an order to run an item.
+func (l *shimConn) hand(r ready) {
+	l.ordered = l.ordered || l.conn != nil
+	l.write(r.line)
+}
+
+// send is for all other orders. They are small; one that cannot be written down is not lost on its way.
 func (l *shimConn) send(m shim.Order) {
-	if l.conn == nil {
-		l.lose()
+	line, err := shim.EncodeMessage(m)
+	if err != nil {
+		l.log.Error("an order for a shim cannot be encoded; its instance is ended", "error", err)
+		l.force("", "")
 		return
 	}
-	l.ordered = l.ordered || m.Run != nil
-	if err := shim.WriteMessage(l.conn, m, linkWrite); err != nil {
+	l.write(line)
+}
+
+func (l *shimConn) write(line []byte) {
+	if l.conn == nil || shim.WriteMessage(l.conn, line, linkWrite) != nil {
 		l.lose()
 	}
 }
@@ -280,7 +332,7 @@ func (l *shimConn) hear(h heard) {
 // greet compares the shim's word with what was last known. An item that it does not name never reached
 // it, unless it is on its way; an item that ended unheard stands in the spool.
 func (l *shimConn) greet(h shim.Hello) {
-	l.pause = reconnectMin
+	l.pause, l.unheard, l.said = reconnectMin, time.Time{}, false
 	if h.Attempt != l.attempt && l.ordered {
 		h.Attempt, h.State = l.attempt, core.StateStarting
 	}
@@ -328,11 +380,18 @@ func (l *shimConn) maybeReconnect(ctx context.Context) (gone bool) {
 	if l.connect() {
 		return false
 	}
-	return l.tryLater()
+	return l.tryLater("its shim lives and does not answer")
 }
 
-// tryLater waits longer each time.
-func (l *shimConn) tryLater() (gone bool) {
+// tryLater waits longer each time, and says once what it waits for.
+func (l *shimConn) tryLater(what string) (gone bool) {
+	switch {
+	case l.unheard.IsZero():
+		l.unheard = time.Now()
+	case !l.said && time.Since(l.unheard) > unheardAfter:
+		l.said = true
+		l.log.Warn("an instance holds its slot: "+what+"; it is tried on", "attempt", shim.AttemptName(l.attempt), "for", unheardAfter)
+	}
 	l.pause = min(2*l.pause, reconnectMax)
 	l.retry.Reset(l.pause)
 	return false
@@ -343,7 +402,7 @@ func (l *shimConn) tryLater() (gone bool) {
 // word was taken in: so the instance stays until there is space for it.
 func (l *shimConn) settle(ctx context.Context) (gone bool) {
 	if !l.ended && !l.cleared() {
-		return l.tryLater()
+		return l.tryLater("its shim has ended, and processes of its item outlive KILL")
 	}
 	if !l.ended {
 		f, err := l.a.state.spool().Get(l.attempt)
@@ -354,7 +413,7 @@ func (l *shimConn) settle(ctx context.Context) (gone bool) {
 			if l.pause < reconnectMax { // else it was said
 				l.log.Error("the record of an item that is lost cannot be written; it is tried again", "attempt", shim.AttemptName(l.attempt), "error", err)
 			}
-			return l.tryLater()
+			return l.tryLater("the record of its item cannot be written")
 		}
 		l.end(f)
 	}

@@ -26,7 +26,7 @@ func TestHelloOlderThanTheOrder(t *testing.T) {
 		l.conn, l.attempt, l.ended, l.reported = ours, next, false, make(chan struct{})
 		want := core.Adopted{Key: l.key, Attempt: former, State: core.StateIdle}
 		if ordered {
-			l.send(shim.Order{Run: &shim.RunOrder{Attempt: next}})
+			l.hand(ready{attempt: next, line: []byte("{}\n")})
 			want = core.Adopted{Key: l.key, Attempt: next, State: core.StateStarting}
 		}
 		l.greet(shim.Hello{Attempt: former, State: core.StateIdle})

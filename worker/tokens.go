@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"qb/pathmap"
 	"qb/worker/core"
 )
 
@@ -26,36 +27,57 @@ func itemTokens(item core.Item) tokens {
 	}
 }
 
-// next finds the first token in s at or after from.
+// tokenBegin is what all names of tokens begin with.
+const tokenBegin = "QB_"
+
+// next finds the first token in s at or after from. It looks at each place once, however many tokens there are.
 func (t tokens) next(s string, from int) (at int, name, value string) {
-	at = -1
-	for _, token := range t {
-		if i := strings.Index(s[from:], token.name); i >= 0 && (at < 0 || from+i < at) {
-			at, name, value = from+i, token.name, token.value
+	for at = from; ; at++ {
+		step := strings.Index(s[at:], tokenBegin)
+		if step < 0 {
+			return -1, "", ""
+		}
+		at += step
+		for _, token := range t {
+			if strings.HasPrefix(s[at:], token.name) {
+				return at, token.name, token.value
+			}
 		}
 	}
-	return at, name, value
 }
 
-// replaced is s with something in the place of each token. With gets what stands between the token and the one before,
-// all that stands before it, and its name and value. What takes its place is never looked at again.
-func (t tokens) replaced(s string, with func(between, before, name, value string) string) string {
+// replaced is s with something in the place of each token, of at most so many bytes. With gets what stands between the token and
+// the one before, all that stands before it, and its name and value. What takes its place is never looked at again.
+func (t tokens) replaced(s string, most int, with func(between, before, name, value string) string) (string, error) {
 	var out strings.Builder
 	from := 0
-	for {
+	for len(t) > 0 {
 		at, name, value := t.next(s, from)
 		if at < 0 {
-			return out.String() + s[from:]
+			break
 		}
-		out.WriteString(s[from:at] + with(s[from:at], s[:at], name, value))
+		place := with(s[from:at], s[:at], name, value)
+		if out.Len()+at-from+len(place) > most {
+			return "", pathmap.ErrLong
+		}
+		out.WriteString(s[from:at])
+		out.WriteString(place)
 		from = at + len(name)
 	}
+	if out.Len()+len(s)-from > most {
+		return "", pathmap.ErrLong
+	}
+	if from == 0 {
+		return s, nil
+	}
+	out.WriteString(s[from:])
+	return out.String(), nil
 }
 
 // inArgument puts the values in place of the tokens. A token after a $ is left for the shell that the command itself may
 // be, as in sh -c 'render $QB_FRAME_NUMBER': the environment has it.
-func (t tokens) inArgument(s string) string {
-	return t.replaced(s, func(_, before, name, value string) string {
+func (t tokens) inArgument(s string, most int) (string, error) {
+	return t.replaced(s, most, func(_, before, name, value string) string {
 		if expanded(before) {
 			return name
 		}
@@ -67,9 +89,9 @@ func (t tokens) inArgument(s string) string {
 // to the shell is not written into the line at all: the environment holds it, and a quoted expansion of
 // the variable stands in its place, so that the shell never parses it, whatever quotes surround it. A
 // token that the line itself expands, as in $QB_FRAME_NUMBER, is left to the shell.
-func (t tokens) inShell(line string) string {
+func (t tokens) inShell(line string, most int) (string, error) {
 	var quotes quoteState
-	return t.replaced(line, func(between, before, name, value string) string {
+	return t.replaced(line, most, func(between, before, name, value string) string {
 		quotes.read(between)
 		quotes.escaped = false
 		switch {

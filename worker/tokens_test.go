@@ -29,7 +29,7 @@ func TestTokensInShellLines(t *testing.T) {
 		`echo \"QB_FRAME_RANGE`:         `echo \""${QB_FRAME_RANGE}"`,
 		"none":                          "none",
 	} {
-		if got := values.inShell(line); got != want {
+		if got, err := values.inShell(line, 1000); err != nil || got != want {
 			t.Errorf("%s\n got: %s\nwant: %s", line, got, want)
 		}
 	}
@@ -44,7 +44,7 @@ func TestTokensInArguments(t *testing.T) {
 		"<QB_FRAME_RANGE>":           "<it's $HOME>",
 		"echo $QB_FRAME_NUMBER ${QB_FRAME_NUMBER} QB_FRAME_NUMBER": "echo $QB_FRAME_NUMBER ${QB_FRAME_NUMBER} 0012",
 	} {
-		if got := values.inArgument(argument); got != want {
+		if got, err := values.inArgument(argument, 1000); err != nil || got != want {
 			t.Errorf("%s\n got: %s\nwant: %s", argument, got, want)
 		}
 	}
@@ -52,7 +52,7 @@ func TestTokensInArguments(t *testing.T) {
 
 func TestCommandWithoutAgendaIsUnchanged(t *testing.T) {
 	t.Parallel()
-	argv, err := arguments(core.Item{Spec: api.JobSpec{Command: []string{"a", "QB_FRAME_NUMBER"}}})
+	argv, err := arguments(core.Item{Spec: api.JobSpec{Command: []string{"a", "QB_FRAME_NUMBER"}}}, newExpansion())
 	if err != nil || argv[1] != "QB_FRAME_NUMBER" {
 		t.Errorf("%q, %v", argv, err)
 	}
@@ -78,7 +78,11 @@ func FuzzShellValue(f *testing.F) {
 				continue
 			}
 			dir := t.TempDir()
-			cmd := exec.Command("/bin/sh", "-c", itemTokens(itemNamed(name, name)).inShell(line))
+			text, err := itemTokens(itemNamed(name, name)).inShell(line, 1<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("/bin/sh", "-c", text)
 			cmd.Dir, cmd.Env = dir, []string{"PATH=/usr/bin:/bin", "QB_FRAME_RANGE=" + name}
 			out, _ := cmd.Output()
 			if entries, _ := os.ReadDir(dir); len(entries) > 0 {

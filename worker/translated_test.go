@@ -7,7 +7,17 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
+
+// prepared is the order for an item.
+func prepared(l *launcher, item core.Item) (shim.RunOrder, error) {
+	owner, err := l.ownerFor(item.Spec)
+	if err != nil {
+		return shim.RunOrder{}, err
+	}
+	return l.orderFor(item, owner)
+}
 
 // Paths are mapped by the job's entries, and with convert_path by those of the host where the job has none.
 func TestTranslated(t *testing.T) {
@@ -20,7 +30,7 @@ func TestTranslated(t *testing.T) {
 		argv    []string
 	}{{false, []string{"render", "--out=/job/a", "/site/b"}}, {true, []string{"render", "--out=/job/a", "/mnt/b"}}} {
 		item.Spec.ConvertPath = c.convert
-		order, err := l.prepare(item)
+		order, err := prepared(l, item)
 		if err != nil || !slices.Equal(order.Argv, c.argv) || order.Dir != "/job/dir" || !slices.Contains(order.Env, "TEX=/x:/job/t") || !slices.Contains(order.After[0].Argv, "/job/a") {
 			t.Errorf("%+v, %v", order, err)
 		}
@@ -29,7 +39,7 @@ func TestTranslated(t *testing.T) {
 		t.Error("the job itself was changed")
 	}
 	item.Spec.PathMap = []string{"/mnt=/site"}
-	if _, err := l.prepare(item); err == nil || !strings.Contains(err.Error(), "circle") {
+	if _, err := prepared(l, item); err == nil || !strings.Contains(err.Error(), "circle") {
 		t.Errorf("a circle through both maps: %v", err)
 	}
 }

@@ -73,10 +73,11 @@ func (h *Host) Differs() bool {
 }
 
 // FillReply says what should run on the host for the worker on that boot and with that state, complete,
-// and lengthens the leases of what it names; but not those of a host that acknowledges nothing.
+// and lengthens the leases of what it names; but not those of a host that acknowledges nothing. Of the specifications those that
+// have no room come with the next answers: a worker starts nothing without one, and its next sync shows which it has.
 func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, holds map[facts.JobID]int64, reply *message.SyncReply) {
 	reply.Instances = make([]message.DesiredInstance, 0, len(h.Instances))
-	specs := map[facts.JobID]bool{}
+	specs, room := map[facts.JobID]bool{}, int64(mostSpecs)
 	unacked := h.Unacked(now, p.Liveness)
 	if unacked {
 		reply.Lease = 0
@@ -92,12 +93,19 @@ func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, 
 			continue
 		}
 		reply.Instances = append(reply.Instances, i.desired(p))
-		if holds[i.Job.ID] != i.Job.Version && !specs[i.Job.ID] {
+		if holds[i.Job.ID] == i.Job.Version || specs[i.Job.ID] {
+			continue
+		}
+		if size := i.Job.Bytes(); size <= room || len(specs) == 0 {
+			room -= size
 			specs[i.Job.ID] = true
 			reply.Specs = append(reply.Specs, i.Job.JobFacts)
 		}
 	}
 }
+
+// mostSpecs bounds the specifications in one answer, in bytes as JobFacts counts them: no worker reads an answer of any length.
+const mostSpecs = 16 << 20
 
 // signs are those of the resources that the instance holds.
 func (i *Instance) signs(all []licences.Sign) (own []licences.Sign) {

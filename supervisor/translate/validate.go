@@ -119,30 +119,60 @@ func checkCommand(r *api.SubmitRequest) error {
 	if r.Shell && len(r.Command) != 1 {
 		return problem.Invalid("command", "%d words; with shell it is one line", len(r.Command))
 	}
-	if len(r.Command) > MaxArguments {
-		return problem.Invalid("command", "%d arguments; at most %d", len(r.Command), MaxArguments)
+	if len(r.Command) > api.MaxArguments {
+		return problem.Invalid("command", "%d arguments; at most %d", len(r.Command), api.MaxArguments)
 	}
 	total := 0
 	for n, word := range r.Command {
-		if total += len(word) + 1; total > MaxCommand {
-			return problem.Invalid("command", "more than %d bytes; put the data into a file", MaxCommand)
+		if total += len(word) + 1; total > api.MaxCommand {
+			return problem.Invalid("command", "more than %d bytes; put the data into a file", api.MaxCommand)
 		}
 		if !utf8.ValidString(word) || strings.ContainsRune(word, 0) {
 			return problem.Invalid("command", "argument %d holds a NUL character or is not valid UTF-8", n)
 		}
+	}
+	return cmp.Or(checkWords(r), checkWritten(r))
+}
+
+// checkWords refuses what no process can have, on no host.
+func checkWords(r *api.SubmitRequest) error {
+	for n, word := range r.Command {
+		if len(word) > api.MaxWord {
+			return problem.Invalid("command", "argument %d has %d bytes; no process can have one of more than %d; put the data into a file", n, len(word), api.MaxWord)
+		}
+	}
+	for name, value := range r.Env {
+		if size := len(name) + len("=") + len(value); size > api.MaxWord {
+			return problem.Invalid("env", "%q has %d bytes with its value; no process can have a variable of more than %d; put the data into a file", problem.Clip(name), size, api.MaxWord)
+		}
+	}
+	return nil
+}
+
+// checkWritten refuses what is so much longer in JSON that no message to a shim would have room for it.
+func checkWritten(r *api.SubmitRequest) error {
+	total := 0
+	for _, word := range r.Command {
+		total += api.JSONSize(word)
+	}
+	for name, value := range r.Env {
+		total += api.JSONSize(name) + api.JSONSize(value)
+	}
+	if total > api.MaxSpec {
+		return problem.Invalid("command", "command and env take %d bytes in JSON, where a control character takes 6; at most %d; put the data into a file", total, api.MaxSpec)
 	}
 	return nil
 }
 
 // checkEnv never shows a value: it may be a secret.
 func checkEnv(env map[string]string) error {
-	if len(env) > MaxVariables {
-		return problem.Invalid("env", "%d variables; at most %d", len(env), MaxVariables)
+	if len(env) > api.MaxVariables {
+		return problem.Invalid("env", "%d variables; at most %d", len(env), api.MaxVariables)
 	}
 	total := 0
 	for name, value := range env {
-		if total += len(name) + len(value) + 2; total > MaxEnv {
-			return problem.Invalid("env", "more than %d bytes; submit fewer variables", MaxEnv)
+		if total += len(name) + len(value) + 2; total > api.MaxEnv {
+			return problem.Invalid("env", "more than %d bytes; submit fewer variables", api.MaxEnv)
 		}
 		if name == "" || strings.ContainsAny(name, "=\x00") || !utf8.ValidString(name) {
 			return problem.Invalid("env", "%q is no name of a variable", problem.Clip(name))
@@ -207,10 +237,3 @@ func Modification(id facts.JobID, r *api.ModifyRequest, by string, version int64
 	}
 	return e, err
 }
-
-const (
-	MaxCommand   = 1 << 20 // bytes of all arguments
-	MaxArguments = 16_384
-	MaxVariables = 16_384
-	MaxEnv       = 1 << 20
-)

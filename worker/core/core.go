@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"qb/api"
@@ -400,8 +401,16 @@ func (c *Core) onBooted(ev Booted) {
 		c.instances[a.Key] = &instance{key: a.Key, attempt: a.Attempt, state: a.State}
 	}
 	for _, f := range ev.Finished {
-		c.records[f.Attempt] = &record{finished: f}
+		c.records[f.Attempt] = &record{finished: bounded(f)}
 	}
+}
+
+// bounded is an end whose reason is no longer than a supervisor keeps: that of a failed start shows what the job named.
+func bounded(f api.Finished) api.Finished {
+	if len(f.Reason) > api.MaxReason {
+		f.Reason = strings.ToValidUTF8(f.Reason[:api.MaxReason-4], "") + " …"
+	}
+	return f
 }
 
 func (c *Core) onItemStarted(ev ItemStarted) {
@@ -411,6 +420,7 @@ func (c *Core) onItemStarted(ev ItemStarted) {
 }
 
 func (c *Core) onItemEnded(ev ItemEnded) {
+	ev.Finished = bounded(ev.Finished)
 	id := ev.Finished.Attempt
 	i := c.instances[ev.Key]
 	if i != nil && i.attempt == id {

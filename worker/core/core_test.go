@@ -458,14 +458,14 @@ func attemptName(id api.AttemptID) string {
 	return fmt.Sprintf("%d-%d-%d", id.Job, id.Item, id.Number)
 }
 
-// TestFindsAreBounded: ends with more finds than one sync carries go in several. Each goes, once it is answered none goes again, and
+// TestEndsAreBounded: ends with more finds and longer reasons than one sync carries go in several. Each goes, once it is answered none goes again, and
 // until it has gone its attempt is in the list of what is there.
-func TestFindsAreBounded(t *testing.T) {
+func TestEndsAreBounded(t *testing.T) {
 	c := NewCore(api.Sync{Host: "h"}, DefaultLimits(), 1)
 	const ends = 200
 	var boot Booted
 	for item := range ends {
-		f := api.Finished{Attempt: attempt(1, item), Instance: item, Outcome: "exit"}
+		f := api.Finished{Attempt: attempt(1, item), Instance: item, Outcome: "launch", Reason: strings.Repeat("<\x01", 100_000)}
 		for n := range 50 {
 			f.OutputPaths = append(f.OutputPaths, fmt.Sprintf("/%d/%d/<%s>", item, n, strings.Repeat("x", 1000)))
 		}
@@ -487,13 +487,16 @@ func TestFindsAreBounded(t *testing.T) {
 		size, there := 0, map[api.AttemptID]bool{}
 		for _, f := range sent.Finished {
 			seen[f.Attempt]++
-			size += foundBytes(&f)
+			size += endBytes(&f)
+			if len(f.Reason) > api.MaxReason {
+				t.Fatalf("a reason of %d bytes is sent", len(f.Reason))
+			}
 		}
 		for _, i := range sent.Instances {
 			there[i.Attempt] = i.State == StateIdle
 		}
 		data, err := json.Marshal(sent.Finished)
-		if err != nil || size > maxFound || len(data) > maxFound+1000*ends || len(seen)+len(there) != ends {
+		if err != nil || size > maxEnds || len(data) > maxEnds+1000*ends || len(seen)+len(there) != ends {
 			t.Fatalf("sync %d: %d bytes of finds, %d in all, %d ends so far and %d to come, %v", syncs, size, len(data), len(seen), len(there), err)
 		}
 		now += Moment(time.Second) // the answer takes its time, and nothing is given up for what waits

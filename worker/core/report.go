@@ -194,36 +194,36 @@ func (c *Core) send() {
 	c.order(SendSync{s})
 }
 
-// maxFound bounds what was found in outputs that one sync carries, in bytes of JSON.
-const maxFound = 4 << 20
+// maxEnds bounds the ends that one sync carries, in bytes of JSON: a sync that is too long is refused, and would be each time.
+const maxEnds = 4 << 20
 
-// sendEnds puts the ends into a sync, those first that none has carried. What has no room, for what was found in its output, waits for
-// the next one; until then its attempt is there, so that its absence proves nothing.
+// sendEnds puts the ends into a sync, those first that none has carried. What has no room waits for the next one; until then its attempt is there, so that its absence proves nothing.
 func (c *Core) sendEnds(s *api.Sync) {
 	ids := slices.SortedFunc(maps.Keys(c.records), func(a, b api.AttemptID) int {
 		return cmp.Or(cmp.Compare(c.records[a].sentIn, c.records[b].sentIn), compareAttempts(a, b))
 	})
-	room := maxFound
+	room := maxEnds
 	for _, id := range ids {
 		r := c.records[id]
-		if size := foundBytes(&r.finished); size > 0 && size > room {
+		size := endBytes(&r.finished)
+		if size > room {
 			r.sentIn, r.keptFrom = 0, c.sequence
 			if !slices.ContainsFunc(s.Instances, func(i api.SyncInstance) bool { return i.Attempt == id }) {
 				s.Instances = append(s.Instances, api.SyncInstance{Job: id.Job, Instance: r.finished.Instance, Attempt: id, State: StateIdle})
 			}
 			continue
-		} else {
-			room -= size
 		}
+		room -= size
 		r.sentIn = c.sequence
 		s.Finished = append(s.Finished, r.finished)
 	}
 	slices.SortFunc(s.Finished, func(a, b api.Finished) int { return compareAttempts(a.Attempt, b.Attempt) })
 }
 
-// foundBytes is what the finds of an end take at most in JSON, where some characters are six.
-func foundBytes(f *api.Finished) (size int) {
-	for _, text := range slices.Concat(f.Highlights, f.OutputPaths) {
+// endBytes is what an end takes at most in JSON: its numbers, and its texts as they are written with HTML escaped, too.
+func endBytes(f *api.Finished) (size int) {
+	size = 512
+	for _, text := range append([]string{f.Reason}, slices.Concat(f.Highlights, f.OutputPaths)...) {
 		size += 6*len(text) + 3
 	}
 	return size

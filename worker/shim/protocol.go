@@ -2,11 +2,9 @@ package shim
 
 import (
 	"bufio"
-	"cmp"
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -105,39 +103,64 @@ type sample struct {
 	Held       bool  `json:"held,omitempty"` // the kernel keeps it to its limit of memory
 }
 
-// maxMessage bounds one line: a command and an environment of the largest that a submission may hold.
-const maxMessage = 8 << 20
+// TooLong is a message that no reader would take, however often it is sent.
+type TooLong struct{ Bytes int }
 
-var errMessage = errors.New("a message between agent and shim is too long")
-
-// Messages are the lines that come over a connection.
-func Messages(conn net.Conn) *bufio.Scanner {
-	lines := bufio.NewScanner(conn)
-	lines.Buffer(nil, maxMessage+1)
-	return lines
+func (e *TooLong) Error() string {
+	return fmt.Sprintf("a message between agent and shim takes %d bytes; at most %d", e.Bytes, api.MaxOrder)
 }
 
-// ReadMessage reads the next one. A connection that ends is an error.
-func ReadMessage(lines *bufio.Scanner, v any) error {
-	if !lines.Scan() {
-		return cmp.Or(lines.Err(), io.ErrUnexpectedEOF)
+// Messages are the lines that come over a connection.
+func Messages(conn net.Conn) *bufio.Reader { return bufio.NewReaderSize(conn, 16<<10) }
+
+// ReadMessage reads the next one. A connection that ends is an error. What a long one took is free afterwards.
+func ReadMessage(lines *bufio.Reader, v any) error {
+	var long []byte
+	for {
+		piece, err := lines.ReadSlice('\n')
+		if len(long)+len(piece) > api.MaxOrder {
+			return &TooLong{len(long) + len(piece)}
+		}
+		if err == nil && len(long) == 0 {
+			return decodeMessage(piece, v)
+		}
+		long = append(long, piece...)
+		switch err {
+		case nil:
+			return decodeMessage(long, v)
+		case bufio.ErrBufferFull:
+		default:
+			return err
+		}
 	}
-	if err := json.Unmarshal(lines.Bytes(), v); err != nil { // also a line that was cut
+}
+
+func decodeMessage(line []byte, v any) error {
+	if err := json.Unmarshal(line, v); err != nil {
 		return fmt.Errorf("a message between agent and shim: %w", err)
 	}
 	return nil
 }
 
-func WriteMessage(conn net.Conn, v any, timeout time.Duration) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encoding a message: %w", err)
+// EncodeMessage makes the line of a message. Its errors are of the message, and no other connection mends them. No character is
+// escaped for HTML, so that an order takes what api.JSONSize counts.
+func EncodeMessage(v any) ([]byte, error) {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, fmt.Errorf("encoding a message: %w", err)
 	}
-	if len(data) >= maxMessage {
-		return errMessage
+	if line.Len() > api.MaxOrder {
+		return nil, &TooLong{line.Len()}
 	}
+	return line.Bytes(), nil
+}
+
+// WriteMessage writes a line that EncodeMessage made. Its errors are of the connection.
+func WriteMessage(conn net.Conn, line []byte, timeout time.Duration) error {
 	conn.SetWriteDeadline(time.Now().Add(timeout))
-	_, err = conn.Write(append(data, '\n'))
+	_, err := conn.Write(line)
 	return err
 }
 

@@ -287,8 +287,12 @@ func (s *shim) read(conn net.Conn, generation int) {
 
 func (s *shim) write(conn net.Conn, out <-chan Report) {
 	for m := range out {
-		if WriteMessage(conn, m, shimWrite) != nil {
-			conn.Close() // the reader sees it
+		line, err := EncodeMessage(m)
+		if err == nil {
+			err = WriteMessage(conn, line, shimWrite)
+		}
+		if err != nil {
+			conn.Close() // the reader sees it; an end that cannot be said stands in the spool
 		}
 	}
 }

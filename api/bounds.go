@@ -1,0 +1,57 @@
+package api
+
+import (
+	"unicode/utf8"
+)
+
+// Bounds of what an item is made of. The supervisor refuses what is beyond them, and agents and shims are built to carry
+// what is within them, whatever its characters. The rest of an item (its flights, files and expressions, a few hundred
+// kilobytes) and what path maps and tokens make of all this has room in MaxOrder.
+const (
+	MaxCommand   = 1 << 20 // bytes of all arguments
+	MaxArguments = 16_384
+	MaxEnv       = 1 << 20 // bytes of all variables
+	MaxVariables = 16_384
+
+	// MaxWord is the longest argument, and the longest NAME=VALUE of an environment, that a process can have on Linux
+	// (MAX_ARG_STRLEN, without its NUL).
+	MaxWord = 32*4096 - 1
+	// MaxSpec bounds command and environment in JSON, where a control character takes 6 bytes. What is all quotes and line
+	// feeds, which take 2, fits.
+	MaxSpec = 2*(MaxCommand+MaxEnv) + 4*(MaxArguments+MaxVariables)
+	// MaxOrder bounds the message that hands an item to its shim, in JSON. Shims outlive their agent: it must never grow
+	// beyond what a shim of an older release reads.
+	MaxOrder = 8 << 20
+	// MaxReason bounds why an attempt ended, in bytes.
+	MaxReason = 4096
+)
+
+// JSONSize is how many bytes a text takes in JSON that does not escape HTML, with its quotes.
+func JSONSize(s string) int {
+	size := len(s) + 2
+	for at := 0; at < len(s); {
+		c := s[at]
+		if c < utf8.RuneSelf {
+			size += escape(c)
+			at++
+			continue
+		}
+		r, width := utf8.DecodeRuneInString(s[at:])
+		if r == '\u2028' || r == '\u2029' || r == utf8.RuneError && width == 1 {
+			size += 6 - width
+		}
+		at += width
+	}
+	return size
+}
+
+// escape is how many bytes more than one an ASCII character takes.
+func escape(c byte) int {
+	switch {
+	case c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t' || c == '\b' || c == '\f':
+		return 1
+	case c < ' ':
+		return 5
+	}
+	return 0
+}

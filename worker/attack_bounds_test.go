@@ -1,0 +1,175 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"qb/api"
+	"qb/worker/core"
+	"qb/worker/shim"
+)
+
+// startsWithin is how soon the largest item that is accepted runs, or has failed, on a machine that has time for it.
+const startsWithin = 5 * time.Second
+
+// worstCharacters take most room somewhere between a submission and a process.
+var worstCharacters = []string{"<", ">", "&", "\u2028", "\u2029", "\x01", "\x1f", "\x7f", `"`, "'", `\`, "\n", "\t", "\U0001F3AC", "é", "a", " ", "$", ";"}
+
+// words are as many of at most size bytes as a submission may have, in all and in JSON.
+func words(character string, size, most, mostInJSON int) (list []string) {
+	word := strings.Repeat(character, size/len(character))
+	for total, written := 0, 0; len(list) < api.MaxArguments/2; list = append(list, word) {
+		total, written = total+len(word)+16, written+api.JSONSize(word)+16
+		if total > most || written > mostInJSON {
+			break
+		}
+	}
+	return list
+}
+
+// largest is a specification at the bounds of what a supervisor accepts: see TestLargestIsAccepted of package translate.
+func largest(spec api.JobSpec, character string, size int) api.JobSpec {
+	spec.Command = append([]string{"/bin/true"}, words(character, size, api.MaxCommand-1024, api.MaxSpec/2-1024)...)
+	spec.Env = map[string]string{}
+	for n, value := range words(character, size-16, api.MaxEnv, api.MaxSpec/2) {
+		spec.Env[fmt.Sprintf("X%d", n)] = value
+	}
+	return spec
+}
+
+// startsOrEnds waits for the start or the end of each attempt, and says how long the slowest took.
+func (f *scriptedFarm) startsOrEnds(ids ...api.AttemptID) (slowest time.Duration) {
+	began := time.Now()
+	for _, id := range ids {
+		f.await("start or end of "+shim.AttemptName(id), func() bool {
+			_, ended := f.ends[id]
+			for _, i := range f.last.Instances {
+				ended = ended || i.Attempt == id && i.State == core.StateRunning
+			}
+			return ended
+		})
+	}
+	return time.Since(began)
+}
+
+// TestAttackLargestJobs (H1): the largest item that is accepted runs or fails at once, whatever its characters, in all slots at once.
+func TestAttackLargestJobs(t *testing.T) {
+	f := newScriptedFarm(t)
+	runAgent(t, testConfig(t, f))
+	f.await("the first sync", func() bool { return f.syncs > 0 })
+	job := int64(0)
+	for _, size := range []int{api.MaxWord, 65_000, 63} {
+		for _, character := range worstCharacters {
+			job++
+			spec := largest(f.job(job), character, size)
+			f.with(func() {
+				f.specs[job] = spec
+				for n := range 4 {
+					f.wantLocked(core.Key{Job: job, Instance: n}, attempt(job, n))
+				}
+			})
+			took := f.startsOrEnds(attempt(job, 0), attempt(job, 1), attempt(job, 2), attempt(job, 3))
+			if took > startsWithin {
+				t.Errorf("words of %d bytes of %q: %s", size, character, took)
+			}
+			for n := range 4 {
+				end := f.awaitEnd(attempt(job, n))
+				ran := end.Outcome == "exit" && *end.ExitCode == 0
+				if !ran && (end.Outcome != "launch" || !strings.Contains(end.Reason, "B")) {
+					t.Errorf("words of %d bytes of %q: %+v", size, character, end)
+				}
+			}
+		}
+	}
+	f.await("the slots are free", func() bool { return len(f.last.Instances) == 0 })
+}
+
+// TestAttackOrderThatNoShimReads (H1): what is too long for the way to its shim ends with the reason, and a kill meanwhile frees
+// the slot.
+func TestAttackOrderThatNoShimReads(t *testing.T) {
+	f := newScriptedFarm(t)
+	runAgent(t, testConfig(t, f))
+	before := peakMemory(t)
+	specs := []api.JobSpec{
+		{Command: []string{"/bin/true", strings.Repeat(";/a", 100_000)}, PathMap: []string{"/a=/" + strings.Repeat("b", 1000)}},
+		{Command: append([]string{"/bin/true"}, words(";/a", 120_000, api.MaxCommand, api.MaxCommand)...), PathMap: []string{"/a=/" + strings.Repeat("b", 1000)}},
+		{Command: []string{"/bin/true"}, Env: map[string]string{"X": strings.Repeat(";/a", 40_000)}, PathMap: []string{"/a=/" + strings.Repeat("b", 1000)}},
+		{Command: []string{"/bin/true"}, Preflights: []string{strings.Repeat(";/a", 20_000)}, PathMap: []string{"/a=/" + strings.Repeat("b", 1000)}},
+		{Command: []string{"/bin/true", strings.Repeat("QB_FRAME_NUMBER", 8000)}, Agenda: true},
+		{Command: []string{"true " + strings.Repeat("QB_FRAME_NUMBER", 8000)}, Agenda: true, Shell: true},
+		{Command: append([]string{"/bin/true"}, words("QB_FRAME_STEP", 120_000, api.MaxCommand, api.MaxCommand)...), Agenda: true, Validate: []string{strings.Repeat("QB_FRAME_STEP", 1000)}},
+		{Command: append([]string{"/bin/true"}, words("QB_FRAME_RANGE", 400, api.MaxCommand, api.MaxCommand)...), Agenda: true},
+		{Command: []string{"/bin/true", strings.Repeat("x", api.MaxWord+1)}}, // of a supervisor that accepts it
+		{Command: append([]string{"/bin/true"}, words("\x01", 120_000, 4*api.MaxCommand, 64*api.MaxCommand)...)},
+		{Command: []string{"/bin/true", strings.Repeat(";", 1000)}, Env: map[string]string{"A\x00": "x"}},
+	}
+	label := strings.Repeat("l", 4000)
+	for n, spec := range specs {
+		id := attempt(int64(n+1), 0)
+		full := f.job(id.Job)
+		spec.Job, spec.Version, spec.User, spec.Cwd, spec.Name = id.Job, 1, full.User, "/tmp", "job"
+		f.with(func() {
+			f.specs[id.Job] = spec
+			f.wantLocked(core.Key{Job: id.Job}, id)
+			d := f.wanted[core.Key{Job: id.Job}]
+			d.Name, d.Start, d.Step = label, label, label
+			f.wanted[core.Key{Job: id.Job}] = d
+		})
+		if took := f.startsOrEnds(id); took > startsWithin {
+			t.Errorf("%d: %s", n, took)
+		}
+		if end := f.awaitEnd(id); end.Outcome != "launch" || len(end.Reason) > api.MaxReason {
+			t.Errorf("%d: %+v", n, end)
+		}
+	}
+	f.await("the slots are free", func() bool { return len(f.last.Instances) == 0 })
+	if now := peakMemory(t); now-before > 300<<20 {
+		t.Errorf("the agent took %d MB more", (now-before)>>20)
+	}
+}
+
+// peakMemory is the largest that this process, with its agent, has been.
+func peakMemory(t *testing.T) (bytes int64) {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if text, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			if _, err := fmt.Sscan(text, &bytes); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return bytes << 10
+}
+
+// TestAttackKillOfLargeJobs (H1): a kill frees the slots of the largest items within the grace and 5 s, also while they start.
+func TestAttackKillOfLargeJobs(t *testing.T) {
+	f := newScriptedFarm(t)
+	runAgent(t, testConfig(t, f))
+	for round, wait := range []time.Duration{0, 20 * time.Millisecond, 300 * time.Millisecond} {
+		job := int64(round + 1)
+		spec := largest(f.job(job), "<", 65_000)
+		spec.Command = append([]string{"/bin/sh", "-c", "trap '' TERM; sleep 60"}, spec.Command[4:]...)
+		f.with(func() {
+			f.specs[job] = spec
+			for n := range 4 {
+				f.wantLocked(core.Key{Job: job, Instance: n}, attempt(job, n))
+			}
+		})
+		f.await("they are there", func() bool { return len(f.last.Instances) > 0 || len(f.ends) == 4*round+4 })
+		time.Sleep(wait)
+		killed := time.Now()
+		f.with(func() { clear(f.wanted) })
+		f.await("the slots are free", func() bool { return len(f.last.Instances) == 0 })
+		if took := time.Since(killed); took > 2*time.Second+startsWithin {
+			t.Errorf("%s after the start: the slots were free after %s", wait, took)
+		}
+	}
+}
+
