@@ -174,7 +174,7 @@ var pure = []string{"units", "pathmap", "patterns", "agenda", "smartshare", "sma
 // pureStd is arithmetic, text, collections and types.
 var pureStd = []string{
 	"bytes", "cmp", "container/heap", "container/list", "errors", "fmt", "hash/fnv", "iter", "maps", "math",
-	"math/bits", "math/rand/v2", "reflect", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"math/bits", "math/rand/v2", "reflect", "regexp", "regexp/syntax", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 }
 
 // seeded are the parts of package math/rand/v2 that draw from a given seed alone.

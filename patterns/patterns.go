@@ -3,6 +3,7 @@ package patterns
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,10 @@ const (
 	MaxLength = 256  // bytes of an expression
 	MaxLine   = 4096 // bytes of a line; what follows is not looked at
 	maxTold   = 200  // of a line that is told
+
+	// MaxProgram bounds what the expressions of a kind compile to, together, in instructions. "Linear" is linear in instructions times
+	// bytes: a repeat makes thousands of them from a few signs. Plain text of the bounds above fits.
+	MaxProgram = 2500
 
 	MostHighlights = 20   // lines that are kept of an item
 	MaxHighlight   = 400  // bytes of each
@@ -50,30 +55,52 @@ func compiled(list []string) (all []*regexp.Regexp, err error) {
 	if len(list) > Most {
 		return nil, fmt.Errorf("%d expressions; at most %d, one in each line", len(list), Most)
 	}
+	total := 0
 	for _, text := range list {
-		re, err := Compile(text)
+		re, size, err := compile(text)
 		if err != nil {
 			return nil, err
+		}
+		if total += size; total > MaxProgram {
+			return nil, fmt.Errorf("the expressions compile to %d instructions up to %q, which has %d; at most %d together; write fewer, or smaller repeats", total, text, size, MaxProgram)
 		}
 		all = append(all, re)
 	}
 	return all, nil
 }
 
-// Compile reads one expression.
+// Compile reads one expression that stands by itself.
 func Compile(text string) (*regexp.Regexp, error) {
+	re, _, err := compile(text)
+	return re, err
+}
+
+// compile says how many instructions an expression has, too.
+func compile(text string) (re *regexp.Regexp, size int, err error) {
 	if len(text) > MaxLength {
-		return nil, fmt.Errorf("an expression of %d bytes; at most %d", len(text), MaxLength)
+		return nil, 0, fmt.Errorf("an expression of %d bytes; at most %d", len(text), MaxLength)
 	}
-	re, err := regexp.Compile(text)
+	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf("%w (RE2, without look-around and back-references)", err)
+		return nil, 0, fmt.Errorf("%w (RE2, without look-around and back-references)", err)
 	}
-	return re, nil
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w (RE2, without look-around and back-references)", err)
+	}
+	if size = len(program.Inst); size > MaxProgram {
+		return nil, size, fmt.Errorf("%q compiles to %d instructions; at most %d; write smaller repeats", text, size, MaxProgram)
+	}
+	if re, err = regexp.Compile(text); err != nil {
+		return nil, 0, fmt.Errorf("%w (RE2, without look-around and back-references)", err)
+	}
+	return re, size, nil
 }
 
 // Watch looks at the output of one item. It has one user at a time.
 type Watch struct {
+	Stop func() bool // asked before each expression whether nothing more is to be looked at; nil: it never is
+
 	progress, errors  []*regexp.Regexp
 	highlights, paths []*regexp.Regexp
 	percent           int
@@ -102,10 +129,13 @@ func New(r Rules) (*Watch, error) {
 
 // Look looks at a line.
 func (w *Watch) Look(line []byte) {
-	if w.failure == "" && matches(w.errors, line) {
+	if w.failure == "" && w.matches(w.errors, line) {
 		w.failure = strings.ToValidUTF8(string(line[:min(len(line), maxTold)]), "�")
 	}
 	for _, re := range w.progress {
+		if w.stopped() {
+			return
+		}
 		if percent, ok := percentOf(re.FindSubmatch(line)); ok {
 			w.percent = percent
 			break
@@ -116,11 +146,11 @@ func (w *Watch) Look(line []byte) {
 
 // keep keeps a line that is a highlight, and the paths that it names, each once and as many as there is room for.
 func (w *Watch) keep(line []byte) {
-	if len(w.foundLines) < MostHighlights && matches(w.highlights, line) {
+	if len(w.foundLines) < MostHighlights && w.matches(w.highlights, line) {
 		w.foundLines = addOnce(w.foundLines, Clean(string(line), MaxHighlight))
 	}
 	for _, re := range w.paths {
-		if len(w.foundPaths) == MostPaths {
+		if len(w.foundPaths) == MostPaths || w.stopped() {
 			break
 		}
 		found := re.FindSubmatch(line)
@@ -134,9 +164,11 @@ func (w *Watch) keep(line []byte) {
 }
 
 // matches says whether a line matches one of the expressions.
-func matches(list []*regexp.Regexp, line []byte) bool {
-	return slices.ContainsFunc(list, func(re *regexp.Regexp) bool { return re.Match(line) })
+func (w *Watch) matches(list []*regexp.Regexp, line []byte) bool {
+	return slices.ContainsFunc(list, func(re *regexp.Regexp) bool { return !w.stopped() && re.Match(line) })
 }
+
+func (w *Watch) stopped() bool { return w.Stop != nil && w.Stop() }
 
 func addOnce(list []string, text string) []string {
 	if text == "" || slices.Contains(list, text) {

@@ -126,3 +126,38 @@ func TestFinds(t *testing.T) {
 		t.Error("an expression that is none")
 	}
 }
+
+// TestProgramsAreBounded: what an attribute's expressions compile to is bounded, however short they are; plain text of any length that
+// is accepted fits.
+func TestProgramsAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"(?:a?b?c?d?){992}z", strings.Repeat("(?:a?b?c?d?){250}z\n", 3), "a{1000}b{1000}c{1000}", strings.Repeat("(?:a?b?c?d?){999}", 15), "(?:\\pL\\pN?){999}",
+	} {
+		if err := Check(text); err == nil || !strings.Contains(err.Error(), "2500") || !strings.Contains(err.Error(), "instructions") {
+			t.Errorf("%.40q: %v", text, err)
+		}
+		if w, err := New(Rules{Errors: Split(text)}); err == nil || w != nil {
+			t.Errorf("%.40q is looked for", text)
+		}
+	}
+	for _, text := range []string{
+		strings.Repeat(strings.Repeat("x", MaxLength)+"\n", Most), `(?i)error|warning|fatal`, `\d{1,100}`, `.{0,500}`, `Progress: (\d+)%`, `^\[[0-9T:.-]{20,40}\] +(?:ERROR|CRITICAL) .{0,200}$`,
+	} {
+		if err := Check(text); err != nil {
+			t.Errorf("%.40q: %v", text, err)
+		}
+	}
+}
+
+// TestStoppedWatch: a watch that is told to stop looks for nothing more, in the same line.
+func TestStoppedWatch(t *testing.T) {
+	t.Parallel()
+	w := watch(t, "(\\d+)%", "error")
+	asked := 0
+	w.Stop = func() bool { asked++; return asked > 1 }
+	w.Write(0, []byte("error 5%\nerror 6%\n"))
+	if w.Progress() != 0 || w.Failure() == "" {
+		t.Errorf("after the first expression %d and %q were found", w.Progress(), w.Failure())
+	}
+}

@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -173,3 +174,57 @@ func TestAttackKillOfLargeJobs(t *testing.T) {
 	}
 }
 
+// costly are expressions at the bound, and output that takes most time to look at.
+func costly(spec api.JobSpec, lines int) api.JobSpec {
+	const expression = "(?:a?b?c?d?){312}z"
+	spec.RegexErrors, spec.RegexProgress, spec.RegexHighlights, spec.RegexOutputPaths = expression, expression, expression, expression
+	spec.Command = []string{`line=$(head -c 4000 /dev/zero | tr '\000' a); n=0; while [ $n -lt ` + strconv.Itoa(lines) + ` ]; do echo $line; n=$((n+1)); done`}
+	spec.Shell = true
+	return spec
+}
+
+// TestAttackExpressions (H4): expressions hold a slot no longer than the grace and 5 s after a kill, and not for long without one;
+// what looking takes is the item's processor time. Those beyond the bound are named.
+func TestAttackExpressions(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	runAgent(t, testConfig(t, f))
+	const fitsPipe, fillsPipe = 15, 64
+	specs := []api.JobSpec{costly(f.job(1), fillsPipe), costly(f.job(3), fitsPipe)}
+	killed, left := attempt(1, 0), attempt(3, 0)
+	f.with(func() {
+		f.specs[1], f.specs[3] = specs[0], specs[1]
+		f.wantLocked(core.Key{Job: 1, Instance: 0}, killed)
+		f.wantLocked(core.Key{Job: 3, Instance: 0}, left)
+	})
+	f.await("both run", func() bool { return len(f.last.Instances) == 2 })
+	began := time.Now()
+	time.Sleep(4 * time.Second) // the command is over, and that of the first waits for its pipe
+	stopped := time.Now()
+	f.with(func() { delete(f.wanted, core.Key{Job: 1, Instance: 0}) })
+	end := f.awaitEnd(killed)
+	if took := time.Since(stopped); took > 2*time.Second+startsWithin || end.Outcome != core.OutcomeStopped {
+		t.Errorf("%s after its kill: %+v", took, end)
+	}
+	if end.CPU < 0.2 {
+		t.Errorf("looking at its output for 4 s counts as %.2f s of its processor time", end.CPU)
+	}
+	end = f.awaitEnd(left)
+	if took := time.Since(began); end.Outcome != "exit" || end.CPU < 1 || took > 40*time.Second {
+		t.Errorf("%s after its start: %+v", took, end)
+	}
+	if out := f.output(left, shim.StreamErr); end.Reason == "" || !strings.Contains(out, "[qb: "+end.Reason) {
+		t.Errorf("the log says nothing of %q: %s", end.Reason, out)
+	}
+	f.job(2, "echo", "error")
+	f.with(func() {
+		spec := f.specs[2]
+		spec.RegexErrors = "error\n(?:a?b?c?d?){992}z"
+		f.specs[2] = spec
+		f.wantLocked(core.Key{Job: 2, Instance: 0}, attempt(2, 0))
+	})
+	end = f.awaitEnd(attempt(2, 0))
+	if out := f.output(end.Attempt, shim.StreamErr); !strings.Contains(end.Reason, "instructions") || !strings.Contains(out, "[qb: "+end.Reason[:40]) {
+		t.Errorf("expressions beyond the bound: %+v; %s", end, out)
+	}
+}

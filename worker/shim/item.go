@@ -226,6 +226,7 @@ func (s *shim) follow(it *shimItem, out, errs int, own int64) {
 	s.watchStage(it)
 	it.meter = newMeter(s.self.PID, s.intent.Counted.Memory, it.order.Memory > 0, func() { s.tryPost(func() { s.sayMeasured(it) }) })
 	go it.meter.run()
+	it.pump.charge = it.meter.charge
 	go func() {
 		it.pump.run(out, errs)
 		s.post(func() { it.pumped = true; it.pump.release(); s.advance(it) })
@@ -261,6 +262,7 @@ func (s *shim) reap(it *shimItem, pid int, own int64) {
 
 func (s *shim) exited(it *shimItem, status syscall.WaitStatus) {
 	it.exited, it.status, it.ended = true, status, BootNow()
+	s.afterInStage(it, lookAfter, func() { it.pump.giveUp(lookLate) })
 	switch {
 	case !it.stopped:
 		s.afterInStage(it, drainWait, func() { it.drained = true; s.advance(it) })

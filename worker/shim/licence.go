@@ -36,9 +36,9 @@ func watchLicences(rules []api.NoLicence) (l licences) {
 	return l
 }
 
-func (l licences) look(line []byte) {
+func (l licences) look(line []byte, over func() bool) {
 	for n := range l {
-		if r := &l[n]; r.pattern != nil && r.pattern.Match(line) {
+		if r := &l[n]; r.pattern != nil && !over() && r.pattern.Match(line) {
 			r.pattern, r.found = nil, string(line[:min(len(line), mostSaid)])
 		}
 	}

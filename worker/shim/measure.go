@@ -119,6 +119,13 @@ func (m *meter) reaped(usage *unix.Rusage, own int64) {
 	}
 }
 
+// charge adds processor time that the shim spent for the item.
+func (m *meter) charge(cpu float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cpu += cpu
+}
+
 func (m *meter) end() (peak int64, cpu float64) {
 	close(m.stop)
 	<-m.stopped

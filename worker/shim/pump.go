@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"qb/patterns"
 )
 
 // Streams of a log, as api.LogChunk frames them.
@@ -42,13 +40,8 @@ type pump struct {
 	err     error // why not
 	wake    int   // eventfd
 	cutting atomic.Bool
-	// What is looked for in the output of the item's own command.
-	lines    patterns.Lines
-	licences licences
-	seen     *patterns.Watch
-	spent    time.Duration // looking, that was not made up for
-	percent  atomic.Int32
-	buffer   [HeaderSize + pumpBuffer]byte
+	watcher // of the output of the item's own command
+	buffer  [HeaderSize + pumpBuffer]byte
 }
 
 func newPump(file *os.File, limit int64) (*pump, error) {
@@ -60,7 +53,7 @@ func newPump(file *os.File, limit int64) (*pump, error) {
 	if info, err := file.Stat(); err == nil {
 		size = info.Size() // of the stages before
 	}
-	return &pump{file: file, size: size, limit: limit, head: limit - most - noteRoom, tail: tail{most: int(most)}, wake: wake, seen: &patterns.Watch{}}, nil
+	return &pump{file: file, size: size, limit: limit, head: limit - most - noteRoom, tail: tail{most: int(most)}, wake: wake, watcher: newWatcher()}, nil
 }
 
 // run reads until the end and closes the pipes and the file.
@@ -93,9 +86,11 @@ func (p *pump) run(out, errs int) {
 			unix.Close(int(fd.Fd))
 		}
 	}
-	p.lines.End()
-	p.noteProgress()
+	p.end()
 	p.finish()
+	if why := p.unlooked(); why != "" {
+		p.note("[qb: %s]\n", why)
+	}
 	p.mark(0)
 	p.file.Close()
 }
@@ -120,7 +115,7 @@ func (p *pump) read(fd int, stream byte) bool {
 	if err != nil || n <= 0 {
 		return false
 	}
-	p.look(stream, n)
+	p.look(stream, p.buffer[HeaderSize:HeaderSize+n])
 	p.append(stream, n)
 	if p.full {
 		time.Sleep(drainPause)
@@ -176,50 +171,10 @@ func (p *pump) write(stream byte, piece []byte) bool {
 	return true
 }
 
-// shortfall says what the log lacks, "" for nothing; after run.
+// shortfall says what the log lacks, or what of it was not looked at; "" for nothing. Good after run.
 func (p *pump) shortfall() string {
 	if p.lost == 0 {
-		return ""
+		return p.unlooked()
 	}
 	return fmt.Sprintf("its log is not whole: %d bytes of its output could not be written: %v", p.lost, p.err)
 }
-
-// lookDebt is how much time is spent looking before it is made up for.
-const lookDebt = 4 * time.Millisecond
-
-// watch has the output looked at for the patterns of the site and of the item's job. Both were checked; those of a newer release that
-// this one cannot read find nothing.
-func (p *pump) watch(o *RunOrder) {
-	p.licences = watchLicences(o.NoLicence)
-	seen, _ := patterns.New(o.Rules)
-	if seen != nil {
-		p.seen = seen
-	}
-	if p.licences == nil && seen == nil {
-		return
-	}
-	p.lines.Take = func(line []byte) {
-		p.licences.look(line)
-		p.seen.Look(line)
-	}
-}
-
-// look looks at the first n bytes of the buffer's body. A process that writes faster than its lines can be looked at waits for
-// its pipe: looking takes a quarter of a core at most.
-func (p *pump) look(stream byte, n int) {
-	if p.lines.Take == nil {
-		return
-	}
-	began := time.Now()
-	p.lines.Write(stream, p.buffer[HeaderSize:HeaderSize+n])
-	p.noteProgress()
-	if p.spent += time.Since(began); p.spent > lookDebt {
-		time.Sleep(3 * p.spent)
-		p.spent = 0
-	}
-}
-
-func (p *pump) noteProgress() { p.percent.Store(int32(p.seen.Progress())) }
-
-// progress is how far the item is in per cent, by its output; 0: not known.
-func (p *pump) progress() int { return int(p.percent.Load()) }

@@ -120,6 +120,8 @@ func (s *shim) ended(it *shimItem) {
 	case stage == nil:
 		if line := it.pump.seen.Failure(); line != "" && Done(f) {
 			f.Outcome, f.ExitCode, f.Code, f.Reason = "launch", nil, codeLogError, fmt.Sprintf("a line of its output matches regex_errors: %q", line)
+		} else if it.cancel != nil && it.pump.skipped && len(it.order.Errors) > 0 && Done(f) { // it may not be done
+			f.Outcome, f.ExitCode, f.Code, f.Reason = it.cancel.Outcome, nil, it.cancel.Code, it.cancel.Reason
 		}
 		it.result = &f
 	case it.result == nil && !Done(f):

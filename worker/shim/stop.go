@@ -27,6 +27,7 @@ func (s *shim) stop(o StopOrder) {
 		s.finish(it, api.Finished{Outcome: core.OutcomeStopped, Code: o.Code, Reason: o.Reason})
 		return
 	}
+	it.pump.giveUp(lookStopped)
 	s.suspend(SuspendOrder{Attempt: o.Attempt}) // no more: it hears its TERM
 	if it.exited {
 		it.cancel = &api.Finished{Outcome: cmp.Or(o.Outcome, core.OutcomeStopped), Code: o.Code, Reason: o.Reason, Limit: o.Limit}
