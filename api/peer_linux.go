@@ -115,7 +115,7 @@ func peerOf(ctx context.Context, c net.Conn) (uid uint32, here bool, err error) 
 		return uid, true, err
 	case *net.TCPConn:
 		local, remote := c.LocalAddr().(*net.TCPAddr), c.RemoteAddr().(*net.TCPAddr)
-		if !remote.IP.IsLoopback() && !remote.IP.Equal(local.IP) {
+		if !isHere(local.IP, remote.IP) {
 			return 0, false, nil
 		}
 		uid, err = tcpPeer(ctx, socketPair{local: remote.AddrPort(), remote: local.AddrPort()})
@@ -123,6 +123,9 @@ func peerOf(ctx context.Context, c net.Conn) (uid uint32, here bool, err error) 
 	}
 	return 0, true, fmt.Errorf("%T is no connection that the kernel vouches for", c)
 }
+
+// isHere says whether the other end of a connection is on this machine.
+func isHere(local, remote net.IP) bool { return remote.IsLoopback() || remote.Equal(local) }
 
 // unixPeer is who listens on the socket.
 func unixPeer(c *net.UnixConn) (uid uint32, err error) {

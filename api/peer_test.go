@@ -2,11 +2,15 @@ package api
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,6 +85,55 @@ func TestPeerNotAccepted(t *testing.T) {
 	}
 	if sent, err := io.ReadAll(late); len(sent) > 0 {
 		t.Errorf("sent %q, %v", sent, err)
+	}
+}
+
+// TestLoopbackCases: who on this machine is sent anything, by the cases that the client for Python is tested with, too.
+func TestLoopbackCases(t *testing.T) {
+	var cases struct {
+		Here []struct {
+			Local, Remote string
+			Here          bool
+		}
+		Admitted []struct {
+			UID      string
+			Admitted bool
+		}
+		Listed []struct {
+			Address string
+			Port    uint16
+			Wide    bool
+			Words   []uint32
+			Text    string
+		}
+	}
+	data, err := os.ReadFile("testdata/loopback.json")
+	if err == nil {
+		err = json.Unmarshal(data, &cases)
+	}
+	if err != nil || len(cases.Here) < 8 || len(cases.Admitted) < 4 || len(cases.Listed) < 3 {
+		t.Fatalf("%+v, %v", cases, err)
+	}
+	for _, c := range cases.Here {
+		if got := isHere(net.ParseIP(c.Local), net.ParseIP(c.Remote)); got != c.Here {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	own := uint32(os.Geteuid())
+	uids := map[string]uint32{"root": 0, "own": own, "another": own + 31, "unknown to the kernel": overflowUID}
+	for _, c := range cases.Admitted {
+		if got := (guard{}).admits(uids[c.UID]); got != c.Admitted {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	for _, c := range cases.Listed {
+		want := ""
+		for _, word := range c.Words {
+			want += fmt.Sprintf("%08X", binary.NativeEndian.Uint32(binary.BigEndian.AppendUint32(nil, word)))
+		}
+		if got := listed(netip.AddrPortFrom(netip.MustParseAddr(c.Address), c.Port), c.Wide); got != want+c.Text {
+			t.Errorf("%+v: %s, want %s%s", c, got, want, c.Text)
+		}
 	}
 }
 

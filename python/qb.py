@@ -34,6 +34,7 @@ import datetime
 import hashlib
 import http.client
 import inspect
+import ipaddress
 import json
 import os
 import pickle
@@ -43,6 +44,7 @@ import shlex
 import shutil
 import socket
 import ssl
+import stat
 import struct
 import sys
 import tempfile
@@ -130,36 +132,82 @@ def _find() -> List[str]:
         named = _login().get("url", "")
     if named:
         return _addresses(named)
+    farm = _farm_file()
+    if farm.get("socket"):
+        return ["unix:" + farm["socket"]]
+    if farm.get("url"):
+        return [farm["url"]]
+    raise Error("unreachable", "no farm found; start one with qb farm, or set QB_SUPERVISOR to its address")
+
+
+def _farm_file() -> Dict[str, str]:
+    """What the farm of this machine says of itself; {} if there is none."""
     folders = [_state_folder()]
     if not os.environ.get("QB_STATE") or folders[0] == _STATE_FOLDER:
         folders.append(_RUN_FOLDER)
     for folder in folders:
+        name = os.path.join(folder, "farm.json")
         try:
-            with open(os.path.join(folder, "farm.json"), encoding="utf-8") as file:
-                farm = json.load(file)
-        except (FileNotFoundError, PermissionError):
+            with open(name, "rb") as file:
+                of = os.fstat(file.fileno())
+                if of.st_mode & 0o022 or not _admits(of.st_uid):
+                    raise Error("usage", "%s is of uid %d and has mode %03o: others than root, you and the service can write where the farm is; set QB_SUPERVISOR" % (name, of.st_uid, of.st_mode & 0o777))
+                farm = json.loads(file.read(_MAX_LOGIN))
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             continue
         except ValueError as error:
-            raise Error("usage", "%s/farm.json is damaged (%s); start qb farm again, or set QB_SUPERVISOR" % (folder, error)) from error
-        if farm.get("socket"):
-            return ["unix:" + farm["socket"]]
-        if farm.get("url"):
-            return [farm["url"]]
-    raise Error("unreachable", "no farm found; start one with qb farm, or set QB_SUPERVISOR to its address")
+            raise Error("usage", "%s is damaged (%s); start qb farm again, or set QB_SUPERVISOR" % (name, error)) from error
+        if isinstance(farm, dict) and (farm.get("socket") or farm.get("url")):
+            return {key: value for key, value in farm.items() if isinstance(value, str)}
+    return {}
 
 
 def _addresses(named: str) -> List[str]:
     return [one.strip() for one in named.split(",") if one.strip()]
 
 
+def _loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or _number(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two addresses are one: equal, or two names of loopback with the same port."""
+    if one == other:
+        return True
+    try:
+        a, b = urllib.parse.urlsplit(one), urllib.parse.urlsplit(other)
+        if a.scheme != b.scheme or a.port != b.port or not a.hostname or not b.hostname or "@" in a.netloc + b.netloc:
+            return False
+    except ValueError:
+        return False
+    return a.hostname == b.hostname or _loopback(a.hostname) and _loopback(b.hostname)
+
+
+def _by_socket(addresses: Sequence[str], farm: Mapping[str, str]) -> List[str]:
+    """The addresses, with the socket of this machine's farm in place of its port: nobody else can take a path in its folder."""
+    socket_of, url = farm.get("socket"), farm.get("url", "")
+    return ["unix:" + socket_of if socket_of and _same(one, url) else one for one in addresses]
+
+
+def _meant_for(addresses: Sequence[str], own: str) -> bool:
+    """Whether a token that is for some addresses may go to each of these."""
+    return all(any(_same(one, other) for other in _addresses(own)) for one in addresses)
+
+
 def _login() -> Dict[str, str]:
-    """What the last `qb login` of this user left; {} if there was none. A file of another user is none of ours."""
+    """What the last `qb login` of this user left; {} if there was none. A file that others can read or write is refused."""
     base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     name = os.path.join(base, "qb", "login.json")
     try:
         with open(name, "rb") as file:
-            if os.fstat(file.fileno()).st_uid != os.geteuid():
+            of = os.fstat(file.fileno())
+            if of.st_uid != os.geteuid():
                 return {}
+            if of.st_mode & 0o077:
+                raise Error("usage", "%s has mode %03o: others on this machine can reach the token in it; revoke it with qb login -revoke, and log in again" % (name, of.st_mode & 0o777))
             login = json.loads(file.read(_MAX_LOGIN))
         if isinstance(login, dict) and all(isinstance(login.get(key), str) and login[key] for key in ("url", "token")):
             return login
@@ -171,13 +219,16 @@ def _login() -> Dict[str, str]:
 
 
 def _token(addresses: Sequence[str]) -> str:
-    """The token for these addresses. That of a login goes to the farm of the login alone."""
-    if os.environ.get("QB_TOKEN"):
-        return os.environ["QB_TOKEN"].strip()
-    name = os.environ.get("QB_TOKEN_FILE")
+    """The token for these addresses. Each goes to the farm that it is for alone: that of a login to the farm of the login, that of the
+    environment to QB_SUPERVISOR, where that is set."""
+    token, name, named = os.environ.get("QB_TOKEN", "").strip(), os.environ.get("QB_TOKEN_FILE"), os.environ.get("QB_SUPERVISOR", "")
+    if (token or name) and named and not _meant_for(addresses, named):
+        return ""
+    if token:
+        return token
     if not name:
         login = _login()
-        return login["token"] if login and set(addresses) <= set(_addresses(login["url"])) else ""
+        return login["token"] if login and _meant_for(addresses, login["url"]) else ""
     try:
         with open(name, encoding="utf-8") as file:
             return file.readline(4096).strip()
@@ -185,8 +236,92 @@ def _token(addresses: Sequence[str]) -> str:
         raise Error("usage", "QB_TOKEN_FILE: %s" % error) from error
 
 
+# ---- who answers on this machine ----
+# Any local user can bind a free port. Nothing is sent before the kernel has named the account at the other end. api/peer_linux.go does
+# the same for commands and workers; api/testdata/loopback.json has the cases that both are tested with.
+
+_OVERFLOW_UID = 65534  # stands for users that the kernel cannot name here
+_ACCEPT_WITHIN = 2.0   # seconds; a connection that no process has accepted yet has no owner
+
+
+def _appointed(folder: str) -> Optional[int]:
+    """The account to which root gave a folder: only root can have made one there."""
+    try:
+        above, at = os.lstat(os.path.dirname(folder)), os.lstat(folder)
+    except OSError:
+        return None
+    by_root = stat.S_ISDIR(above.st_mode) and stat.S_ISDIR(at.st_mode) and above.st_uid == 0 and not above.st_mode & 0o022
+    return at.st_uid if by_root else None
+
+
+def _admits(uid: int) -> bool:
+    """Whether an account may be the supervisor's: root, ours, or that of the service."""
+    return uid != _OVERFLOW_UID and uid in {0, os.geteuid(), _appointed(_RUN_FOLDER), _appointed(_STATE_FOLDER)}
+
+
+def _number(address: str) -> Union[ipaddress.IPv4Address, ipaddress.IPv6Address]:
+    """An address as a number; an IPv4 address in the form of IPv6 is the IPv4 address."""
+    number = ipaddress.ip_address(address.partition("%")[0])
+    return getattr(number, "ipv4_mapped", None) or number
+
+
+def _here(local: str, remote: str) -> bool:
+    """Whether the other end of a connection is on this machine."""
+    return _number(remote).is_loopback or _number(remote) == _number(local)
+
+
+def _as_listed(address: str, port: int, wide: bool) -> str:
+    """An end of a connection as the kernel's lists write it: words of four bytes in the machine's order."""
+    number = _number(address)
+    raw = number.packed
+    if wide and number.version == 4:
+        raw = bytes(10) + b"\xff\xff" + raw
+    return "".join("%08X" % word for word in struct.unpack("=%dI" % (len(raw) // 4), raw)) + ":%04X" % port
+
+
+def _owner(local: Tuple[str, int], remote: Tuple[str, int]) -> Optional[Tuple[int, int]]:
+    """The uid and the inode of a socket of this machine; None: the kernel lists no such socket."""
+    lists = [("/proc/net/tcp6", True)]
+    if _number(local[0]).version == 4:
+        lists.insert(0, ("/proc/net/tcp", False))
+    for name, wide in lists:
+        ends = [_as_listed(local[0], local[1], wide), _as_listed(remote[0], remote[1], wide)]
+        with contextlib.suppress(FileNotFoundError), open(name, encoding="ascii") as lines:  # a machine may have no IPv6
+            for line in lines:
+                fields = line.split()
+                if len(fields) >= 10 and fields[1:3] == ends:
+                    return int(fields[7]), int(fields[9])
+    return None
+
+
+def _tcp_peer(connection: socket.socket) -> int:
+    """The uid of the process that has accepted the connection at the other end."""
+    local, remote = connection.getsockname()[:2], connection.getpeername()[:2]
+    end, wait = time.monotonic() + _ACCEPT_WITHIN, 0.001
+    while True:
+        owner = _owner(remote, local)
+        if owner and owner[1]:
+            return owner[0]
+        if time.monotonic() > end:
+            raise OSError("the connection was not accepted in time" if owner else "the kernel lists no such socket here")
+        time.sleep(wait)
+        wait = min(2 * wait, 0.05)
+
+
+def _check_peer(address: str, ask: Callable[[], int]) -> None:
+    """Refuses a peer on this machine that may not be the supervisor."""
+    try:
+        uid = ask()
+    except OSError as error:
+        raise Error("unreachable", "nothing was sent to %s: the kernel does not say which account answers there (%s); use the supervisor's socket: unix:PATH"
+                    % (address, error)) from error
+    if not _admits(uid):
+        raise Error("untrusted", "nothing was sent to %s: uid %d answers there, which is neither root, nor you, nor the account of the service; use the supervisor's socket: unix:%s/qb.sock"
+                    % (address, uid, _RUN_FOLDER))
+
+
 class _UnixConnection(http.client.HTTPConnection):
-    """HTTP over a unix socket, to nobody but root, ourselves and the owner of the farm's folder."""
+    """HTTP over a unix socket, to an account that may be the supervisor's."""
 
     def __init__(self, path: str, timeout: float):
         super().__init__("localhost", timeout=timeout)
@@ -196,15 +331,27 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self.path)
-        size = struct.calcsize("3i")
-        _, uid, _ = struct.unpack("3i", self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
-        trusted = {0, os.geteuid()}
-        for folder in (_RUN_FOLDER, _STATE_FOLDER):
-            with contextlib.suppress(OSError):
-                trusted.add(os.stat(folder).st_uid)
-        if uid not in trusted:
-            self.sock.close()
-            raise Error("unreachable", "%s: uid %d answers there, which is neither root nor you nor the farm's account; nothing was sent" % (self.path, uid))
+        size = struct.calcsize("iII")
+        try:
+            _check_peer("unix:" + self.path, lambda: int(struct.unpack("iII", self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[1]))
+        except Error:
+            self.close()
+            raise
+
+
+class _LocalConnection(http.client.HTTPConnection):
+    """HTTP over TCP to this machine, to an account that may be the supervisor's."""
+
+    def connect(self) -> None:
+        super().connect()
+        address = "http://%s:%d" % (self.host, self.port)
+        try:
+            if not _here(self.sock.getsockname()[0], self.sock.getpeername()[0]):
+                raise Error("usage", "nothing was sent to %s: it is another machine, and a token would cross the network unencrypted; use https://" % address)
+            _check_peer(address, lambda: _tcp_peer(self.sock))
+        except Error:
+            self.close()
+            raise
 
 
 # ---- whom to trust ----
@@ -278,8 +425,9 @@ class Client:
 
     def __init__(self, address: Optional[str] = None, token: Optional[str] = None, timeout: float = 60, retry: float = 30,
                  ca_file: Optional[str] = None):
-        self.addresses = _addresses(address) if address else _find()
-        self.token, _, self._authority = (_token(self.addresses) if token is None else token).partition(".")
+        named = _addresses(address) if address else _find()
+        self.token, _, self._authority = (_token(named) if token is None else token).partition(".")
+        self.addresses = _by_socket(named, _farm_file())
         self.timeout, self.retry = timeout, retry
         self.ca_file = ca_file or os.environ.get("QB_CA_FILE") or None
         self._trust: Dict[str, ssl.SSLContext] = {}  # of addresses, by the fingerprint of the token
@@ -306,9 +454,7 @@ class Client:
             return http.client.HTTPSConnection(url.hostname or "", url.port, timeout=timeout, context=trust)
         if url.scheme != "http" or not url.hostname:
             raise Error("usage", "%r is no address: write http://HOST:PORT, https://HOST:PORT or unix:PATH" % address)
-        if url.hostname != "localhost" and not url.hostname.startswith("127.") and url.hostname != "::1":
-            raise Error("usage", "%r: a token crosses the network only with https" % address)
-        return http.client.HTTPConnection(url.hostname, url.port, timeout=timeout)
+        return _LocalConnection(url.hostname, url.port, timeout=timeout)
 
     def _once(self, address: str, method: str, path: str, body: Optional[bytes], headers: Dict[str, str], timeout: float) -> http.client.HTTPResponse:
         connection = self._connect(address, timeout)

@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -78,6 +80,15 @@ class Login(unittest.TestCase):
     def write(self, text):
         with open(self.file, "w", encoding="utf-8") as file:
             file.write(text)
+        os.chmod(self.file, 0o600)
+
+    def test_of_nobody_elses(self):
+        self.write('{"url":"https://farm:50001","token":"qb_user_x"}')
+        for mode in (0o640, 0o604, 0o620, 0o602):
+            os.chmod(self.file, mode)
+            with self.assertRaises(qb.Error) as caught:
+                qb.Client()
+            self.assertIn("mode %03o" % mode, caught.exception.detail)
 
     def test_found(self):
         self.write('{"url":"https://farm:50001","token":"qb_user_x.FINGERPRINT"}')
@@ -90,6 +101,8 @@ class Login(unittest.TestCase):
         self.assertEqual(qb.Client().token, "another")
         os.environ["QB_SUPERVISOR"] = "https://third:1"
         self.assertEqual(qb.Client().addresses, ["https://third:1"])
+        self.assertEqual(qb.Client().token, "another")
+        self.assertEqual(qb.Client("https://other:50001").token, "")  # that of the environment is for QB_SUPERVISOR
 
     def test_a_named_state_folder_goes_before(self):
         self.write('{"url":"https://farm:50001","token":"qb_user_x"}')
@@ -127,6 +140,108 @@ class Login(unittest.TestCase):
         for bad in (b"", good[:-1], good + b"\x00", endless, padded, b"\x31" + good[1:], good[:4] + good[9:]):
             with self.assertRaises(ValueError):
                 qb._fingerprint(bad)
+
+
+CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api", "testdata", "loopback.json")
+
+
+class WhoAnswers(unittest.TestCase):
+    """Who is sent anything on this machine, by the cases that api.TestLoopbackCases reads, too."""
+
+    def setUp(self):
+        with open(CASES, encoding="utf-8") as file:
+            self.cases = json.load(file)
+        kept = dict(os.environ)
+        self.addCleanup(lambda: (os.environ.clear(), os.environ.update(kept)))
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        for name in ("QB_SUPERVISOR", "QB_STATE", "QB_TOKEN", "QB_TOKEN_FILE"):
+            os.environ.pop(name, None)
+        os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = folder.name
+
+    def test_cases(self):
+        for case in self.cases["here"]:
+            self.assertEqual(qb._here(case["local"], case["remote"]), case["here"], case)
+        uids = {"root": 0, "own": os.geteuid(), "another": os.geteuid() + 31, "unknown to the kernel": 65534}
+        for case in self.cases["admitted"]:
+            self.assertEqual(qb._admits(uids[case["uid"]]), case["admitted"], case)
+        for case in self.cases["same"]:
+            self.assertEqual(qb._same(case["one"], case["other"]), case["same"], case)
+        for case in self.cases["listed"]:
+            words = b"".join(word.to_bytes(4, "big") for word in case["words"])
+            want = "".join("%08X" % int.from_bytes(words[at:at + 4], sys.byteorder) for at in range(0, len(words), 4)) + case["text"]
+            self.assertEqual(qb._as_listed(case["address"], case["port"], case["wide"]), want, case)
+
+    def listen(self, family, address):
+        server = socket.socket(family)
+        self.addCleanup(server.close)
+        server.bind((address, 0))
+        server.listen(8)
+        return server, server.getsockname()[1]
+
+    def test_the_kernel_names_the_account(self):
+        for family, address, shown in ((socket.AF_INET, "127.0.0.1", "127.0.0.1"), (socket.AF_INET6, "::1", "[::1]"), (socket.AF_INET6, "::", "127.0.0.1")):
+            server, port = self.listen(family, address)
+            with socket.create_connection((shown.strip("[]"), port)) as connection, server.accept()[0]:
+                self.assertEqual(qb._tcp_peer(connection), os.geteuid(), address)
+
+    def test_who_does_not_accept_is_sent_nothing(self):
+        server, port = self.listen(socket.AF_INET, "127.0.0.1")
+        with self.assertRaises(qb.Error) as caught:
+            qb.Client("http://127.0.0.1:%d" % port, token="secret", retry=0).request("GET", "/v1/ping")
+        self.assertIn("not accepted in time", caught.exception.detail)
+        late, _ = server.accept()
+        with late:
+            self.assertEqual(late.recv(100), b"")
+
+    @unittest.skipUnless(os.geteuid() == 0, "root alone can be another user")
+    def test_a_stranger_is_sent_nothing(self):
+        server, port = self.listen(socket.AF_INET, "127.0.0.1")
+        server.close()
+        heard, tell = os.pipe()
+        child = os.fork()
+        if not child:
+            os.setuid(12345)
+            with socket.socket() as server:
+                server.bind(("127.0.0.1", port))
+                server.listen(8)
+                os.write(tell, b"ready\n")
+                while True:
+                    connection, _ = server.accept()
+                    os.write(tell, b"%d\n" % len(connection.recv(100)))
+                    connection.close()
+        self.addCleanup(lambda: (os.kill(child, signal.SIGKILL), os.waitpid(child, 0)))
+        os.close(tell)
+        said = os.fdopen(heard)
+        self.addCleanup(said.close)
+        self.assertEqual(said.readline(), "ready\n")
+        state = os.path.join(self.folder, "farm")
+        os.mkdir(state)
+        with open(os.path.join(state, "farm.json"), "w", encoding="utf-8") as file:
+            json.dump({"url": "http://localhost:%d" % port}, file)
+        os.chmod(file.name, 0o644)
+        for environ in ({"QB_SUPERVISOR": "http://127.0.0.1:%d" % port}, {"QB_SUPERVISOR": "http://127.1:%d" % port}, {"QB_STATE": state}):
+            os.environ.pop("QB_SUPERVISOR", None)
+            os.environ.update(environ, QB_TOKEN="qb_user_secret")
+            with self.assertRaises(qb.Error) as caught:
+                qb.Client(retry=0).request("POST", "/v1/jobs", body={"command": ["true"]})
+            self.assertEqual((caught.exception.code, "uid 12345" in caught.exception.detail), ("untrusted", True), environ)
+            self.assertEqual(said.readline(), "0\n", environ)
+        os.chown(file.name, 12345, 12345)
+        with self.assertRaises(qb.Error) as caught:
+            qb.Client(retry=0)
+        self.assertIn("uid 12345", caught.exception.detail)
+
+    def test_a_port_of_this_machines_farm_is_its_socket(self):
+        state = os.path.join(self.folder, "farm")
+        os.mkdir(state)
+        with open(os.path.join(state, "farm.json"), "w", encoding="utf-8") as file:
+            json.dump({"url": "http://127.0.0.1:50001", "socket": "/s/qb.sock"}, file)
+        os.chmod(file.name, 0o644)
+        os.environ.update(QB_STATE=state, QB_SUPERVISOR="http://localhost:50001,https://b:1", QB_TOKEN="t")
+        farm = qb.Client()
+        self.assertEqual((farm.addresses, farm.token), (["unix:/s/qb.sock", "https://b:1"], "t"))
 
 
 class OnTheFarm(unittest.TestCase):

@@ -1,6 +1,7 @@
 package find
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -157,6 +158,28 @@ func TestFarmOfTheMachine(t *testing.T) {
 		farm, err := farmAt(places)
 		if err != nil || want == "" && farm != nil || want != "" && (farm == nil || farm.TokenFile != want) {
 			t.Errorf("want %q: %+v, %v", want, farm, err)
+		}
+	}
+}
+
+// TestLoopbackCases: which addresses are one, by the cases that the client for Python is tested with, too.
+func TestLoopbackCases(t *testing.T) {
+	var cases struct {
+		Same []struct {
+			One, Other string
+			Same       bool
+		}
+	}
+	data, err := os.ReadFile("../../../api/testdata/loopback.json")
+	if err == nil {
+		err = json.Unmarshal(data, &cases)
+	}
+	if err != nil || len(cases.Same) < 7 {
+		t.Fatalf("%+v, %v", cases, err)
+	}
+	for _, c := range cases.Same {
+		if got := sameService(c.One, c.Other); got != c.Same {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }
