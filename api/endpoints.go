@@ -125,6 +125,6 @@ var Endpoints = []Endpoint{
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, AppendPicture, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListAccounts, PastAccounts, AddAccount, AddAccounts, DropAccount, ListBudgets, SetBudget, Publications, Report, Decide, AddCredits, ListCredit, AddCredit,
 	GetStats, ListProfiles, SetProfile, ForgetProfile, ListResources, ReportResource,
 	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, BeginSSO, FinishSSO, OwnTokens, RevokeOwn,
-	FarmPage, Asset, MakeCode, BeginSession, Watch, ItemStates, ItemValues, GetItem, Timeline, FarmHistory, FindInLog,
+	FarmPage, Asset, MakeCode, BeginSession, ProveServer, Watch, ItemStates, ItemValues, GetItem, Timeline, FarmHistory, FindInLog,
 	Document, DocumentJSON, Docs, Health, Metrics,
 }

@@ -29,6 +29,9 @@ const (
 // CodeNameTaken refuses a worker whose name, or whose key under another name, another one has: it freezes all that it runs.
 const CodeNameTaken = "name-taken"
 
+// CodeOtherRun refuses a request that a page signed for an earlier run of the supervisor; nothing was done.
+const CodeOtherRun = "other-run"
+
 // CodeHostPending refuses a worker whose host waits for a person's approval.
 const CodeHostPending = "host-pending"
 

@@ -10,7 +10,8 @@ var (
 	FarmPage        = Endpoint{"page", http.MethodGet, "/", Anyone, "The farm as a page; it holds no data of the farm"}
 	Asset           = Endpoint{"asset", http.MethodGet, "/assets/{hash}/{file}", Anyone, "A file of the page"}
 	MakeCode        = Endpoint{"make-code", http.MethodPost, "/v1/codes", ReadOnly, "Make a code that begins one session of the page"}
-	BeginSession    = Endpoint{"begin-session", http.MethodPost, "/v1/sessions", ReadOnly, "Begin a session of the page with a code or a token"}
+	BeginSession    = Endpoint{"begin-session", http.MethodPost, "/v1/sessions", ReadOnly, "Begin a session of the page with a code"}
+	ProveServer     = Endpoint{"prove-server", http.MethodGet, "/v1/sessions/{session}/proof", Anyone, "Prove to a page that the supervisor has the key of its session, or of its code"}
 	Watch           = Endpoint{"watch", http.MethodGet, "/v1/watch", ReadOnly, "Follow the states of jobs and hosts, and of a job's items; the changes of a moment come together"}
 	GetItem         = Endpoint{"get-item", http.MethodGet, "/v1/jobs/{job}/items/{item}", ReadOnly, "One item of a job with its attempts"}
 	WhatIf          = Endpoint{"what-if", http.MethodGet, "/v1/what-if", ReadOnly, "What a change would start and stop, by one plan; nothing is changed"}
@@ -23,6 +24,24 @@ var (
 	FindInLog       = Endpoint{"find-in-log", http.MethodGet, "/v1/jobs/{job}/items/{item}/log/find", User, "The lines of an attempt's output that have a text"}
 	ItemValues      = Endpoint{"item-values", http.MethodGet, "/v1/jobs/{job}/values", ReadOnly, "What the items of a job took, how that spreads, and which items stand out"}
 )
+
+// CodeReply is a code for a session of the page. It is good for the run of the supervisor that made it.
+type CodeReply struct {
+	TokenReply
+	URL string `json:"url" doc:"The address at which the code is good: the page, without a path."`
+}
+
+// SessionReply is a session of the page. Its key is not sent: the page that has the code decrypts it.
+type SessionReply struct {
+	Key string `json:"key" doc:"The key of the session, by AES-GCM under a key that is derived from the code: nonce and text in base64url."`
+	TokenInfo
+}
+
+// Proof shows that the supervisor has the key of a session, or of the code for one.
+type Proof struct {
+	Process string `json:"process" doc:"The run of the supervisor, for which requests are signed."`
+	Proof   string `json:"proof" doc:"HMAC-SHA256 in base64url under that key, over the lines: qb server 1, the nonce, the process, and the origin of the page."`
+}
 
 // SubmissionCheck is what submit would say to the same body.
 type SubmissionCheck struct {

@@ -454,6 +454,8 @@ class Client:
             return http.client.HTTPSConnection(url.hostname or "", url.port, timeout=timeout, context=trust)
         if url.scheme != "http" or not url.hostname:
             raise Error("usage", "%r is no address: write http://HOST:PORT, https://HOST:PORT or unix:PATH" % address)
+        if not _loopback(url.hostname):
+            raise Error("usage", "%r: a token crosses the network only with https" % address)
         return _LocalConnection(url.hostname, url.port, timeout=timeout)
 
     def _once(self, address: str, method: str, path: str, body: Optional[bytes], headers: Dict[str, str], timeout: float) -> http.client.HTTPResponse:

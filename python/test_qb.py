@@ -221,13 +221,17 @@ class WhoAnswers(unittest.TestCase):
         with open(os.path.join(state, "farm.json"), "w", encoding="utf-8") as file:
             json.dump({"url": "http://localhost:%d" % port}, file)
         os.chmod(file.name, 0o644)
-        for environ in ({"QB_SUPERVISOR": "http://127.0.0.1:%d" % port}, {"QB_SUPERVISOR": "http://127.1:%d" % port}, {"QB_STATE": state}):
+        for environ in ({"QB_SUPERVISOR": "http://127.0.0.1:%d" % port}, {"QB_SUPERVISOR": "http://localhost:%d" % port}, {"QB_STATE": state}):
             os.environ.pop("QB_SUPERVISOR", None)
             os.environ.update(environ, QB_TOKEN="qb_user_secret")
             with self.assertRaises(qb.Error) as caught:
                 qb.Client(retry=0).request("POST", "/v1/jobs", body={"command": ["true"]})
             self.assertEqual((caught.exception.code, "uid 12345" in caught.exception.detail), ("untrusted", True), environ)
             self.assertEqual(said.readline(), "0\n", environ)
+        os.environ.update(QB_SUPERVISOR="http://127.evil.example:%d" % port)
+        with self.assertRaises(qb.Error) as caught:
+            qb.Client(retry=0).request("GET", "/v1/ping")
+        self.assertEqual(caught.exception.code, "usage")
         os.chown(file.name, 12345, 12345)
         with self.assertRaises(qb.Error) as caught:
             qb.Client(retry=0)

@@ -31,7 +31,7 @@ var rights = map[string]struct{ roles, others string }{
 	"list-users": {"a", ""}, "add-user": {"a", ""}, "get-user": {"aolgur", "a"}, "set-user": {"a", ""}, "remove-user": {"a", ""}, "invite-user": {"a", ""},
 	"login": {"", ""}, "list-own-tokens": {"aolgur", ""}, "revoke-own-token": {"aolgur", "-"},
 	"sso-begin": {"aolgurw-", ""}, "sso-login": {"aolgurw-", ""},
-	"page": {"aolgurw-", ""}, "asset": {"aolgurw-", ""}, "make-code": {"aolgur", ""}, "begin-session": {"aolgur", ""}, "watch": {"aolgur", ""}, "item-states": {"aolgur", ""}, "item-values": {"aolgur", ""}, "get-item": {"aolgur", ""}, "timeline": {"aolgur", ""}, "history": {"ao", ""}, "find-in-log": {"aolgu", "*"}, "what-if": {"aolgur", ""}, "slot-map": {"aolgur", ""}, "get-host": {"aolgur", ""}, "host-configuration": {"aolgur", ""},
+	"page": {"aolgurw-", ""}, "asset": {"aolgurw-", ""}, "make-code": {"aolgur", ""}, "begin-session": {"", ""}, "prove-server": {"aolgurw-", ""}, "watch": {"aolgur", ""}, "item-states": {"aolgur", ""}, "item-values": {"aolgur", ""}, "get-item": {"aolgur", ""}, "timeline": {"aolgur", ""}, "history": {"ao", ""}, "find-in-log": {"aolgu", "*"}, "what-if": {"aolgur", ""}, "slot-map": {"aolgur", ""}, "get-host": {"aolgur", ""}, "host-configuration": {"aolgur", ""},
 	"health": {"aolgurw-", ""}, "metrics": {"aolgur", ""},
 }
 

@@ -33,8 +33,9 @@ func mountPage(rt *routes) error {
 	s.pageHash = page.Hash
 	mountStream(rt, api.FarmPage, handled(http.HandlerFunc(page.Shell)), "text/html")
 	mountStream(rt, api.Asset, func(_ context.Context, in *assetIn) (answer, error) { return page.File(in.Hash, in.File) }, "text/javascript")
-	mount(rt, api.MakeCode, s.makeCode, created)
+	mount(rt, api.MakeCode, led(s, s.makeCode), created)
 	mount(rt, api.BeginSession, s.beginSession, created)
+	mountStream(rt, api.ProveServer, s.proveServer, "application/json")
 	mountStream(rt, api.Watch, s.watch, "text/event-stream")
 	mount(rt, api.ItemStates, s.itemStates)
 	mount(rt, api.ItemValues, s.itemValues)

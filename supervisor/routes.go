@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -195,6 +196,9 @@ var useOwnProblems = sync.OnceFunc(func() {
 
 // newHumaError gives huma's own refusals the form of all others.
 func newHumaError(status int, message string, errs ...error) huma.StatusError {
+	if errors.Is(errors.Join(errs...), gate.ErrOtherBody) {
+		return problem.Of(gate.ErrOtherBody)
+	}
 	p := problem.New(api.KindOfStatus(status), status, message)
 	for _, err := range errs {
 		if d, ok := err.(huma.ErrorDetailer); ok {

@@ -57,6 +57,8 @@ type Options struct {
 	// for; nil: it cannot be read again. A value on Hangup has the same effect as api.Reread.
 	Reload func() (Reloaded, error)
 	Hangup <-chan os.Signal
+	// Listening is called once, when the addresses are open; may be nil.
+	Listening func(*listeners.Listeners)
 	// Workers are the settings of workers; nil: there is no file.
 	Workers *central.Sections
 
@@ -92,7 +94,10 @@ func Run(ctx context.Context, cfg settings.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	s.fingerprint = open.Fingerprint
+	if opts.Listening != nil {
+		opts.Listening(open)
+	}
+	s.fingerprint, s.pageLost = open.Fingerprint, open.PageLost
 	return s.serve(ctx, opts, open)
 }
 
@@ -101,7 +106,7 @@ func (s *server) serve(ctx context.Context, opts Options, open *listeners.Listen
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	web := httpServer(s, context.WithoutCancel(ctx))
-	failed := make(chan error, 2)
+	failed := make(chan error, len(open.All))
 	for _, l := range open.All {
 		go func() {
 			if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -79,6 +79,7 @@ type server struct {
 	stream   *eventstream.Stream
 	board    *live.Board
 	pageHash string // of the files of the page
+	pageLost string // why no session of the page can be begun; "": one can
 	timeline *timeline.Timeline
 	ends     endsaudit.Audit
 	mail     *mail.Sender
@@ -120,7 +121,7 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	if err != nil {
 		return nil, err
 	}
-	s.gate = gate.New(r, s.live.now.Load, log, failing, s.refused, router)
+	s.gate = gate.New(s.stopping, r, s.live.now.Load, log, failing, s.refused, router)
 	return s, nil
 }
 

@@ -3,6 +3,8 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/url"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -11,6 +13,8 @@ import (
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/gate"
+	"qb/supervisor/problem"
+	"qb/supervisor/translate"
 )
 
 const (
@@ -32,32 +36,68 @@ func mayBegin(p credentials.Principal) error {
 }
 
 // makeCode makes a code that begins one session with the caller's rights.
-func (s *server) makeCode(ctx context.Context, _ *nothing) (*jsonOf[api.TokenReply], error) {
+func (s *server) makeCode(ctx context.Context, _ *nothing) (*jsonOf[api.CodeReply], error) {
+	if s.pageLost != "" {
+		return nil, api.Errorf(api.KindUnavailable, "the page cannot be opened: %s", s.pageLost)
+	}
 	p := gate.PrincipalOf(ctx)
 	if err := mayBegin(p); err != nil {
 		return nil, err
 	}
-	return issued(s.issue(ctx, "", credentials.Request{
+	_, t, err := s.issue(ctx, "", credentials.Request{
 		User: p.User, Role: p.Role, Life: codeLife, Uses: 1, SessionOf: p.Credential(), Audit: audit.Of(ctx).Made,
-	}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	made := api.TokenReply{Token: s.gate.CodeText(t), TokenInfo: translate.Token(t)}
+	return &jsonOf[api.CodeReply]{api.CodeReply{TokenReply: made, URL: pageURL(s.leader.own, t.ID)}}, nil
 }
 
-// beginSession exchanges a code for a session, or begins one with the caller's token. The session ends with that token.
-func (s *server) beginSession(ctx context.Context, _ *nothing) (*jsonOf[api.TokenReply], error) {
+// pageURL is where the page has an origin for one session alone: without TLS a name that browsers lead to loopback by
+// themselves. By TLS the certificate says who has served a document, and the supervisor's own name does.
+func pageURL(own, code string) string {
+	at, err := url.Parse(own)
+	if err != nil || at.Scheme == "https" {
+		return own
+	}
+	at.Host = code + ".localhost:" + at.Port()
+	return at.String()
+}
+
+// beginSession exchanges a code for a session, which ends with the token that the code was made with.
+func (s *server) beginSession(ctx context.Context, _ *nothing) (*jsonOf[api.SessionReply], error) {
 	p := gate.PrincipalOf(ctx)
 	if err := mayBegin(p); err != nil {
 		return nil, err
 	}
-	want, code := credentials.Request{User: p.User, Role: p.Role, Life: sessionLife, SessionOf: p.Credential(), Audit: audit.Of(ctx).Made}, ""
 	switch {
-	case p.Exchange && p.SessionOf == "":
+	case !p.Exchange:
+		return nil, api.Errorf(api.KindForbidden, "a session is begun with a code alone; run qb open")
+	case p.SessionOf == "":
 		return nil, api.Errorf(api.KindForbidden, "this code is not for the page: use it with qb login, then run qb open")
-	case p.Exchange:
-		want.SessionOf, code = p.SessionOf, p.Token
 	}
-	text, t, err := s.issue(ctx, code, want)
+	_, t, err := s.issue(ctx, p.Token, credentials.Request{User: p.User, Role: p.Role, Life: sessionLife, SessionOf: p.SessionOf, Audit: audit.Of(ctx).Made})
 	if errors.Is(err, credentials.ErrUsedUp) {
 		err = api.Errorf(api.KindUnauthorized, "this code was used before; run qb open for another")
 	}
-	return issued(text, t, err)
+	if err != nil {
+		return nil, err
+	}
+	return &jsonOf[api.SessionReply]{api.SessionReply{Key: s.gate.WrapKey(p.Token, t.ID), TokenInfo: translate.Token(t)}}, nil
+}
+
+type proofIn struct {
+	Session string `path:"session" maxLength:"64" doc:"The id of the session, or of the code."`
+	Code    bool   `query:"code" doc:"The id is that of a code."`
+	Nonce   string `query:"nonce" required:"true" minLength:"16" maxLength:"64" pattern:"^[A-Za-z0-9_-]*$" doc:"What the proof is for; another one each time."`
+}
+
+// proveServer lets a page know that it speaks with a supervisor of the farm, before the page sends anything else.
+func (s *server) proveServer(_ context.Context, in *proofIn) (answer, error) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := s.gate.Prove(w, r, in.Session, in.Nonce, in.Code); err != nil {
+			problem.Write(w, problem.Of(err))
+		}
+	}, nil
 }

@@ -3,6 +3,9 @@ package supervisor
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
+	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/settings"
 )
 
 // A code begins one session, with the caller's role, which ends with the caller's token and begins no other.
@@ -19,33 +23,38 @@ func TestSession(t *testing.T) {
 	admin := r.client("boss", api.Admin)
 	giver := must[api.TokenReply](t, admin, api.CreateToken, nil, api.TokenRequest{User: "ada", Role: "user"})
 	with := func(token string) *api.Client { return clientOf(t, r, token) }
-	code := must[api.TokenReply](t, with(giver.Token), api.MakeCode, nil, nil)
+	code := must[api.CodeReply](t, with(giver.Token), api.MakeCode, nil, nil)
 	if left := time.Until(code.ExpiresAt); left > codeLife || code.UsesLeft == nil || *code.UsesLeft != 1 || code.Role != "user" || code.SessionOf != giver.ID {
 		t.Errorf("the code is %+v", code.TokenInfo)
 	}
-	refused(t, api.KindForbidden, with(code.Token), api.PingFarm, nil, nil)
-	refused(t, api.KindForbidden, with(code.Token), api.Login, nil, api.LoginRequest{Name: "x"})
-	session := must[api.TokenReply](t, with(code.Token), api.BeginSession, nil, nil)
-	if left := time.Until(session.ExpiresAt); left > sessionLife || left < sessionLife-time.Minute || session.UsesLeft != nil {
-		t.Errorf("the session is %+v", session.TokenInfo)
+	for _, e := range []api.Endpoint{api.PingFarm, api.BeginSession} { // it is no token
+		refused(t, api.KindUnauthorized, with(code.Token), e, nil, nil)
 	}
-	refused(t, api.KindUnauthorized, with(code.Token), api.BeginSession, nil, nil)
-	page := with(session.Token)
-	if ping := must[api.Ping](t, page, api.PingFarm, nil, nil); ping.User != "ada" || ping.Role != "user" {
-		t.Errorf("the session is of %s (%s)", ping.User, ping.Role)
+	byCode := pageOfCode(t, r, code)
+	byCode.is(http.StatusForbidden, "a code", "GET", "/v1/ping", "")
+	byCode.is(http.StatusForbidden, "a code", "POST", "/v1/login", `{"name":"x"}`)
+	status, body := byCode.do("POST", "/v1/sessions", "")
+	if status != http.StatusCreated {
+		t.Fatalf("%d %s", status, body)
 	}
-	refused(t, api.KindForbidden, page, api.BeginSession, nil, nil)
-	refused(t, api.KindForbidden, page, api.MakeCode, nil, nil)
-	refused(t, api.KindForbidden, page, api.ListTokens, nil, nil)
-	mine := must[[]api.TokenInfo](t, page, api.OwnTokens, nil, nil)
-	if len(mine) != 3 {
+	page := byCode.entered(body)
+	byCode.is(http.StatusUnauthorized, "a code that was used", "POST", "/v1/sessions", "")
+	if status, body := page.do("GET", "/v1/ping", ""); status != http.StatusOK || !strings.Contains(body, `"user":"ada"`) || !strings.Contains(body, `"role":"user"`) {
+		t.Errorf("the session is of %d %s", status, body)
+	}
+	page.is(http.StatusForbidden, "a session", "POST", "/v1/sessions", "")
+	page.is(http.StatusForbidden, "a session", "POST", "/v1/codes", "")
+	page.is(http.StatusForbidden, "a session", "GET", "/v1/tokens", "")
+	page.is(http.StatusCreated, "a session with a body", "POST", "/v1/jobs", `{"name":"from the page","command":["true"]}`)
+	refused(t, api.KindForbidden, with(giver.Token), api.BeginSession, nil, nil) // a token begins none
+	mine := must[[]api.TokenInfo](t, with(giver.Token), api.OwnTokens, nil, nil)
+	if len(mine) != 3 || !slices.ContainsFunc(mine, func(t api.TokenInfo) bool {
+		return t.ID == page.id && t.UsesLeft == nil && time.Until(t.ExpiresAt) > sessionLife-time.Minute
+	}) {
 		t.Errorf("%+v", mine)
 	}
-	pasted := must[api.TokenReply](t, with(giver.Token), api.BeginSession, nil, nil) // a token does as well
-	must[api.RevokeReply](t, page, api.RevokeOwn, params("token", pasted.ID), nil)
-	refused(t, api.KindUnauthorized, with(pasted.Token), api.PingFarm, nil, nil)
 	must[api.RevokeReply](t, admin, api.RevokeToken, params("token", giver.ID), nil)
-	refused(t, api.KindUnauthorized, page, api.PingFarm, nil, nil)
+	page.is(http.StatusUnauthorized, "a session whose token was revoked", "GET", "/v1/ping", "")
 }
 
 // The codes of invitations and of joining hosts begin no session.
@@ -60,9 +69,117 @@ func TestSessionByOtherCodes(t *testing.T) {
 	refused(t, api.KindForbidden, join, api.BeginSession, nil, nil)
 	// A session of a login ends when its user is removed, as the login does.
 	login := must[api.TokenReply](t, clientOf(t, r, invited.Token), api.Login, nil, api.LoginRequest{Name: "ada@ws"})
-	session := must[api.TokenReply](t, clientOf(t, r, login.Token), api.BeginSession, nil, nil)
+	session := openPage(t, r, clientOf(t, r, login.Token))
+	session.is(http.StatusOK, "a session of a login", "GET", "/v1/ping", "")
 	must[api.PersonReply](t, admin, api.RemovePerson, params("user", "ada"), nil)
-	refused(t, api.KindUnauthorized, clientOf(t, r, session.Token), api.PingFarm, nil, nil)
+	session.is(http.StatusUnauthorized, "a session of a user who was removed", "GET", "/v1/ping", "")
+}
+
+// TestAttackSignedRequests: nothing of what a page has sent is of use to whoever has seen it: not again, not with other words, not at
+// another address, port or socket, not as a token, and not at another run of the supervisor. A code ends with the run that made it.
+func TestAttackSignedRequests(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	admin := r.client("boss", api.Admin)
+	page := openPage(t, r, admin)
+	unused := pageOfCode(t, r, must[api.CodeReply](t, admin, api.MakeCode, nil, nil))
+	job := `{"name":"signed","command":["true"]}`
+	for what, change := range map[string]func(*http.Request){
+		"another body": func(req *http.Request) {
+			req.Body = io.NopCloser(strings.NewReader(strings.Replace(job, "true", "fals", 1)))
+		},
+		"a shorter body":  func(req *http.Request) { req.Body, req.ContentLength = io.NopCloser(strings.NewReader(job[:9])), 9 },
+		"no body":         func(req *http.Request) { req.Body, req.ContentLength = http.NoBody, 0 },
+		"another path":    func(req *http.Request) { req.URL.Path = "/v1/submissions/check" },
+		"another query":   func(req *http.Request) { req.URL.RawQuery = "fields=job" },
+		"another method":  func(req *http.Request) { req.Method = "PUT" },
+		"another key":     func(req *http.Request) { req.Header.Set("Idempotency-Key", "x") },
+		"another version": func(req *http.Request) { req.Header.Set("If-Match", `"1"`) },
+		"another number": func(req *http.Request) {
+			words := strings.Fields(req.Header.Get("Authorization"))
+			words[3] = "99"
+			req.Header.Set("Authorization", strings.Join(words, " "))
+		},
+		"another session": func(req *http.Request) {
+			words := strings.Fields(req.Header.Get("Authorization"))
+			words[1] = unused.id
+			req.Header.Set("Authorization", strings.Join(words, " "))
+		},
+		"another page":   func(req *http.Request) { req.Host = unused.host },
+		"another port":   func(req *http.Request) { req.Host = page.id + ".localhost:1" },
+		"the usual name": func(req *http.Request) { req.Host = strings.TrimPrefix(r.url, "http://") },
+		"twice":          func(req *http.Request) { req.Header.Add("Authorization", req.Header.Get("Authorization")) },
+		"cut":            func(req *http.Request) { req.Header.Set("Authorization", req.Header.Get("Authorization")[:40]) },
+		"a bearer": func(req *http.Request) {
+			req.Header.Set("Authorization", "Bearer qb_admin_"+page.id+"_"+base64.RawURLEncoding.EncodeToString(page.key))
+		},
+	} {
+		page.change = change
+		status, body := page.do("POST", "/v1/jobs", job)
+		if status < 400 || status >= 500 {
+			t.Errorf("%s: %d %s", what, status, body)
+		}
+	}
+	page.change = nil
+	page.is(http.StatusCreated, "as it was signed", "POST", "/v1/jobs", job)
+	req := page.signed("GET", "/v1/jobs", "")
+	if status, body := page.send(req.Clone(t.Context())); status != http.StatusOK {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := page.send(req.Clone(t.Context())); status != http.StatusUnauthorized || !strings.Contains(body, "came before") {
+		t.Errorf("a request that is sent again: %d %s", status, body)
+	}
+	if jobs := must[[]api.Job](t, admin, api.ListJobs, nil, nil); len(jobs) != 1 {
+		t.Errorf("there are the jobs %+v", jobs)
+	}
+	socket := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", r.socket)
+	}}}
+	for _, path := range []string{"/v1/ping", "/v1/sessions/" + page.id + "/proof?nonce=nonce-of-16-chars-or-more"} {
+		resp, err := socket.Do(page.signed("GET", path, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusForbidden {
+			t.Errorf("at the socket %s answers %d", path, resp.StatusCode)
+		}
+	}
+	if !unused.proved() {
+		t.Error("no proof for a code")
+	}
+	kept, old := page.signed("GET", "/v1/jobs", ""), page.run
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	again := startRig(t, func(cfg *settings.Config, o *Options) {
+		cfg.Listen, o.Store = strings.TrimPrefix(r.url, "http://"), r.store
+	})
+	if again.url != r.url {
+		t.Fatalf("the supervisor is at %s, was at %s", again.url, r.url)
+	}
+	if status, body := page.send(kept); status != http.StatusUnauthorized || !strings.Contains(body, api.CodeOtherRun) {
+		t.Errorf("a request that was signed for another run: %d %s", status, body)
+	}
+	if unused.proved() {
+		t.Error("a code outlives the supervisor that made it")
+	}
+	page.is(http.StatusOK, "after a restart", "GET", "/v1/jobs", "")
+	if page.run == old {
+		t.Error("two runs have one name")
+	}
+}
+
+// TestAttackServiceWorker: the supervisor gives nobody a script that would stand between the page and itself.
+func TestAttackServiceWorker(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	for _, path := range []string{"/", "/assets/" + pageHash() + "/app.js", "/v1/openapi.json", "/none"} {
+		resp := r.raw("GET", path, "", "", http.Header{"Service-Worker": {"script"}, "Sec-Fetch-Site": {"same-origin"}})
+		if resp.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: status %d", path, resp.StatusCode)
+		}
+	}
 }
 
 // watch sends all first, then what a commit has made durable of the items of the job; item-states and get-item say the same.

@@ -24,6 +24,7 @@ const (
 	infoToken = "qb token row 1"
 	infoSeal  = "qb token seal 1"
 	infoUser  = "qb user row 1"
+	infoPage  = "qb page session 1"
 )
 
 // ErrFormat reports a file that holds no farm key.
@@ -36,6 +37,7 @@ type Key struct {
 	token  []byte
 	seal   []byte
 	user   []byte
+	page   []byte
 }
 
 // New makes a key from the system's randomness.
@@ -50,6 +52,7 @@ func derive(secret [secretSize]byte) Key {
 	k.sign = ed25519.NewKeyFromSeed(expand(secret, infoTerm))
 	k.token, k.seal = expand(secret, infoToken), expand(secret, infoSeal)
 	k.user = expand(secret, infoUser)
+	k.page = expand(secret, infoPage)
 	return k
 }
 
@@ -84,6 +87,10 @@ func (k Key) TokenSeal(row string) []byte { return mac(k.seal, row) }
 
 // UserSeal returns the HMAC-SHA256 by which a row of table person shows that this farm wrote it. Compare with hmac.Equal.
 func (k Key) UserSeal(row string) []byte { return mac(k.user, row) }
+
+// SessionKey returns the key by which the page signs the requests of a session. Supervisors of the farm make it again from the id, so
+// that it is stored nowhere.
+func (k Key) SessionKey(id string) []byte { return mac(k.page, id) }
 
 func mac(key []byte, text string) []byte {
 	h := hmac.New(sha256.New, key)

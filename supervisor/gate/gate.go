@@ -39,27 +39,31 @@ const (
 
 // Gate stands before the router: nothing is looked at before it is known who asks, but whether it is open to anyone.
 type Gate struct {
-	Key     farmkey.Key
-	Tokens  *credentials.Table
-	hosts   []string // names by which this supervisor may be called
-	failed  *httprate.RateLimiter
-	logins  *httprate.RateLimiter // changes without a credential
-	log     *slog.Logger
-	reads   *reads.Outage
-	peers   credentials.PeerCache
-	config  func() *settings.Config                               // in force now
-	refused func(context.Context, api.Endpoint, *problem.Problem) // tells the audit trail
-	next    http.Handler
+	Key    farmkey.Key
+	Tokens *credentials.Table
+	// Stopping ends when the supervisor begins to stop: from then on the port may be another's.
+	Stopping context.Context
+	process  credentials.Process
+	counts   credentials.Counts // of signed requests
+	hosts    []string           // names by which this supervisor may be called
+	failed   *httprate.RateLimiter
+	logins   *httprate.RateLimiter // changes without a credential
+	log      *slog.Logger
+	reads    *reads.Outage
+	peers    credentials.PeerCache
+	config   func() *settings.Config                               // in force now
+	refused  func(context.Context, api.Endpoint, *problem.Problem) // tells the audit trail
+	next     http.Handler
 }
 
 // New is a gate before next. Refused is told of each refusal.
-func New(r store.Reader, config func() *settings.Config, log *slog.Logger, failing *reads.Outage, refused func(context.Context, api.Endpoint, *problem.Problem), next http.Handler) *Gate {
+func New(stopping context.Context, r store.Reader, config func() *settings.Config, log *slog.Logger, failing *reads.Outage, refused func(context.Context, api.Endpoint, *problem.Problem), next http.Handler) *Gate {
 	touches := reads.NewOutage(log, "recording the use of tokens")
 	perMinute := func(n int) *httprate.RateLimiter {
 		return httprate.NewRateLimiter(n, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{RetryAfter: "Retry-After"}))
 	}
 	return &Gate{
-		config: config, refused: refused,
+		Stopping: stopping, process: credentials.NewProcess(), config: config, refused: refused,
 		Tokens: credentials.NewTable(r, func(err error) { touches.Note("tokens", err) }),
 		next:   next, log: log, reads: failing,
 		hosts:  listeners.Names(*config()),
@@ -147,6 +151,9 @@ func (g *Gate) who(r *http.Request) (credentials.Principal, error) {
 		}
 		return credentials.Principal{}, api.Errorf(api.KindUnauthorized, "no credential: send a token as Authorization: Bearer qb_…, from QB_TOKEN, QB_TOKEN_FILE or the farm's token file")
 	}
+	if signed, ok := strings.CutPrefix(header[0], signedScheme); ok && len(header) == 1 {
+		return g.signer(r, signed)
+	}
 	text, ok := strings.CutPrefix(header[0], "Bearer ")
 	parts, parsed := credentials.Parse(strings.TrimSpace(text))
 	if len(header) != 1 || !ok || !parsed {
@@ -162,6 +169,9 @@ func (g *Gate) who(r *http.Request) (credentials.Principal, error) {
 	}
 	if !found || !parts.IsOf(g.Key, t) || t.Revoked || !time.Now().Before(t.ExpiresAt) {
 		return credentials.Principal{}, api.Errorf(api.KindUnauthorized, "token %s is unknown, expired or revoked; an admin makes a new one with qbadmin token create", parts.ID)
+	}
+	if t.SessionOf != "" {
+		return credentials.Principal{User: t.User, Token: t.ID}, api.Errorf(api.KindUnauthorized, "%s is a session of the page, which signs its requests; a token is made with qbadmin token create", t.ID)
 	}
 	if !credentials.Holds(g.Key, t, time.Now()) {
 		return credentials.Principal{User: t.User, Token: t.ID}, api.Errorf(api.KindUnauthorized,

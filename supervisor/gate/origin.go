@@ -22,7 +22,8 @@ func (g *Gate) foreign(r *http.Request) *problem.Problem {
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	if _, err := netip.ParseAddr(name); !slices.Contains(g.hosts, name) && (err != nil || r.TLS == nil) { // no page rebinds an address
+	own := slices.Contains(g.hosts, name) || r.TLS == nil && pageHost.MatchString(name)
+	if _, err := netip.ParseAddr(name); !own && (err != nil || r.TLS == nil) { // no page rebinds an address
 		return forbidden("the Host header names another host; call the supervisor by its own address, or add the name to supervisor_names")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
@@ -30,6 +31,9 @@ func (g *Gate) foreign(r *http.Request) *problem.Problem {
 		if err != nil || !strings.EqualFold(u.Host, r.Host) || u.Scheme != scheme {
 			return forbidden("the request comes from a page of another origin")
 		}
+	}
+	if r.Header.Get("Service-Worker") != "" {
+		return forbidden("the farm has no service worker")
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":

@@ -26,6 +26,10 @@ type Listeners struct {
 	URL string // of the TCP address
 	// Fingerprint is that of the farm's CA, which tokens for the network carry; "" without TLS, or with a given certificate.
 	Fingerprint func() string
+	// PageLost says why no browser may be led to this supervisor's port; "" if one may.
+	PageLost string
+
+	tcp []*net.TCPListener
 }
 
 // Open opens the addresses of the configuration. The certificate of the farm's own CA is made at the first start, also
@@ -35,27 +39,61 @@ func Open(cfg settings.Config, log *slog.Logger) (*Listeners, error) {
 	if err != nil {
 		return nil, err
 	}
-	tcp, err := listenTCP(cfg.Listen)
-	if err != nil {
+	l := &Listeners{Fingerprint: func() string { return "" }}
+	if err := l.openTCP(cfg, source, log); err != nil {
 		return nil, err
 	}
-	l := &Listeners{Fingerprint: func() string { return "" }}
-	first := limitConns(tcp)
-	if l.URL = "http://" + tcp.Addr().String(); source != nil {
-		l.URL = "https://" + net.JoinHostPort(calledName(cfg), port(tcp))
-		l.Fingerprint = source.Fingerprint
-		first = newTLSListener(first, source.Config(), log)
-	}
-	l.All = []net.Listener{first}
 	if cfg.Socket == "" {
 		return l, nil
 	}
 	socket, err := listenUnix(cfg.Socket)
 	if err != nil {
-		return nil, errors.Join(err, first.Close())
+		return nil, errors.Join(err, l.close())
 	}
 	l.All = append(l.All, limitConns(socket))
 	return l, nil
+}
+
+func (l *Listeners) close() error {
+	var all []error
+	for _, one := range l.All {
+		all = append(all, one.Close())
+	}
+	return errors.Join(all...)
+}
+
+// openTCP opens the TCP address, and without TLS both addresses of loopback at its port: names below localhost lead browsers to
+// either.
+func (l *Listeners) openTCP(cfg settings.Config, source certs.Source, log *slog.Logger) error {
+	given, err := inherited(log)
+	if err != nil {
+		return err
+	}
+	defer given.closeRest()
+	if source != nil {
+		tcp, err := given.listen(cfg.Listen)
+		if err != nil {
+			return err
+		}
+		l.URL = "https://" + net.JoinHostPort(calledName(cfg), port(tcp))
+		l.Fingerprint = source.Fingerprint
+		l.tcp = []*net.TCPListener{tcp}
+		l.All = []net.Listener{newTLSListener(limitConns(tcp), source.Config(), log)}
+		return nil
+	}
+	all, lost, err := given.listenLoopback(cfg.Listen)
+	if err != nil {
+		return err
+	}
+	if lost != "" {
+		log.Warn("the page cannot be opened", "reason", lost)
+	}
+	l.tcp = all
+	l.URL, l.PageLost = "http://"+all[0].Addr().String(), lost
+	for _, tcp := range all {
+		l.All = append(l.All, limitConns(tcp))
+	}
+	return nil
 }
 
 // certificate is nil if the address is served without TLS.
@@ -145,13 +183,13 @@ func Names(cfg settings.Config) []string {
 	return names
 }
 
-func port(l net.Listener) string {
+func port(l *net.TCPListener) string {
 	_, port, _ := net.SplitHostPort(l.Addr().String()) // the kernel's own words
 	return port
 }
 
-func listenTCP(address string) (net.Listener, error) {
-	tcp, err := net.Listen("tcp", address)
+func listenTCP(address string) (*net.TCPListener, error) {
+	l, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		holder := cmp.Or(api.HolderOf(address), "another process")
 		return nil, fmt.Errorf("listening on supervisor_listen = %s: %w: %s listens there; end that process, or set another port", address, err, holder)
@@ -159,7 +197,7 @@ func listenTCP(address string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening on supervisor_listen = %s: %w", address, err)
 	}
-	return tcp, nil
+	return l.(*net.TCPListener), nil
 }
 
 // listenUnix takes over a socket file that nobody listens on any more. The kernel vouches for each peer,

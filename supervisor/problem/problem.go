@@ -33,7 +33,7 @@ type Problem struct {
 	Title  string         `json:"title" doc:"The status in words."`
 	Status int            `json:"status" doc:"The HTTP status."`
 	Detail string         `json:"detail" doc:"What happened and why, with the value, and what to do; of several problems the first."`
-	Code   string         `json:"code,omitempty" doc:"Upon which a program may act, whatever the detail says; name-taken: another host has the worker's name; host-pending: the host waits for approval; worker-too-old, worker-too-new: its protocol is too far from the supervisor's." example:"name-taken"`
+	Code   string         `json:"code,omitempty" doc:"Upon which a program may act, whatever the detail says; name-taken: another host has the worker's name; host-pending: the host waits for approval; worker-too-old, worker-too-new: its protocol is too far from the supervisor's; other-run: a page signed the request for an earlier run of the supervisor." example:"name-taken"`
 	Limit  string         `json:"limit,omitempty" doc:"Of kind limit: which one, such as submissions or open-jobs."`
 	Errors []ProblemPlace `json:"errors,omitempty" doc:"All places in the request that cannot be; detail has the first."`
 

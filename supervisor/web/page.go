@@ -114,22 +114,23 @@ func (p *Page) makeShell(address func(string) string) error {
 	}
 	type module struct{ Address, Sum string }
 	var preload []module
-	var styles []string
+	var styles []module
 	for name, f := range p.files {
+		sum := sha256.Sum256(f.plain)
+		m := module{address(name), "sha256-" + base64.StdEncoding.EncodeToString(sum[:])}
 		switch path.Ext(name) {
 		case ".js", ".mjs":
-			sum := sha256.Sum256(f.plain)
-			m := module{address(name), "sha256-" + base64.StdEncoding.EncodeToString(sum[:])}
 			integrity[m.Address] = m.Sum
 			if !slices.Contains(later, name) {
 				preload = append(preload, m) // without its sum it would be fetched again
 			}
 		case ".css":
-			styles = append(styles, address(name))
+			styles = append(styles, m)
 		}
 	}
-	slices.SortFunc(preload, func(a, b module) int { return strings.Compare(a.Address, b.Address) })
-	slices.Sort(styles)
+	for _, list := range [][]module{preload, styles} {
+		slices.SortFunc(list, func(a, b module) int { return strings.Compare(a.Address, b.Address) })
+	}
 	importMap, err := json.Marshal(map[string]any{"imports": imports, "integrity": integrity})
 	if err != nil {
 		return fmt.Errorf("making the import map of the page: %w", err)
@@ -138,7 +139,7 @@ func (p *Page) makeShell(address func(string) string) error {
 	err = shellPage.Execute(&page, struct {
 		Map       template.HTML
 		Preload   []module
-		Styles    []string
+		Styles    []module
 		App, Icon string
 	}{template.HTML(`<script type="importmap">` + string(importMap) + "</script>"), preload, styles, address("app.js"), address("icon.svg")})
 	if err != nil {
@@ -147,7 +148,7 @@ func (p *Page) makeShell(address func(string) string) error {
 	sum := sha256.Sum256(importMap)
 	p.shell = page.Bytes()
 	p.policy = "default-src 'none'; script-src 'self' 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; style-src 'self'; img-src 'self' data: blob:; " +
-		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+		"connect-src 'self'; worker-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 	return nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,13 +23,18 @@ import (
 func (s Shell) OpenCommand() *cobra.Command {
 	var browser bool
 	cmd := &cobra.Command{
-		Use: "open", Short: "Print a link that logs a browser in to the farm's page once; start the browser with -browser", Args: commandline.WantArgs(0, 0, ""),
-		Long: "Print a link to the farm's page. It logs one browser in, as you, within 5 minutes; the session ends after 12 hours, with the\n" +
-			"credential that this command used, or with qb login -revoke ID. qb login -list shows sessions, too.",
-		Example: "  qb open\n  qb open -browser",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use: "open [VIEW]", Short: "Print a link that logs a browser in to the farm's page once; start the browser with -browser", Args: commandline.WantArgs(0, 1, "[VIEW]"),
+		Long: "Print a link to the farm's page. It logs one tab of a browser in, as you, within 5 minutes and until the supervisor restarts. The\n" +
+			"session ends with the tab, also when it is loaded again; after 12 hours; with the credential that this command used; or with\n" +
+			"qb login -revoke ID. qb login -list shows sessions, too. VIEW is what the page shows first: a job's number, or an address of the page.",
+		Example: "  qb open\n  qb open -browser\n  qb open 12\n  qb open '#/jobs?q=status:failed'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			view, err := viewOf(args)
+			if err != nil {
+				return err
+			}
 			farm := s.Connect(cmd)
-			link, err := PageLink(cmd.Context(), farm.Send)
+			link, err := PageLink(cmd.Context(), farm.Send, view)
 			if err != nil {
 				return err
 			}
@@ -45,20 +52,29 @@ func (s Shell) OpenCommand() *cobra.Command {
 // Send asks the supervisor.
 type Send func(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error
 
-// PageLink makes a link that begins one session of the page. The code is in the fragment, which a browser sends to nobody.
-func PageLink(ctx context.Context, send Send) (string, error) {
-	var ping api.Ping
-	if err := send(ctx, api.PingFarm, nil, nil, &ping); err != nil {
-		return "", err
+// viewOf is the part of an address of the page that says what is seen.
+func viewOf(args []string) (string, error) {
+	if len(args) == 0 {
+		return "", nil
 	}
-	if ping.LeaderURL == "" {
-		return "", api.Errorf(api.KindUnavailable, "the address of the supervisor that leads is not known yet; try again in a moment")
+	if _, err := strconv.ParseUint(args[0], 10, 63); err == nil {
+		return "/jobs/" + args[0], nil
 	}
-	var code api.TokenReply
+	_, view, _ := strings.Cut(args[0], "#")
+	if !strings.HasPrefix(view, "/") {
+		return "", api.Errorf(api.KindUsage, "VIEW %q: use a job's number, or an address of the page such as '#/jobs/12'", args[0])
+	}
+	return view, nil
+}
+
+// PageLink makes a link that begins one session of the page, with what it shows first. The code is in the fragment, which a browser
+// sends to nobody.
+func PageLink(ctx context.Context, send Send, view string) (string, error) {
+	var code api.CodeReply
 	if err := send(ctx, api.MakeCode, nil, nil, &code); err != nil {
 		return "", err
 	}
-	return ping.LeaderURL + "/#code=" + code.Token, nil
+	return code.URL + "/#code=" + code.Token + view, nil
 }
 
 var redirect = template.Must(template.New("open").Parse(`<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={{.}}"><title>qb</title><a href="{{.}}">the farm</a>` + "\n"))

@@ -197,7 +197,7 @@ func (f *localFarm) tell(out io.Writer) {
 func (f *localFarm) tellPage(ctx context.Context, out io.Writer) {
 	link := f.url + "/; qb open prints a link that logs a browser in"
 	if c, err := adminClient(f.conf, f.url); err == nil && output.IsTerminal(out) {
-		if made, err := people.PageLink(ctx, c.Call); err == nil {
+		if made, err := people.PageLink(ctx, c.Call, ""); err == nil {
 			link = made
 		}
 	}

@@ -1,5 +1,5 @@
 // What changes the farm. Each is asked for first, with what it costs, and can be typed as a command as well.
-import { call, may, me } from "./session.js";
+import { call, may, me, prepare } from "./session.js";
 import { hosts, jobs, now } from "./store.js";
 import { confirm, dismiss, say } from "./parts.js";
 import { count, plain, quoted, sentence, span } from "./text.js";
@@ -7,16 +7,17 @@ import { modified, ordered, record } from "./undo.js";
 
 /** wait is how long an action that destroys can be taken back before it is sent. */
 const wait = 5000;
-const unsent = new Set();
-addEventListener("pagehide", () => { for (const send of unsent) send(); }); // what was decided is done at once
+const unsent = new Set(); // of {now}: a document that ends has no time left to sign, so that the request was signed before
+addEventListener("pagehide", () => { for (const one of unsent) one.now?.(); }); // what was decided is done at once
 
-/** later sends after a while, unless it is undone. */
-function later(text, send) {
+/** later sends after a while, unless it is undone. request is the same as a call, for a document that ends. */
+function later(text, send, request) {
   let timer = 0, notice = 0;
-  const go = () => { clearTimeout(timer); unsent.delete(go); dismiss(notice); send(); };
-  unsent.add(go);
-  timer = setTimeout(go, wait);
-  notice = say(`${text} in ${wait / 1000} s`, { label: "Undo", action: () => { clearTimeout(timer); unsent.delete(go); say("undone: nothing was sent"); } });
+  const one = { now: null }, drop = () => { clearTimeout(timer); unsent.delete(one); };
+  prepare(request.id, request.params, { ...request.options, keepalive: true }).then(now => { one.now = now; }, () => {}); // the call will say it
+  unsent.add(one);
+  timer = setTimeout(() => { drop(); dismiss(notice); send(); }, wait);
+  notice = say(`${text} in ${wait / 1000} s`, { label: "Undo", action: () => { drop(); say("undone: nothing was sent"); } });
 }
 
 const lost = list => list.reduce((sum, j) => sum + j.running * Math.min(j.mean || 60, j.started ? now() - j.started : 0) / 2, 0);
@@ -78,10 +79,11 @@ export async function order(action, ids, items = "") {
   const what = items ? `items ${items} of job ${ids[0]}` : ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs`;
   const yes = await confirm({ title: `${known.label}: ${what}?`, text: items ? "" : known.text(list), list: ids.length > 1 ? named(list) : [], ...question(list) });
   if (!yes) return;
-  const send = () => insist(list, "job", shown, question, list => settled(`${known.label} ${what}`, action, list, list => (items
-    ? call("order-job", { job: ids[0], action }, { body: { items }, header: list[0].version ? { "If-Match": `"${list[0].version}"` } : {} })
-    : call("order-jobs", { action }, { body: { jobs: list.map(j => j.id), versions: list.map(j => j.version) } }))));
-  if (known.bad) later(`${known.label} ${what}`, send);
+  const request = list => (items
+    ? { id: "order-job", params: { job: ids[0], action }, options: { body: { items }, header: list[0].version ? { "If-Match": `"${list[0].version}"` } : {} } }
+    : { id: "order-jobs", params: { action }, options: { body: { jobs: list.map(j => j.id), versions: list.map(j => j.version) } } });
+  const send = () => insist(list, "job", shown, question, list => settled(`${known.label} ${what}`, action, list, list => { const r = request(list); return call(r.id, r.params, r.options); }));
+  if (known.bad) later(`${known.label} ${what}`, send, request(list));
   else await send();
 }
 

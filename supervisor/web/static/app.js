@@ -1,12 +1,13 @@
 // The page: its frame of navigation, which view an address shows, and the keys that work everywhere.
 import { html, render } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { begin, may, me, signedOut, start } from "./session.js";
+import { begin, may, me, secure, signedOut, start } from "./session.js";
 import { farm, hello, jobs, link, outdated } from "./store.js";
 import { go, route, to } from "./route.js";
-import { bells, confirm, Empty, Later, Notices, Question, undoable } from "./parts.js";
+import { bells, confirm, Empty, Later, Notices, Question, say, undoable } from "./parts.js";
+import { kept } from "./kept.js";
 import { theme, turn } from "./theme.js";
-import { plain, sentence, span } from "./text.js";
+import { plain, quoted, sentence, span } from "./text.js";
 import { Home } from "./home.js";
 import { Jobs } from "./jobs.js";
 import { Job } from "./job.js";
@@ -77,12 +78,21 @@ function Trouble() {
   useSeconds();
   const f = farm.value, cut = link.value.state === "cut";
   return html`${cut && html`<div class="banner">Cut off: ${plain(link.value.reason)}. What you see is ${span((Date.now() - link.value.at) / 1000)} old; the page tries again by itself.</div>`}
-    ${outdated.value && html`<div class="banner">The farm has another version of this page now. <button class="quiet" onClick=${() => location.reload()}>Load it</button> What is typed into a form is kept.</div>`}
+    ${outdated.value && html`<div class="banner">The farm has another version of this page now. ${secure ? html`<button class="quiet" onClick=${() => location.reload()}>Load it</button> It asks you to log in; what is typed into a form is kept.` : html`Run <code>qb open</code> for it; what is typed into a form here stays here.`}</div>`}
     ${f?.trouble && html`<div class="banner">${plain(sentence(f.trouble))}</div>`}
     ${f?.brake && html`<div class="banner">Items of silent hosts are not moved: ${plain(f.brake)} <code>qbadmin brake release</code> moves them.</div>`}`;
 }
 
 function LogIn() {
+  const { path, query } = route.value, view = path.length && !path[0].startsWith("code=") ? ` ${quoted(to(path, Object.fromEntries(query)))}` : "";
+  return html`<div class="login"><div class="card">
+    <h1><span class="logo" aria-hidden="true"></span>qb</h1>
+    ${signedOut.value && html`<p class="field-error" role="alert">${plain(signedOut.value)}</p>`}
+    <p>Run <code>qb open${plain(view)}</code> where you are logged in to the farm, and open the link that it prints. Each link is for one tab; a tab that is loaded again needs another.</p>
+    ${secure ? html`<${Token} />` : html`<p class="note">This page never asks for a token or a password: on this machine another program may have the address after the farm has ended.</p>`}</div></div>`;
+}
+
+function Token() {
   const [text, setText] = useState(""), [busy, setBusy] = useState(false);
   const submit = async event => {
     event.preventDefault();
@@ -91,13 +101,10 @@ function LogIn() {
     setText("");
     setBusy(false);
   };
-  return html`<div class="login"><form class="card" onSubmit=${submit}>
-    <h1><span class="logo" aria-hidden="true"></span>qb</h1>
-    <p>Run <code>qb open</code> on this machine or where you are logged in to the farm, and open the link that it prints. Or paste a token.</p>
-    ${signedOut.value && html`<p class="field-error" role="alert">${plain(signedOut.value)}</p>`}
-    <label class="field"><span class="label">Token or code</span><input type="password" autocomplete="off" spellcheck="false" autofocus value=${text} onInput=${e => setText(e.currentTarget.value)} placeholder="qb_…" /></label>
+  return html`<form onSubmit=${submit}>
+    <label class="field"><span class="label">Or paste a token</span><input type="password" autocomplete="off" spellcheck="false" autofocus value=${text} onInput=${e => setText(e.currentTarget.value)} placeholder="qb_…" /></label>
     <button class="primary" disabled=${busy || !text.trim()}>${busy ? "Logging in…" : "Log in"}</button>
-    <p class="note">The token is traded for a session of 12 hours and not kept.</p></form></div>`;
+    <p class="note">The token is traded for a session of 12 hours and not kept.</p></form>`;
 }
 
 function App() {
@@ -113,6 +120,17 @@ function App() {
       <a class="user" href=${to(["me"])}><bdi>${plain(me.value.user)}</bdi><span class="muted hide-small"> ${me.value.role}</span></a></header>
     <${Trouble} /><main class=${link.value.state === "cut" ? "stale" : ""}>${view(path)}</main><${Notices} /><${Question} />`;
 }
+
+/** inside follows a link to a view in this tab, where a browser would open another: a session is one document's. */
+function inside(event) {
+  const link = event.target.closest?.("a[href^='#']");
+  if (!me.value || !link || !(event.button === 1 || event.ctrlKey || event.metaKey || event.shiftKey)) return;
+  event.preventDefault();
+  location.hash = link.getAttribute("href");
+  say("opened here: another tab needs a link of its own, from qb open");
+}
+addEventListener("click", inside);
+addEventListener("auxclick", inside);
 
 let before = "";
 addEventListener("keydown", event => {
@@ -133,6 +151,5 @@ addEventListener("keydown", event => {
 });
 
 await start();
-if (sessionStorage.getItem("qb-undo")) import("./undo.js"); // of this tab before it was loaded again
-if (localStorage.getItem("qb-bells")) import("./bell.js");
+if (kept.getItem("qb-bells")) import("./bell.js");
 render(html`<${App} />`, document.body);

@@ -3,6 +3,7 @@
 import { effect, signal } from "@preact/signals";
 import { html } from "htm/preact";
 import { me } from "./session.js";
+import { kept } from "./kept.js";
 import { jobs, needed } from "./store.js";
 import { to } from "./route.js";
 import { bells, Empty, Name, say, State } from "./parts.js";
@@ -13,7 +14,7 @@ const over = ["complete", "failed", "killed"];
 
 function read() {
   try {
-    return JSON.parse(localStorage.getItem(key) ?? "{}");
+    return JSON.parse(kept.getItem(key) ?? "{}");
   } catch {
     return {};
   }
@@ -24,7 +25,7 @@ const state = signal({ told: [], watched: {}, system: false, user: "", ...read()
 
 function put(change) {
   state.value = { ...state.value, ...change };
-  localStorage.setItem(key, JSON.stringify(state.value));
+  kept.setItem(key, JSON.stringify(state.value));
   show();
 }
 

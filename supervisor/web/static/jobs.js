@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { held, jobs, now, paused, resume } from "./store.js";
 import { FilterError, jobFields, parse } from "./filter.js";
 import { me } from "./session.js";
+import { kept } from "./kept.js";
 import { go, refine, route, to } from "./route.js";
 import { sorted, Table, useColumns } from "./table.js";
 import { Bar, Change, Empty, modify, Name, order, State } from "./parts.js";
@@ -35,7 +36,7 @@ const every = [
 /** Saved filters: some for everybody, and those of this browser. */
 const given = [["Not ended", "status:running,pending,blocked,suspended"], ["Waiting", "status:pending"], ["With failures", "failed>0"]];
 const savedKey = "qb-filters";
-const saved = () => JSON.parse(localStorage.getItem(savedKey) ?? "[]");
+const saved = () => JSON.parse(kept.getItem(savedKey) ?? "[]");
 
 export function Filter({ text, error, onText, label }) {
   return html`<label class="filter"><span class="sr">${label}</span>
@@ -80,7 +81,7 @@ export function Jobs() {
       <button class="quiet" aria-pressed=${paused.value} title="Space pauses the list" onClick=${() => (paused.value ? resume() : (paused.value = true))}>${paused.value ? `▶ Resume (${count(held.value)} changes)` : "‖ Pause"}</button>
       <a class="button primary" href=${to(["submit"])}>Submit a job</a></header>
     <div class="row"><${Filter} text=${text} error=${error} onText=${q => refine({ q })} label="Filter: words, user:ada, status:pending, failed>0, age>2h, -word" />
-      ${text && !error && html`<button class="quiet" onClick=${() => { const q = saved(); localStorage.setItem(savedKey, JSON.stringify(q.includes(text) ? q.filter(x => x !== text) : [...q, text].slice(-8))); refine({ q: text }); }}>${saved().includes(text) ? "Forget filter" : "Save filter"}</button>`}<span class="spring"></span>${menu}</div>
+      ${text && !error && html`<button class="quiet" onClick=${() => { const q = saved(); kept.setItem(savedKey, JSON.stringify(q.includes(text) ? q.filter(x => x !== text) : [...q, text].slice(-8))); refine({ q: text }); }}>${saved().includes(text) ? "Forget filter" : "Save filter"}</button>`}<span class="spring"></span>${menu}</div>
     <${Table} label="Jobs" columns=${columns} rows=${list} keyOf=${j => j.id} chosen=${chosen} choose=${choose} open=${j => go(["jobs", String(j.id)])}
       sort=${{ by, down }} onSort=${s => refine({ sort: s.by, down: s.down ? "1" : "0" })}
       empty=${all.size ? html`<${Empty} title="No job passes this filter"><a href=${to(["jobs"])}>Show all ${count(all.size)} jobs</a><//>` : html`<${Empty} title="There are no jobs yet"><a href=${to(["submit"])}>Submit one here</a>, or type <code>qbsub -range 1-10 echo hello</code><//>`} />

@@ -1,5 +1,6 @@
-// The session: who the user is, and every call of the API. The token is in this tab's memory and sessionStorage and goes out as
-// a header alone; there is no cookie. This module is the only one that knows it.
+// The session: who the user is, and every call of the API. The key of the session is in the memory of this document alone, where no script can read
+// it, and is never sent: it signs requests. Before each request the supervisor proves that it has the key, too, for without TLS any program of this machine may
+// have taken the port.
 import { signal } from "@preact/signals";
 import endpoints from "./endpoints.js";
 
@@ -7,21 +8,18 @@ import endpoints from "./endpoints.js";
 export const me = signal(null);
 /** Why the log-in form is shown; empty: it needs no reason. */
 export const signedOut = signal("");
+/** Whether the certificate says who has served this document. */
+export const secure = location.protocol === "https:";
 
-const key = "qb-session";
-const sisters = new BroadcastChannel(key); // tabs of the same origin, which is also the same port
-let token = sessionStorage.getItem(key) ?? "";
+const mac = { name: "HMAC", hash: "SHA-256" }, form = /^qb_[a-z-]+_([0-9a-f]{16})_([\w-]{43})$/;
+let session = null; // {id, key, count}; of a code also {code: true}
+let proving = null; // the proof that is under way
 
-sisters.onmessage = event => {
-  if (event.data === "who" && token) sisters.postMessage({ token });
-  else if (event.data?.token && !token) keep(event.data.token);
-};
-
-function keep(text) {
-  token = text;
-  if (text) sessionStorage.setItem(key, text);
-  else sessionStorage.removeItem(key);
-}
+const bytes = text => new TextEncoder().encode(text);
+const sign = (key, ...lines) => crypto.subtle.sign("HMAC", key, bytes(lines.join("\n")));
+const encode = given => btoa(String.fromCharCode(...new Uint8Array(given))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+const decode = text => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), c => c.charCodeAt(0));
+const hex = given => [...new Uint8Array(given)].map(b => b.toString(16).padStart(2, "0")).join("");
 
 /** A refusal of the API. */
 export class Refusal extends Error {
@@ -46,21 +44,52 @@ function path(endpoint, params) {
   return query.size ? `${address}?${query}` : address;
 }
 
-/** open sends a request and returns the answer as it begins; what is refused is thrown. */
-export async function open(id, params = {}, { body, header = {}, signal: until, as = token } = {}) {
-  const endpoint = endpoints[id];
-  const headers = { ...header };
-  if (as) headers.Authorization = "Bearer " + as;
-  if (body !== undefined) headers["Content-Type"] = "application/json";
+/** prove asks the supervisor for a proof that it has the key, and gives back which run of it that is. Whoever else answers is sent nothing. */
+async function prove(as) {
+  const nonce = encode(crypto.getRandomValues(new Uint8Array(24)));
+  const answer = await fetch(path(endpoints["prove-server"], { session: as.id, nonce, code: as.code }), { signal: AbortSignal.timeout(6000), cache: "no-store", credentials: "omit", redirect: "error" });
+  const told = await answer.json().catch(() => ({}));
+  if (typeof told.proof !== "string" || typeof told.process !== "string" || encode(await sign(as.key, "qb server 1", nonce, told.process, location.origin)) !== told.proof) {
+    throw new Error(as.code ? "this link is not of the supervisor that answers here; run qb open for another" : "what answers at this address is not the supervisor, or it is stopping; nothing was sent to it");
+  }
+  return told.process;
+}
+
+/** alone ends the session if a service worker could hear what is said: the farm has none, so that somebody who had the port has left it. */
+async function alone(as) {
+  const workers = navigator.serviceWorker;
+  if (!workers?.controller && !(await workers?.getRegistrations())?.length) return;
+  if (as === session) leave("another program had this address and left a service worker; run qb open");
+  throw new Error("another program had this address and left a service worker; nothing was sent");
+}
+
+/** prepare proves the supervisor and signs a request; what it gives back sends that at once. */
+export async function prepare(id, params = {}, { body, header = {}, signal: until, as = session, keepalive = false } = {}) {
+  if (!as) throw new Error("the session has ended; run qb open");
+  const endpoint = endpoints[id], { pathname, search } = new URL(path(endpoint, params), location), headers = { ...header };
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  if (text !== undefined) headers["Content-Type"] = "application/json";
   if (endpoint.keyed) headers["Idempotency-Key"] ??= crypto.getRandomValues(new Uint32Array(4)).join("-");
-  const answer = await fetch(path(endpoint, params), {
-    method: endpoint.method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal: until, cache: "no-store", credentials: "omit",
-  });
-  if (answer.ok) return answer;
-  const problem = await answer.json().catch(() => ({}));
-  const refusal = new Refusal(answer.status, problem);
-  if (refusal.status === 401 && as === token) leave(refusal.message);
-  throw refusal;
+  proving ??= prove(as).finally(() => { proving = null; });
+  const run = await proving;
+  await alone(as);
+  const number = ++as.count, hash = hex(await crypto.subtle.digest("SHA-256", bytes(text ?? "")));
+  const signed = await sign(as.key, "qb request 1", run, number, endpoint.method, location.origin, pathname + search, headers["If-Match"] ?? "", headers["Idempotency-Key"] ?? "", hash);
+  headers.Authorization = `QB-Signed ${as.id} ${run} ${number} ${hash} ${encode(signed)}`;
+  return () => fetch(pathname + search, { method: endpoint.method, headers, body: text, signal: until, keepalive, cache: "no-store", credentials: "omit", redirect: "error" });
+}
+
+/** open sends a request and returns the answer as it begins; what is refused is thrown. */
+export async function open(id, params = {}, options = {}) {
+  const as = options.as ?? session;
+  for (let left = 2; ; left--) {
+    const answer = await (await prepare(id, params, { ...options, as }))();
+    if (answer.ok) return answer;
+    const refusal = new Refusal(answer.status, await answer.json().catch(() => ({})));
+    if (refusal.code === "other-run" && left) continue; // the supervisor has restarted since the proof
+    if (refusal.status === 401 && as === session) leave(refusal.message);
+    throw refusal;
+  }
 }
 
 /** call sends a request and returns what the answer says. */
@@ -69,35 +98,44 @@ export async function call(id, params, options) {
 }
 
 function leave(reason) {
-  keep("");
+  session = null;
   signedOut.value = reason;
   me.value = null;
 }
 
-async function enter() {
+const imported = raw => crypto.subtle.importKey("raw", raw, mac, false, ["sign"]);
+
+/** enter exchanges a code for a session. The key comes encrypted for whoever has the code. */
+async function enter(code) {
+  const [, id, secret] = form.exec(code) ?? [];
+  if (!id) throw new Error("the link is not complete; run qb open for another");
+  const as = { id, key: await imported(decode(secret)), count: 0, code: true };
+  const made = await call("begin-session", {}, { as }), sealed = decode(made.key);
+  const wrap = await crypto.subtle.importKey("raw", await sign(as.key, "qb wrap 1", made.id), "AES-GCM", false, ["unwrapKey"]);
+  const key = await crypto.subtle.unwrapKey("raw", sealed.subarray(12), wrap, { name: "AES-GCM", iv: sealed.subarray(0, 12) }, mac, false, ["sign"]);
+  session = { id: made.id, key, count: 0 };
   const ping = await call("ping");
   me.value = { user: ping.user, role: ping.role, version: ping.version };
   signedOut.value = "";
 }
 
-/** begin trades a code or a token for a session, which alone is kept. */
-export async function begin(given) {
-  const made = await call("begin-session", {}, { as: given.trim() });
-  keep(made.token);
-  await enter();
+/** begin trades a token for a session; the token is not kept. It is sent by TLS alone, where the certificate says who gets it. */
+export async function begin(token) {
+  if (!secure) throw new Error("without TLS no token is sent; run qb open");
+  const endpoint = endpoints["make-code"];
+  const answer = await fetch(endpoint.path, { method: endpoint.method, headers: { Authorization: "Bearer " + token.trim() }, cache: "no-store", credentials: "omit", redirect: "error" });
+  const told = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Refusal(answer.status, told);
+  await enter(told.token);
 }
 
-/** start finds a session: by the code of the address, in this tab, or from another tab. */
+/** start begins the session of the code in the address. */
 export async function start() {
-  const code = /^#code=(.+)$/.exec(location.hash)?.[1];
-  if (code) location.replace("#/"); // the code stays in no history
+  const [, code, view] = /^#code=([^/]+)(\/.*)?$/.exec(location.hash) ?? [];
+  if (!code) return;
+  location.replace("#" + (view ?? "/")); // the code stays in no history of the tab
   try {
-    if (code) return await begin(code);
-    if (!token) {
-      sisters.postMessage("who");
-      await new Promise(done => setTimeout(done, 200));
-    }
-    if (token) await enter();
+    await enter(code);
   } catch (error) {
     signedOut.value = error.message;
   }
@@ -105,7 +143,7 @@ export async function start() {
 
 /** end revokes the session. */
 export async function end() {
-  await call("revoke-own-token", { token: token.split("_")[2] }).catch(() => {}); // it has ended anyway
+  await call("revoke-own-token", { token: session?.id }).catch(() => {}); // it has ended anyway
   leave("");
 }
 

@@ -3,6 +3,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import attributes from "./attributes.js";
 import { call } from "./session.js";
+import { kept } from "./kept.js";
 import { go, route } from "./route.js";
 import { Change, Command, confirm, Later, say } from "./parts.js";
 import { Items, placed, useCheck } from "./check.js";
@@ -116,12 +117,12 @@ const trials = () => import("./whatif.js").then(module => module.Trial);
 
 export function Submit() {
   const from = route.value.query.get("from");
-  const [draft, setDraft] = useState(() => JSON.parse(localStorage.getItem(draftKey) ?? "{}"));
+  const [draft, setDraft] = useState(() => JSON.parse(kept.getItem(draftKey) ?? "{}"));
   const [errors, setErrors] = useState({});
   const [sending, setSending] = useState(false);
   const [trial, setTrial] = useState(null); // the answer, and the body that it is of
   const expert = Boolean(draft.expert);
-  useEffect(() => { localStorage.setItem(draftKey, JSON.stringify(draft)); }, [draft]);
+  useEffect(() => { kept.setItem(draftKey, JSON.stringify(draft)); }, [draft]);
   useEffect(() => {
     if (!from) return;
     call("get-job", { job: from }).then(job => {

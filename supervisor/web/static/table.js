@@ -1,6 +1,7 @@
 // A table of many rows: those that are seen are in the document, all are in memory. Rows have one height. The keyboard moves a
 // cursor, which is what a screen reader hears.
 import { html } from "htm/preact";
+import { kept } from "./kept.js";
 import { refine, route } from "./route.js";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
@@ -83,13 +84,13 @@ export function sorted(rows, columns, sort) {
 
 /** useColumns is the columns that are shown of a list, and the menu that chooses them; the choice is in the address and kept in this browser. */
 export function useColumns(name, all) {
-  const key = `qb-columns-${name}`, given = route.value.query.get("cols") ?? localStorage.getItem(key), usual = all.filter(c => !c.off).map(c => c.id);
+  const key = `qb-columns-${name}`, given = route.value.query.get("cols") ?? kept.getItem(key), usual = all.filter(c => !c.off).map(c => c.id);
   const shown = given ? given.split(",") : usual;
   const toggle = id => {
     const next = all.map(c => c.id).filter(c => (c === id ? !shown.includes(c) : shown.includes(c))), text = next.join(",") === usual.join(",") ? "" : next.join(",");
     if (!next.length) return;
-    if (text) localStorage.setItem(key, text);
-    else localStorage.removeItem(key);
+    if (text) kept.setItem(key, text);
+    else kept.removeItem(key);
     refine({ cols: text });
   };
   const menu = html`<details class="menu"><summary class="button quiet">Columns</summary><div class="card">${all.map(c => html`<label class="choice" key=${c.id}><input type="checkbox" checked=${shown.includes(c.id)} onChange=${() => toggle(c.id)} /> ${c.label}</label>`)}</div></details>`;

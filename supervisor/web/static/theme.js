@@ -1,8 +1,9 @@
 // Dark or light: as the system has it, or as chosen here.
 import { effect, signal } from "@preact/signals";
+import { kept } from "./kept.js";
 
 const key = "qb-theme", system = matchMedia("(prefers-color-scheme: dark)");
-const chosen = signal(localStorage.getItem(key) ?? "");
+const chosen = signal(kept.getItem(key) ?? "");
 const dark = signal(system.matches);
 system.onchange = () => { dark.value = system.matches; };
 
@@ -15,7 +16,7 @@ effect(() => {
 
 export function turn() {
   chosen.value = theme.value === "dark" ? "light" : "dark";
-  localStorage.setItem(key, chosen.value);
+  kept.setItem(key, chosen.value);
 }
 
 const hues = [212, 28, 152, 330, 48, 266, 186, 4];

@@ -1,5 +1,5 @@
 // What can be undone for 10 minutes: the inverse of each change, which is made only if nobody has changed the job or host since.
-// The list is this tab's; it is kept when the page is loaded again.
+// The list is this document's.
 import { signal } from "@preact/signals";
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
@@ -9,32 +9,18 @@ import { to } from "./route.js";
 import { Command, confirm, Empty, say, undoable } from "./parts.js";
 import { count, quoted, span } from "./text.js";
 
-const key = "qb-undo", keep = 600, most = 50; // seconds; changes
+const keep = 600, most = 50; // seconds; changes
 let serial = Date.now();
 
 /** changes: {id, user, at, text, steps}. A step is {call, params, body, match, command, what}. */
-const changes = signal(read());
-
-function read() {
-  try {
-    return JSON.parse(sessionStorage.getItem(key) ?? "[]");
-  } catch {
-    return [];
-  }
-}
+const changes = signal([]);
 
 const good = list => list.filter(c => c.user === me.value?.user && Date.now() - c.at < keep * 1000).slice(-most);
 
 function put(list) {
   changes.value = good(list);
   undoable.value = changes.value.length;
-  try {
-    sessionStorage.setItem(key, JSON.stringify(changes.value));
-  } catch { // there is no room; the list of this moment remains
-    sessionStorage.removeItem(key);
-  }
 }
-put(changes.value);
 setInterval(() => { if (good(changes.value).length !== changes.value.length) put(changes.value); }, 5000);
 
 /** record takes in a change that was made and how to undo it, and offers that. */
