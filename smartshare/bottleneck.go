@@ -165,7 +165,7 @@ func (b *bottleneck) makeFlow() {
 			}
 		}
 	}
-	b.flow = newFlow(b.room, arcs)
+	b.flow = newFlow(b.f.Scratch, b.room, arcs)
 	b.more = make([]int, len(b.groups))
 }
 
@@ -215,6 +215,7 @@ func (b *bottleneck) keepBest(c *bottleneckClaim) {
 	}
 	if c.kept < total && len(c.held) > 1 {
 		for range c.kept {
+			b.f.Scratch.Spend(len(c.held))
 			best := -1
 			for k := range c.held {
 				if c.held[k].kept < c.held[k].count && (best < 0 || b.nextWorth(c, best).Compare(b.nextWorth(c, k)) < 0) {

@@ -22,6 +22,8 @@ type flow struct {
 	seen  []bool
 	from  []step // by vertex
 	nodes int    // of the queue
+
+	scratch *Scratch // counts the steps
 }
 
 // arc leads from a node to a vertex; wait is what a unit on it costs because it has to wait for an end.
@@ -38,8 +40,8 @@ type step struct {
 	back bool
 }
 
-func newFlow(room []int, arcs [][]arc) *flow {
-	f := &flow{room: append([]int(nil), room...), arcs: arcs}
+func newFlow(scratch *Scratch, room []int, arcs [][]arc) *flow {
+	f := &flow{room: append([]int(nil), room...), arcs: arcs, scratch: scratch}
 	n := len(room) + len(arcs)
 	f.into, f.dead, f.seen, f.from = make([][]arcRef, n), make([]bool, n), make([]bool, n), make([]step, n)
 	users := make([]int, n)
@@ -104,6 +106,7 @@ func (f *flow) push(node, amount int) (sent int) {
 
 // pushDirect fills the classes that the node itself may use.
 func (f *flow) pushDirect(node, amount int) (sent int) {
+	f.scratch.Spend(len(f.arcs[node]) + 1)
 	for a := range f.arcs[node] {
 		arc := &f.arcs[node][a]
 		if arc.to >= len(f.room) {
@@ -125,7 +128,9 @@ func (f *flow) pushAround(root, amount int) (sent int) {
 	f.reach(f.vertex(root), step{})
 	for head := 0; head < len(f.queue); head++ {
 		v := f.queue[head]
+		f.scratch.Spend(len(f.into[v]) + 1)
 		if node := v - len(f.room); node >= 0 {
+			f.scratch.Spend(len(f.arcs[node]))
 			for a := range f.arcs[node] {
 				arc := &f.arcs[node][a]
 				if to := arc.to; !f.seen[to] && !f.dead[to] && arc.units < arc.limit {
@@ -216,6 +221,7 @@ type flowState struct {
 
 // save copies the state, into the memory of an older copy.
 func (f *flow) save(s *flowState) {
+	f.scratch.Spend(len(f.into))
 	s.room = append(s.room[:0], f.room...)
 	s.dead = append(s.dead[:0], f.dead...)
 	s.alive = f.alive

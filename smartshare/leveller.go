@@ -46,7 +46,7 @@ func newLeveller(f *Field, d *Division) *leveller {
 	}
 	l.fill = newFiller(floors, caps, weights)
 	l.bounds = newBounds(f)
-	l.flow = newFlow(f.Capacity, arcs)
+	l.flow = newFlow(f.Scratch, f.Capacity, arcs)
 	l.need = make([]int, len(arcs))
 	l.goneNode, l.goneClass = make([]bool, len(arcs)), make([]bool, len(f.Capacity))
 	return l
@@ -211,6 +211,7 @@ func (l *leveller) deadClaims() []int {
 
 // raise routes what is missing up to the level; false if some could not follow.
 func (l *leveller) raise(to level) bool {
+	l.field.Scratch.Spend(len(l.alive) + 1)
 	all := true
 	for _, i := range l.alive {
 		if n := l.fill.at(i, to) - l.count[i]; n > 0 {

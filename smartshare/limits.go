@@ -114,6 +114,7 @@ func (l *leveller) exchange(r *riser) {
 		if l.count[i] == l.field.Claims[i].Floor {
 			continue
 		}
+		l.field.Scratch.Spend(len(l.count))
 		var flow flowState
 		before, left := slices.Clone(l.count), slices.Clone(l.bounds.left)
 		l.flow.save(&flow)

@@ -176,6 +176,7 @@ func (r *minCostFlow) stop(claim, hold, nth int) cost {
 
 // expand shows every node to which a unit at u can move now, at what cost, and how many can at that cost.
 func (r *minCostFlow) expand(u int, visit func(v int, c cost, most int) bool) {
+	r.f.Scratch.Spend(1)
 	switch {
 	case u < r.claimAt:
 		r.expandGroup(u, visit)
@@ -193,6 +194,7 @@ func (r *minCostFlow) expand(u int, visit func(v int, c cost, most int) bool) {
 }
 
 func (r *minCostFlow) expandGroup(g int, visit func(v int, c cost, most int) bool) {
+	r.f.Scratch.Spend(len(r.flow.arcs[g]) + len(r.members[g]))
 	for a := range r.flow.arcs[g] {
 		if arc := &r.flow.arcs[g][a]; visit(r.classAt+arc.to, cost{wait: arc.wait}, unbounded) {
 			return
@@ -207,6 +209,7 @@ func (r *minCostFlow) expandGroup(g int, visit func(v int, c cost, most int) boo
 
 func (r *minCostFlow) expandClaim(i int, visit func(v int, c cost, most int) bool) {
 	c := &r.claims[i]
+	r.f.Scratch.Spend(len(c.held))
 	if visit(c.group, cost{}, unbounded) {
 		return
 	}
@@ -225,6 +228,7 @@ func (r *minCostFlow) expandClass(class int, visit func(v int, c cost, most int)
 	if n := r.room[class]; n > 0 && visit(r.sink, cost{}, n) {
 		return
 	}
+	r.f.Scratch.Spend(len(r.flow.into[class]) + len(r.users[class]))
 	for _, ref := range r.flow.into[class] {
 		if arc := &r.flow.arcs[ref.node][ref.arc]; arc.units > 0 && visit(ref.node, cost{wait: -arc.wait}, arc.units) {
 			return
@@ -240,6 +244,7 @@ func (r *minCostFlow) expandClass(class int, visit func(v int, c cost, most int)
 // measure finds how far each node is from those with a unit too many, and makes that the potential; false
 // if there is no path to the sink.
 func (r *minCostFlow) measure() bool {
+	r.f.Scratch.Spend(len(r.reached))
 	clear(r.reached)
 	r.queue = r.queue[:0]
 	for u := range r.sources {

@@ -1,8 +1,43 @@
 package smartshare
 
+import "fmt"
+
 // Scratch lends the memory of lists that all are given up together, so that one division after another needs none of its
-// own. A nil Scratch lends new memory.
-type Scratch struct{ pools map[any]pool }
+// own, and counts the steps of a division, so that none goes on for ever. A nil Scratch lends new memory and counts nothing.
+type Scratch struct {
+	pools       map[any]pool
+	spent, most int // steps; most is 0 if there is no bound
+}
+
+// WorkError is the panic of a division that took more steps than it may.
+type WorkError struct{ Most int }
+
+func (e WorkError) Error() string {
+	return fmt.Sprintf("the division takes more than %d steps", e.Most)
+}
+
+// Bound lets a division take so many steps from now on; one that takes more panics with a WorkError.
+func (s *Scratch) Bound(steps int) { s.spent, s.most = 0, steps }
+
+// Allow lets it take so many more.
+func (s *Scratch) Allow(steps int) { s.most += steps }
+
+// Most is how many steps a division may take, or could have taken.
+func (s *Scratch) Most() int { return s.most }
+
+// Spent is how many steps were taken since the last Bound.
+func (s *Scratch) Spent() int { return s.spent }
+
+// Spend counts steps. It is called before they are taken, and before a list of that length is made.
+func (s *Scratch) Spend(steps int) {
+	if s == nil {
+		return
+	}
+	s.spent += max(0, steps)
+	if s.most > 0 && s.spent > s.most {
+		panic(WorkError{s.most})
+	}
+}
 
 // pool is the memory for lists of one type.
 type pool interface{ reset() }
@@ -18,6 +53,7 @@ func Lend[T any](s *Scratch, n int) []T {
 	if s == nil {
 		return make([]T, n)
 	}
+	s.Spend(n)
 	p, known := s.pools[(*T)(nil)].(*poolOf[T])
 	if !known {
 		p = &poolOf[T]{}

@@ -178,6 +178,7 @@ func (u *owners) freely(o, total int) []int {
 	for k, i := range u.claims[o] {
 		shares[k] = Share{Cap: u.fill.cap[i], Floor: u.f.Claims[i].Floor, Held: u.held[i], Weight: u.f.Claims[i].Weight, Rank: k}
 	}
+	u.f.Scratch.Spend(len(shares))
 	return WaterFill(shares, total)
 }
 
@@ -274,6 +275,7 @@ func (r *riser) common(alive []int) level {
 
 // raise brings all up to a level, or none.
 func (r *riser) raise(alive []int, to level) bool {
+	r.flow.scratch.Spend(len(alive) + 1)
 	if !r.limits.allow(alive, func(m int) int { return r.fill.at(m, to) - r.count[m] }) {
 		return false
 	}
@@ -297,6 +299,7 @@ func (r *riser) raise(alive []int, to level) bool {
 func (r *riser) step(alive []int, to level) []int {
 	type candidate struct{ member, rank int }
 	var list []candidate
+	r.flow.scratch.Spend(len(alive) + 1)
 	for _, m := range alive {
 		if r.fill.at(m, to) > r.count[m] {
 			list = append(list, candidate{m, r.prefer(m)})

@@ -25,7 +25,7 @@ func (v victims) cheaper(w victims) bool {
 // displace finds secondaries, of those that may go, whose room in a bin lets the load in, and of the givers what
 // it lacks beside: from the highest level down, cheapest first, and none that need not go.
 func (p *packer) displace(bin, load int, givers []position, may func(placed) bool) (v victims, ok bool) {
-	p.effort--
+	p.look(1)
 	var list []position
 	r := p.free(bin)
 	for at, c := range p.placed[bin] {
@@ -37,7 +37,7 @@ func (p *packer) displace(bin, load int, givers []position, may func(placed) boo
 	if !p.fits(r, load) {
 		return v, false
 	}
-	p.effort -= len(list)
+	p.look(len(list))
 	if p.provided(load) {
 		slices.SortFunc(list, p.compareInBin)
 	} else {
@@ -96,9 +96,11 @@ func (p *packer) fewest(v *victims, list []position, suffices func([]position) b
 	n := 0
 	for n < len(list) && !suffices(list[:n]) {
 		n++
+		p.scratch.Spend(n)
 	}
 	chosen := slices.Clone(list[:n])
 	for k := n - 2; k >= 0; k-- {
+		p.scratch.Spend(len(chosen))
 		if without := slices.Delete(slices.Clone(chosen), k, k+1); suffices(without) {
 			chosen = without
 		}
@@ -141,6 +143,7 @@ func (p *packer) rise() {
 	for changed := true; changed; clear(frozen) {
 		changed = false
 		for queue := p.risers(frozen); len(queue.list) > 0; {
+			p.scratch.Spend(1)
 			i := queue.list[0]
 			if b := p.bestFit(i, p.open(i)); b >= 0 && p.count[i] < p.most[i] {
 				p.put(b, placed{load: i, held: -1})
@@ -161,6 +164,7 @@ func (p *packer) rise() {
 
 // risers queues the loads that may still rise, lowest level first, then in order.
 func (p *packer) risers(frozen []bool) *riserQueue {
+	p.scratch.Spend(len(p.loads))
 	q := &riserQueue{p: p}
 	for i := range p.loads {
 		if !frozen[i] && p.count[i] < p.most[i] {
@@ -185,7 +189,7 @@ func (p *packer) improveByMove(load int) bool {
 	var least victims
 	to := make(map[fitKey][2]int)
 	for b := range p.open(load) {
-		p.effort -= len(p.placed[b])
+		p.look(len(p.placed[b]))
 		for at, c := range p.placed[b] {
 			if c.load == load || c.primary && p.lacking || !p.fits(p.without(p.free(b), b, c), load) {
 				continue
@@ -292,6 +296,7 @@ func (p *packer) donors(bin, load int, stays func(int) bool) (list []int) {
 // gains tries the bins without some placed instances and one with one of the load, filled up by others, lowest first: does
 // that make the sorted levels larger? If it is to keep and does, the bins stay so.
 func (p *packer) gains(bin, load int, positions []position, keep bool) bool {
+	p.scratch.Spend(len(p.loads))
 	before := slices.Clone(p.count)
 	taken := p.remove(positions)
 	p.put(bin, placed{load: load, held: -1})
@@ -335,7 +340,7 @@ func (p *packer) putAt(bin, at int, c placed) {
 func (p *packer) lowestFor(bin int, left []placed) int {
 	best := -1
 	for i := range p.loads {
-		p.effort--
+		p.look(1)
 		if p.count[i] >= p.most[i] || !p.fits(p.free(bin), i) || !p.provided(i) || best >= 0 && p.level(i, p.count[i]).compare(p.level(best, p.count[best])) >= 0 ||
 			slices.ContainsFunc(left, func(c placed) bool { return c.load == i }) || !p.mayStart(bin, i) {
 			continue

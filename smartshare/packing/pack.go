@@ -64,10 +64,10 @@ const packEffort = 1_500_000
 // wherever there is room, and takes and moves instances as long as that makes the sorted levels
 // lexicographically larger. What it cannot better it leaves alone, so packing its own result does nothing.
 // Loads come in dispatch order; serve is that of primaries within a rank, nil the same; bins come in the
-// order that decides between equals. Shared is what all bins have together of such as licences, in the order of
+// order that decides between equals. Scratch counts the steps; nil counts none. Shared is what all bins have together of such as licences, in the order of
 // Load.Wants; the first so many of them are limits: where more runs than they allow, secondaries stop.
-func Pack(bins []Bin, shared []int64, limits int, loads []Load, serve []int) Packing {
-	p := newPacker(bins, shared, loads)
+func Pack(scratch *smartshare.Scratch, bins []Bin, shared []int64, limits int, loads []Load, serve []int) Packing {
+	p := newPacker(scratch, bins, shared, loads)
 	p.limits = limits
 	if p.serve = serve; serve == nil {
 		p.serve = p.allLoads()
@@ -96,6 +96,8 @@ type packer struct {
 	most   []int // by load: the cap that acts
 	effort int
 
+	scratch *smartshare.Scratch // counts the steps
+
 	ownerUnits  []int     // by owner: how high his loads stand together
 	ownerWeight []float64 // by owner: the heaviest of his loads'
 
@@ -115,8 +117,9 @@ type placed struct {
 	primary, now bool
 }
 
-func newPacker(bins []Bin, shared []int64, loads []Load) *packer {
-	p := &packer{bins: slices.Clone(bins), shared: slices.Clone(shared), vacant: make([]vacancy, len(bins)), loads: loads, placed: make([][]placed, len(bins)),
+func newPacker(scratch *smartshare.Scratch, bins []Bin, shared []int64, loads []Load) *packer {
+	scratch.Spend(len(bins) + len(loads))
+	p := &packer{scratch: scratch, bins: slices.Clone(bins), shared: slices.Clone(shared), vacant: make([]vacancy, len(bins)), loads: loads, placed: make([][]placed, len(bins)),
 		count: make([]int, len(loads)), grant: make([]int, len(loads)), most: make([]int, len(loads)), effort: packEffort}
 	for b := range p.bins {
 		p.bins[b].Stock = slices.Clone(bins[b].Stock)
@@ -155,6 +158,7 @@ func (p *packer) findScant() {
 
 // put and take move a placed instance in and out of a bin.
 func (p *packer) put(bin int, c placed) {
+	p.scratch.Spend(1)
 	if c.now = c.held < 0 && p.startsNow(c.load, bin); c.now {
 		p.occupy(bin, c, 1)
 	}
@@ -168,6 +172,7 @@ func (p *packer) put(bin int, c placed) {
 }
 
 func (p *packer) take(bin, at int) placed {
+	p.scratch.Spend(len(p.placed[bin]))
 	c := p.placed[bin][at]
 	p.placed[bin] = slices.Delete(p.placed[bin], at, at+1)
 	p.bins[bin].Slots += p.loads[c.load].Slots
@@ -228,12 +233,18 @@ func (p *packer) bestFit(load int, in func(yield func(bin int) bool)) int {
 		return best
 	}
 	for b := range in {
-		p.effort--
+		p.look(1)
 		if p.fits(p.free(b), load) && (best < 0 || p.better(load, b, best)) {
 			best = b
 		}
 	}
 	return best
+}
+
+// look counts looks at a bin.
+func (p *packer) look(times int) {
+	p.effort -= times
+	p.scratch.Spend(times)
 }
 
 // but leaves one bin out.
@@ -368,6 +379,7 @@ func (p *packer) movePrimary(load, rank int) bool {
 		return false
 	}
 	for b := range p.ranked(load, rank) {
+		p.scratch.Spend(len(p.placed[b]))
 		for at, c := range p.placed[b] {
 			if !c.primary || !p.fits(p.without(p.hard(b), b, c), load) {
 				continue
@@ -408,6 +420,7 @@ func (p *packer) force(bin, load int) {
 
 // hard is what is free in a bin if all secondaries go.
 func (p *packer) hard(bin int) capacity {
+	p.scratch.Spend(len(p.placed[bin]))
 	r := p.free(bin)
 	for _, c := range p.placed[bin] {
 		if !c.primary {
@@ -426,6 +439,7 @@ func (p *packer) dropBeyondCaps() {
 		}
 		var running []int
 		for b := range p.placed {
+			p.scratch.Spend(len(p.placed[b]))
 			for _, c := range p.placed[b] {
 				if c.load == i && c.held >= 0 {
 					running = append(running, c.held)
@@ -459,6 +473,7 @@ func (p *packer) relieve() {
 // highest is the place in a bin of the secondary that stands highest, the cheapest of such; false if
 // there is none.
 func (p *packer) highest(bin int) (place int, ok bool) {
+	p.scratch.Spend(len(p.placed[bin]))
 	for at, c := range p.placed[bin] {
 		if !c.primary && (!ok || p.goesFirst(c, p.placed[bin][place])) {
 			place, ok = at, true

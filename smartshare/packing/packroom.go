@@ -75,7 +75,7 @@ func (p *packer) givers(load int, may func(placed) bool) (list []position) {
 		return nil
 	}
 	for b := range p.placed {
-		p.effort -= len(p.placed[b])
+		p.look(len(p.placed[b]))
 		for at, c := range p.placed[b] {
 			if s := (position{b, at}); !c.primary && may(c) && p.gives(load, s) > 0 {
 				list = append(list, s)
@@ -88,6 +88,7 @@ func (p *packer) givers(load int, may func(placed) bool) (list []position) {
 
 // provide adds to the victims what givers must go beside for the load; false if all of them do not suffice.
 func (p *packer) provide(v *victims, load int, givers []position) bool {
+	p.scratch.Spend(len(givers) * (len(v.positions) + 1))
 	here := slices.Clone(v.positions)
 	enough := func(positions []position) bool {
 		left := slices.Clone(p.shared)
@@ -111,6 +112,7 @@ func (p *packer) obey() {
 		for p.shared[k] < 0 {
 			best, found := position{}, false
 			for b := range p.placed {
+				p.scratch.Spend(len(p.placed[b]))
 				for at, c := range p.placed[b] {
 					wants := p.loads[c.load].Wants
 					if s := (position{b, at}); !c.primary && wants != nil && wants[k] > 0 && (!found || p.comparePositions(s, best) < 0) {

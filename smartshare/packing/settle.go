@@ -127,6 +127,7 @@ func (p *packer) lineUp() (waiting []starter) {
 			waiting = append(waiting, s)
 			continue
 		}
+		p.scratch.Spend(len(p.placed[s.bin]))
 		c := placed{load: s.load, held: -1, primary: s.primary}
 		at := slices.Index(p.placed[s.bin], c)
 		p.placed[s.bin][at].now = true
@@ -160,7 +161,7 @@ func (p *packer) vacantFit(c placed, bin int) int {
 	}
 	best := -1
 	for b := range in {
-		p.effort--
+		p.look(1)
 		if b != bin && p.startsNow(c.load, b) && p.fits(p.free(b), c.load) && (best < 0 || p.tighter(b, best)) {
 			best = b
 		}

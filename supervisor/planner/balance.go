@@ -10,13 +10,14 @@ import (
 // in shape), with the fewest stops and then the least lost work. Balancing the result changes nothing.
 //
 //	relabel ─▶ order ─▶ primaries ─▶ surplus ─▶ victims ─▶ placement
-func Balance(s Snapshot) Plan { return BalanceIn(nil, s) }
+func Balance(s Snapshot) Plan { return BalanceIn(&smartshare.Scratch{}, s) }
 
 // BalanceIn is Balance in memory that the balance before it used and the next one may use. The plan has none of it.
+// It panics with a Fault if a value is one that no farm can have, and with a WorkError if it takes too many steps.
 func BalanceIn(scratch *smartshare.Scratch, s Snapshot) Plan {
-	if scratch != nil {
-		scratch.Reset()
-	}
+	scratch.Reset()
+	s.check()
+	scratch.Bound(s.work())
 	b := divide(scratch, &s, nil)
 	for range overrideRounds {
 		overrides := b.needlessWaits()

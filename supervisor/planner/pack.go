@@ -10,6 +10,7 @@ import (
 
 // packShapes lets smartshare pack instances of different shapes and takes the answer over.
 func (b *balance) packShapes() {
+	b.scratch.Allow(b.packingWork())
 	for j := range b.jobs {
 		b.jobs[j].target = b.jobs[j].pinned
 	}
@@ -22,7 +23,7 @@ func (b *balance) packShapes() {
 	for i, j := range jobs {
 		loadOf[j] = i
 	}
-	p := packing.Pack(bins, shared, len(b.limits), loads, b.servedClaims(loadOf))
+	p := packing.Pack(b.scratch, bins, shared, len(b.limits), loads, b.servedClaims(loadOf))
 	places := make([][2][]int, len(b.jobs))
 	for i, j := range jobs {
 		job := &b.jobs[j]

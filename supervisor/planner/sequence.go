@@ -15,6 +15,7 @@ func (b *balance) startSequence() []balanceStart {
 	for j := range b.jobs {
 		total += b.jobs[j].grant + b.jobs[j].moved
 	}
+	b.scratch.Spend(total)
 	starts := make([]balanceStart, 0, total)
 	list, room := smartshare.Lend[smartshare.Keyed](b.scratch, total)[:0], smartshare.Lend[smartshare.Keyed](b.scratch, total)
 	for _, j := range b.order {

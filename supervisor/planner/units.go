@@ -139,6 +139,7 @@ type unitField struct {
 // divideUnits lets smartshare divide alike instances exactly and takes the answer over.
 func (b *balance) divideUnits(u *unitField) {
 	b.fillUnitField(u)
+	b.scratch.Allow(workOfArc * len(u.Open) * len(u.Capacity))
 	d := u.Divide()
 	surplus, losing := b.ints(len(b.jobs)), []int(nil) // where one class is all: by job how many go, and of whom
 	for j := range b.jobs {
