@@ -85,6 +85,7 @@ var floors = map[string]int{
 	"supervisor/items":      2,
 	"supervisor/lastchange": 2,
 	"supervisor/parts":      2,
+	"supervisor/culprit":    2,
 	"supervisor/quota":      3,
 	"supervisor/agents":     3,
 	"supervisor/accounting": 3,
@@ -145,13 +146,14 @@ var onlyFrom = map[string][]string{
 	"supervisor/store/rules":     {"agenda", "supervisor/facts", "supervisor/store"},
 	"supervisor/store/postgres":  {"agenda", "migrations", "pause", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
 	"supervisor/store/storetest": {"supervisor/facts", "supervisor/store", "supervisor/store/rules"},
-	"supervisor/farm":            {"supervisor/licences", "agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/model", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/bestfit", "supervisor/slottime", "units"},
+	"supervisor/farm":            {"supervisor/licences", "supervisor/culprit", "agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/model", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/bestfit", "supervisor/slottime", "units"},
 	"supervisor/model":           {"supervisor/licences", "agenda", "smartshare/fairshare", "supervisor/accounting", "supervisor/agents", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/message", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
 	"supervisor/message":         {"supervisor/licences", "agenda", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
 	"supervisor/lastchange":      {"supervisor/facts"},
 	"supervisor/agents":          {"supervisor/facts", "supervisor/outbox"},
 	"supervisor/slottime":        {"smartshare"},
 	"supervisor/bestfit":         {"smartshare", "supervisor/planner"},
+	"supervisor/culprit":         {"supervisor/facts"},
 	"supervisor/quota":           {"supervisor/facts", "supervisor/fit", "supervisor/outbox", "units"},
 	"supervisor/items":           {"agenda", "smartshare", "supervisor/facts"},
 	"supervisor/accounting":      {"smartshare/fairshare", "supervisor/facts", "supervisor/outbox", "units"},
@@ -169,12 +171,13 @@ var onlyFrom = map[string][]string{
 var onlyBy = map[string]string{"supervisor/model": "supervisor/farm"}
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"units", "pathmap", "patterns", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/bestfit", "supervisor/explain", "supervisor/farm", "supervisor/model", "supervisor/message", "supervisor/accounting", "supervisor/profiles", "supervisor/licences", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "supervisor/parts", "worker/core"}
+var pure = []string{"units", "pathmap", "patterns", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/bestfit", "supervisor/explain", "supervisor/farm", "supervisor/model", "supervisor/message", "supervisor/accounting", "supervisor/profiles", "supervisor/licences", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/culprit", "supervisor/lastchange", "supervisor/parts", "worker/core"}
 
-// pureStd is arithmetic, text, collections and types.
+// pureStd is arithmetic, text, collections and types; runtime/debug is for the stack of a panic.
 var pureStd = []string{
 	"bytes", "cmp", "container/heap", "container/list", "errors", "fmt", "hash/fnv", "iter", "maps", "math",
-	"math/bits", "math/rand/v2", "reflect", "regexp", "regexp/syntax", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"math/bits", "math/rand/v2", "reflect", "regexp", "regexp/syntax", "runtime/debug", "slices", "sort", "strconv", "strings",
+	"time", "unicode", "unicode/utf8",
 }
 
 // seeded are the parts of package math/rand/v2 that draw from a given seed alone.

@@ -77,6 +77,8 @@ var EventKinds = []EventKind{
 
 	{"brake-engaged", "farm", "", "stream", "Many hosts fell silent at once; their items are not moved"},
 	{"brake-released", "farm", "", "stream", "Items of silent hosts are moved again"},
+	{"plans-stopped", "farm", "", "stream", "Plans fail and no single job is the reason: no instances are started or stopped for a while. What runs goes on, orders are carried out"},
+	{"plans-resumed", "farm", "", "stream", "Plans are made again"},
 	{"policy", "farm", "", "stream", "The configuration was read again"},
 	{"share-set", "farm", "", "stream", "A share was set"},
 	{"account-added", "farm", "", "stream", "An account or members of one were added"},

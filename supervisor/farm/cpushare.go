@@ -55,6 +55,9 @@ func (cs *cpuShare) rank(now time.Time, p *snapshot) {
 	}
 	cs.sharing.VTimes(now, cs.policy.CPUShare, func(of slottime.Job, vtime float64) int {
 		j := of.(*model.Job)
+		if !p.has(j) {
+			return 0
+		}
 		p.Jobs[j.Row].VTime = vtime
 		if j.LacksPrimary() {
 			return j.Needs.Slots

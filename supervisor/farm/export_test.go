@@ -76,7 +76,7 @@ func ForcePlan(f *Farm, now time.Time) {
 }
 
 // Stale says whether a plan is due.
-func Stale(f *Farm) bool { return f.planStale }
+func Stale(f *Farm) bool { return f.planStale && f.planning.broken.why == "" }
 
 // CPUTime is what this process has had of the processors: on a machine that does other things too it says more
 // than a clock.
@@ -86,4 +86,11 @@ func CPUTime() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// SpoilCPUs gives a job a width that validation excludes.
+func SpoilCPUs(f *Farm, id facts.JobID, cpus int) {
+	j := f.jobs.ByID[id]
+	j.CPUs = cpus
+	j.Changes++
 }

@@ -1,9 +1,14 @@
 package farm
 
 import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
 	"time"
 
 	"qb/smartshare"
+	"qb/supervisor/culprit"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/message"
@@ -21,6 +26,7 @@ type planning struct {
 	usage           *usage
 	cpuShare        *cpuShare
 	lastPlan        time.Time
+	broken          broken
 	last, spare     *snapshot // the snapshots of the last plan, and of the one before
 	scratch         smartshare.Scratch
 	applying        *rollout // nil: no plan is under way
@@ -39,6 +45,7 @@ type snapshot struct {
 	hosts     []*model.Host
 	instances []*model.Instance
 	keys      fit.Keys
+	only      func(facts.JobID) bool  // the jobs that are planned; nil: all
 	factors   map[facts.Payer]float64 // fairshare factors; nil: not yet asked for
 	changes   uint64                  // of the rows of hosts until then
 	allowed   map[string][]int        // eligible hosts by what the job asks for: see keys
@@ -61,6 +68,11 @@ func (f *Farm) Plan(now time.Time) {
 	switch {
 	case f.out.Spent():
 		return
+	case f.planning.broken.search != nil:
+		f.searchOn(now)
+		return
+	case f.planning.broken.waits(now, f.planNow):
+		return
 	case f.planning.applying != nil && !f.planStale:
 		f.apply(now, f.planning.applying)
 		return
@@ -70,8 +82,13 @@ func (f *Farm) Plan(now time.Time) {
 	f.planning.lastPlan = now
 	f.planStale = false
 	f.counts.Plans++
-	p := f.planning.next(now)
-	f.apply(now, &rollout{p: p, b: planner.BalanceIn(&f.planning.scratch, p.Snapshot), vain: map[*model.Job]int{}})
+	p, b, broke := f.planning.attempt(now, f.planning.next)
+	if broke != nil {
+		f.planBroke(now, broke)
+		return
+	}
+	f.plansWork(now)
+	f.apply(now, &rollout{p: p, b: b, vain: map[*model.Job]int{}})
 }
 
 // Snapshot is the farm as `qb plan` reads it. What has not changed since the last plan is taken from there.
@@ -132,7 +149,7 @@ func (pl *planning) planFarm(now time.Time, p, last *snapshot) *snapshot {
 		last = &snapshot{}
 	}
 	for _, j := range pl.jobs.Sorted() {
-		if j.Planned() {
+		if j.Planned() && (p.only == nil || p.only(j.ID)) {
 			pl.admission.refreshNeed(now, j)
 			pl.planJob(now, p, last, j)
 		}
@@ -157,5 +174,190 @@ func (pl *planning) planHosts(now time.Time, p *snapshot) {
 			Name: string(h.ID), Slots: slots, Memory: h.MemoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.Usable(now, pl.policy),
 			Ending: ending, EndingMemory: h.EndingMemory(),
 		})
+		p.Hosts[n].Clamp()
 	}
+}
+
+// How plans that break are dealt with.
+const (
+	searchTries  = 400              // of plans of a part of the jobs, all searches together until a plan is made
+	searchSteps  = 100_000_000      // likewise, that they may take …
+	searchWork   = 8                // … and so many times what the plan which broke was allowed
+	planRest     = 10 * time.Second // without plans after a search in vain …
+	planRestMost = 10 * time.Minute // … and its longest
+	breakText    = 300              // bytes of what a panic says that are shown
+)
+
+// broken is what a farm knows of plans that break: they panic, or take more steps than any plan of such a farm should. That
+// must stop nothing but the plans of the job at fault, so the farm looks for that one, with one
+// try each time the loop comes by, and holds it. If there is no such job, it goes on without plans for a while.
+type broken struct {
+	search *culprit.Search // nil: none is under way
+	how    *planBreak      // how plans broke last, in the search
+	why    string          // no plans are made; "": they are
+	rest   time.Duration
+	until  time.Time // no plan is made before, but after a person's change
+	tries  int
+	steps  int
+	news   []message.PlanBreak
+}
+
+// planBreak is how a plan broke.
+type planBreak struct {
+	job         *model.Job // whose row has a value that is none; nil: the plan does not say
+	text, stack string
+	most        int // steps that it was allowed
+}
+
+// waits says whether no plan is to be made now.
+func (br *broken) waits(now time.Time, byPerson bool) bool {
+	return br.why != "" && !byPerson && now.Before(br.until)
+}
+
+// attempt makes a plan of the snapshot that fill makes. A plan that breaks has changed nothing that is not made anew for each.
+func (pl *planning) attempt(now time.Time, fill func(time.Time) *snapshot) (p *snapshot, b planner.Plan, broke *planBreak) {
+	defer func() {
+		pl.broken.steps += pl.scratch.Spent()
+		thrown := recover()
+		if thrown == nil {
+			return
+		}
+		broke = &planBreak{text: shortened(fmt.Sprint(thrown)), stack: string(debug.Stack()), most: pl.scratch.Most()}
+		if err, is := thrown.(error); is {
+			var fault *planner.Fault
+			var work smartshare.WorkError
+			switch {
+			case errors.As(err, &fault) && fault.Job >= 0:
+				broke.job, broke.stack = p.jobs[fault.Job], ""
+			case errors.As(err, &work):
+				broke.stack = ""
+			}
+		}
+		pl.applying, pl.spare, pl.last = nil, nil, newSnapshot()
+	}()
+	pl.scratch.Bound(0)
+	p = fill(now)
+	divide := planner.BalanceIn
+	if pl.policy.Divide != nil {
+		divide = pl.policy.Divide
+	}
+	return p, divide(&pl.scratch, p.Snapshot), nil
+}
+
+func shortened(text string) string {
+	text = strings.ToValidUTF8(text, "?")
+	if first, _, more := strings.Cut(text, "\n"); more {
+		text = first
+	}
+	if len(text) > breakText {
+		text = strings.ToValidUTF8(text[:breakText], "") + "…"
+	}
+	return text
+}
+
+// planBroke begins the search. A farm whose cross-references are broken as well is not to go on.
+func (f *Farm) planBroke(now time.Time, broke *planBreak) {
+	f.counts.PlanPanics++
+	if err := f.Check(); err != nil {
+		panic(fmt.Sprintf("%s, and %v\n%s", broke.text, err, broke.stack))
+	}
+	br := &f.planning.broken
+	f.planStale = true
+	br.report(message.PlanBreak{Text: broke.text, Stack: broke.stack})
+	if broke.job != nil {
+		f.holdCulprit(now, broke.job.ID, broke)
+		return
+	}
+	var jobs []facts.JobID
+	for _, j := range f.jobs.Sorted() {
+		if j.Planned() {
+			jobs = append(jobs, j.ID)
+		}
+	}
+	br.search, br.how = culprit.New(jobs), broke
+}
+
+// searchOn makes one try. Nothing comes of its plan.
+func (f *Farm) searchOn(now time.Time) {
+	br := &f.planning.broken
+	if br.tries++; br.tries > searchTries || br.steps > searchSteps+searchWork*br.how.most {
+		f.stopPlans(now, fmt.Sprintf("%d tries found no job that is to blame", br.tries-1))
+		return
+	}
+	_, _, broke := f.planning.attempt(now, func(now time.Time) *snapshot {
+		p := newSnapshot()
+		p.only = br.search.Within
+		f.planning.fill(now, p, newSnapshot())
+		return p
+	})
+	if broke != nil {
+		f.counts.PlanPanics++
+		br.how = broke
+		if broke.job != nil {
+			f.holdCulprit(now, broke.job.ID, broke)
+			return
+		}
+	}
+	switch v := br.search.Tried(broke != nil); {
+	case v.Job != 0:
+		f.holdCulprit(now, v.Job, br.how)
+	case v.Why != "":
+		f.stopPlans(now, v.Why)
+	case v.Over: // what was kept of the last plan was wrong, and has gone
+		br.search = nil
+	}
+}
+
+// holdCulprit blocks the job on which the planner fails, until a person unblocks it.
+func (f *Farm) holdCulprit(now time.Time, id facts.JobID, broke *planBreak) {
+	br := &f.planning.broken
+	br.search, f.planStale = nil, true
+	br.report(message.PlanBreak{Text: broke.text, Stack: broke.stack, Job: id})
+	j := f.jobs.ByID[id]
+	if j == nil || j.State.Final() {
+		return
+	}
+	why := facts.Why{Reason: facts.ReasonPlanFails}
+	why.Cause = fmt.Sprintf("%s: the planner fails on it (%s); change it or update the supervisor, then unblock it", model.LockedByFarm, broke.text)
+	f.faults.block(now, j, why)
+}
+
+// stopPlans goes on without plans: what runs goes on, and so do items on instances that are there, orders and leases.
+func (f *Farm) stopPlans(now time.Time, why string) {
+	br := &f.planning.broken
+	stopped := br.why == ""
+	br.rest = min(max(2*br.rest, planRest), planRestMost)
+	br.search, br.tries, br.steps, br.until = nil, 0, 0, now.Add(br.rest)
+	br.why = fmt.Sprintf("plans fail: %s; %s", br.how.text, why)
+	f.planStale, f.planNow = false, false
+	f.replanSoon(br.until)
+	br.report(message.PlanBreak{Text: br.why, Stack: br.how.stack, Stopped: true})
+	if stopped {
+		f.out.Record(now, facts.EventFacts{Type: "plans-stopped", Item: -1, Instance: -1, By: model.LockedByFarm, Why: facts.Why{Reason: facts.ReasonPlanFails, Cause: br.why}})
+	}
+}
+
+// plansWork notes that a plan was made.
+func (f *Farm) plansWork(now time.Time) {
+	br := &f.planning.broken
+	if br.why != "" {
+		f.out.Record(now, facts.EventFacts{Type: "plans-resumed", Item: -1, Instance: -1, By: model.LockedByFarm})
+	}
+	*br = broken{news: br.news}
+}
+
+// newsKept bounds what is kept of broken plans until somebody asks.
+const newsKept = 16
+
+func (br *broken) report(b message.PlanBreak) {
+	if len(br.news) < newsKept {
+		br.news = append(br.news, b)
+	}
+}
+
+// PlanBreaks returns how plans broke since it was asked last.
+func (f *Farm) PlanBreaks() []message.PlanBreak {
+	news := f.planning.broken.news
+	f.planning.broken.news = nil
+	return news
 }

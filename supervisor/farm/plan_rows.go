@@ -28,6 +28,9 @@ func (last *snapshot) precedes(p *snapshot) bool {
 	return len(last.hosts) == len(p.hosts) && (len(p.hosts) == 0 || &last.hosts[0] == &p.hosts[0])
 }
 
+// has says whether the job has a row.
+func (p *snapshot) has(j *model.Job) bool { return j.Row < len(p.jobs) && p.jobs[j.Row] == j }
+
 // planJob adds the job's row and its instances. Those of the last plan stand if nothing of the job has changed.
 func (pl *planning) planJob(now time.Time, p, last *snapshot, j *model.Job) {
 	at, row := len(p.jobs), jobRow{}

@@ -221,6 +221,9 @@ func (r *rig) settle() {
 			}
 		}
 		r.farm.Plan(r.now)
+		if broke := r.farm.PlanBreaks(); len(broke) > 0 && r.policy.Divide == nil {
+			r.t.Fatalf("a plan broke: %+v", broke)
+		}
 		if err := r.farm.Check(); err != nil {
 			r.t.Fatalf("after a plan: %v", err)
 		}

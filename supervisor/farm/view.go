@@ -14,7 +14,7 @@ import (
 
 // View is the farm as listings show it. The caller may keep it: nothing in it changes later.
 func (f *Farm) View(now time.Time) *message.View {
-	v := &message.View{At: now, Counts: f.counts, Brake: f.brake.cause, Owners: f.jobs.Quota.Uses(), Jobs: make([]facts.JobView, 0, len(f.jobs.ByID)), Hosts: make([]message.HostView, 0, len(f.hosts.ByID))}
+	v := &message.View{At: now, Counts: f.counts, NoPlans: f.planning.broken.why, Brake: f.brake.cause, Owners: f.jobs.Quota.Uses(), Jobs: make([]facts.JobView, 0, len(f.jobs.ByID)), Hosts: make([]message.HostView, 0, len(f.hosts.ByID))}
 	explained := f.explained(now)
 	x := explain.New(explained)
 	for n, j := range f.jobs.Sorted() {

@@ -15,6 +15,7 @@ import (
 type Policy struct {
 	Fairshare       accounting.Policy
 	Share           planner.SharePolicy
+	Divide          planner.Divide // divides the farm; nil: planner.BalanceIn
 	Multifactor     accounting.Multifactor
 	PrimaryPreempt  string // passive, aggressive, disabled: supervisor_preempt_policy
 	DefaultPriority int

@@ -15,9 +15,10 @@ type View struct {
 	Jobs  []facts.JobView // by ascending id; all that are not final and the most recent final ones
 	Hosts []HostView      // by name
 
-	Owners map[string]quota.Use // of unfinished jobs
-	Counts Counts
-	Brake  string // why nothing is moved from silent hosts now; "": the mass-failure brake is not engaged
+	Owners  map[string]quota.Use // of unfinished jobs
+	Counts  Counts
+	NoPlans string // why no plans are made now; "": they are
+	Brake   string // why nothing is moved from silent hosts now; "": the mass-failure brake is not engaged
 }
 
 // Part is what has changed of a view; a job or host that is nil is no longer in it.
@@ -72,6 +73,7 @@ type Counts struct {
 	Overused    uint64 // items that used more processor time than their slots give
 	OutOfMemory uint64 // items killed for want of memory
 	Plans       uint64 // divisions of the farm
+	PlanPanics  uint64 // of those that were tried: they panicked, or took too many steps
 }
 
 // Progress is how far the running attempts of a job are, in per cent, as far as they say so.
@@ -85,4 +87,11 @@ func (v *View) Progress(id facts.JobID) map[facts.AttemptID]int {
 		}
 	}
 	return all
+}
+
+// PlanBreak is how a plan broke: it panicked, or took too many steps.
+type PlanBreak struct {
+	Text, Stack string
+	Job         facts.JobID // that is held for it; 0: none
+	Stopped     bool        // no job is to blame: no plans are made for a while
 }

@@ -12,6 +12,9 @@ import (
 //	relabel ─▶ order ─▶ primaries ─▶ surplus ─▶ victims ─▶ placement
 func Balance(s Snapshot) Plan { return BalanceIn(&smartshare.Scratch{}, s) }
 
+// Divide is what BalanceIn does.
+type Divide func(*smartshare.Scratch, Snapshot) Plan
+
 // BalanceIn is Balance in memory that the balance before it used and the next one may use. The plan has none of it.
 // It panics with a Fault if a value is one that no farm can have, and with a WorkError if it takes too many steps.
 func BalanceIn(scratch *smartshare.Scratch, s Snapshot) Plan {
@@ -127,6 +130,9 @@ func (b *balance) listInstances() {
 	counts := b.ints(2*len(b.jobs) + 1)
 	for i := range b.s.Running {
 		r := &b.s.Running[i]
+		if uint(r.Job) >= uint(len(b.jobs)) || uint(r.Host) >= uint(len(b.s.Hosts)) || r.Kind > facts.Secondary || uint64(r.Memory) > maxAmount {
+			panic(b.s.instanceFault(r))
+		}
 		b.kind[i], b.places[i], b.fixed[i] = r.Kind, place{int32(r.Job), int32(r.Host)}, b.keepAll || r.Protected
 		counts[2*r.Job+int(r.Kind)+1]++
 		if r.Memory > 0 && r.Memory != b.sizes[r.Job].memory {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"qb/smartshare"
-	"qb/supervisor/facts"
 )
 
 // Fault is the panic of a balance that is given a row which no farm can have: a value that validation excludes. Nothing was
@@ -26,7 +25,7 @@ const (
 	maxAmount = 1 << 62             // of memory in bytes, or of a resource
 )
 
-// check panics with a Fault if a value is out of its bounds.
+// check panics with a Fault if a value of a host or job is out of its bounds; listInstances looks at those of instances.
 func (s *Snapshot) check() {
 	for h := range s.Hosts {
 		if what := s.Hosts[h].fault(); what != "" {
@@ -36,15 +35,6 @@ func (s *Snapshot) check() {
 	for j := range s.Jobs {
 		if what := s.Jobs[j].fault(len(s.Hosts)); what != "" {
 			panic(&Fault{j, what})
-		}
-	}
-	for i := range s.Running {
-		r := &s.Running[i]
-		if r.Job < 0 || r.Job >= len(s.Jobs) {
-			panic(&Fault{-1, fmt.Sprintf("instance %s is job %d's, of %d", r.ID, r.Job, len(s.Jobs))})
-		}
-		if what := r.fault(len(s.Hosts)); what != "" {
-			panic(&Fault{r.Job, fmt.Sprintf("instance %s: %s", r.ID, what)})
 		}
 	}
 }
@@ -93,22 +83,20 @@ func (j *SnapJob) fault(hosts int) string {
 	return amountsFault(j.Takes)
 }
 
-func (r *SnapInstance) fault(hosts int) string {
-	switch {
-	case r.Host < 0 || r.Host >= hosts:
-		return outside("host", r.Host)
-	case r.Kind != facts.Primary && r.Kind != facts.Secondary:
-		return outside("kind", int(r.Kind))
-	case r.Memory < 0 || r.Memory > maxAmount:
-		return outside("memory", r.Memory)
-	case strange(r.Started) || strange(r.ItemStarted) || strange(r.LostWork):
-		return outside("times", []float64{r.Started, r.ItemStarted, r.LostWork})
+// instanceFault is the fault of an instance that has one.
+func (s *Snapshot) instanceFault(r *SnapInstance) *Fault {
+	f := &Fault{Job: r.Job, What: fmt.Sprintf("instance %s: job %d, host %d, kind %d, memory %d: one is out of bounds", r.ID, r.Job, r.Host, r.Kind, r.Memory)}
+	if uint(r.Job) >= uint(len(s.Jobs)) {
+		f.Job = -1
 	}
-	return ""
+	return f
 }
 
 // amountsFault names the first amount out of bounds, by name.
 func amountsFault(amounts map[string]int64) string {
+	if len(amounts) == 0 {
+		return ""
+	}
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
 		if amount := amounts[name]; amount < 0 || amount > maxAmount {
 			return outside(name, amount)

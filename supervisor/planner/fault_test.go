@@ -159,15 +159,15 @@ func TestFaultsNameTheJob(t *testing.T) {
 		return s
 	}
 	for what, spoiled := range map[string]func(s *Snapshot) (job int){
-		"cpus -1 is out of bounds":               func(s *Snapshot) int { s.Jobs[2].CPUs = -1; return 2 },
-		"cpus 2147483648 is out of bounds":       func(s *Snapshot) int { s.Jobs[2].CPUs = 1 << 31; return 2 },
-		"slots -2 is out of bounds":              func(s *Snapshot) int { s.Jobs[0].Slots = -2; return 0 },
-		"weight NaN is out of bounds":            func(s *Snapshot) int { s.Jobs[0].Weight = math.NaN(); return 0 },
-		"virtual time +Inf is out of bounds":     func(s *Snapshot) int { s.Jobs[1].VTime = math.Inf(1); return 1 },
-		"eligible host 9 is out of bounds":       func(s *Snapshot) int { s.Jobs[1].Eligible = []int{9}; return 1 },
-		"nuke -1 is out of bounds":               func(s *Snapshot) int { s.Jobs[1].Takes = map[string]int64{"nuke": -1}; return 1 },
-		"instance 1.0: host 5 is out of bounds":  func(s *Snapshot) int { s.Running[0].Host = 5; return 1 },
-		"host h00001: slots -4 is out of bounds": func(s *Snapshot) int { s.Hosts[1].Slots = -4; return -1 },
+		"cpus -1 is out of bounds":                                            func(s *Snapshot) int { s.Jobs[2].CPUs = -1; return 2 },
+		"cpus 2147483648 is out of bounds":                                    func(s *Snapshot) int { s.Jobs[2].CPUs = 1 << 31; return 2 },
+		"slots -2 is out of bounds":                                           func(s *Snapshot) int { s.Jobs[0].Slots = -2; return 0 },
+		"weight NaN is out of bounds":                                         func(s *Snapshot) int { s.Jobs[0].Weight = math.NaN(); return 0 },
+		"virtual time +Inf is out of bounds":                                  func(s *Snapshot) int { s.Jobs[1].VTime = math.Inf(1); return 1 },
+		"eligible host 9 is out of bounds":                                    func(s *Snapshot) int { s.Jobs[1].Eligible = []int{9}; return 1 },
+		"nuke -1 is out of bounds":                                            func(s *Snapshot) int { s.Jobs[1].Takes = map[string]int64{"nuke": -1}; return 1 },
+		"instance 1.0: job 1, host 5, kind 0, memory 0: one is out of bounds": func(s *Snapshot) int { s.Running[0].Host = 5; return 1 },
+		"host h00001: slots -4 is out of bounds":                              func(s *Snapshot) int { s.Hosts[1].Slots = -4; return -1 },
 	} {
 		s := good()
 		Balance(s)
