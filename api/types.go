@@ -402,6 +402,7 @@ type CodeParams struct {
 	Signal   int     `json:"signal,omitempty" doc:"Of signal, and of items_failed with end = signal."`
 	Path     string  `json:"path,omitempty" doc:"Of over_budget: the place in the tree of shares whose budget is used up."`
 	Until    string  `json:"until,omitempty" doc:"Of over_budget: when the job will fit again if nothing more is used; absent: never."`
+	Wait     int64   `json:"wait,omitempty" doc:"Seconds from the end of an attempt until its item is tried again, if it ended several times without being charged a retry."`
 }
 
 // Ping says who answers.

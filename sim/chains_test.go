@@ -305,7 +305,7 @@ func (r *simRows) agreeOnWaiting(j facts.JobView, row *simJobRow) {
 		a, state := row.latest(facts.ItemNo(n)), row.state(facts.ItemNo(n))
 		if state == agenda.Blocked || state == agenda.Pending && r.waitsFor(row, facts.ItemNo(n), j.WaitFor) != nil {
 			want++
-			if a != nil && row.facts.Pauses(a.State, a.Again, a.Reason) {
+			if a != nil && row.facts.Pauses(a.State, a.Again, a.Why) {
 				pauses++
 			}
 		}

@@ -48,7 +48,11 @@ type simCall struct {
 	lifts facts.JobID // that it lets go anywhere
 }
 
-const simCannotLaunch = -1
+// Exit codes of items that do not exit.
+const (
+	simCannotLaunch = -1
+	simKillsShim    = -2
+)
 
 func newSimClients(w *simWorld) *simClients {
 	return &simClients{world: w, killed: map[simItemID]bool{}, completed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}, accounts: newSimAccounts(w), profiles: newSimProfiles(w), licences: newSimLicences(w), chains: newSimChains(w), limits: newSimBounds(w), verbs: newSimVerbs(w, simVerbsWorld(w.seed)), previews: map[string]facts.JobFacts{}}
@@ -67,6 +71,9 @@ func (c *simClients) fate(id api.AttemptID) (time.Duration, int, bool) {
 		exit = 1
 	case 4:
 		exit = simCannotLaunch
+	}
+	if c.world.killsShim(facts.AttemptID{Job: facts.JobID(id.Job), Item: facts.ItemNo(id.Item), Number: id.Number}) {
+		length, exit = min(length, time.Second), simKillsShim
 	}
 	return length, exit, n>>32%8 == 0
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -54,6 +55,7 @@ type simJobRow struct {
 	attempts  map[facts.ItemNo][]facts.AttemptFacts
 	failures  map[facts.ItemNo]int // since a person last let the item run again
 	preempted map[facts.ItemNo]int // for sharing's sake, since then
+	strange   map[facts.ItemNo]int // ends that the item itself may have caused, uncharged, since then or since it was held for them
 	retries   int                  // most that the job ever allowed
 	effects   []*simEffect         // of orders
 	changed   int                  // transaction that last wrote its row or its marks
@@ -230,6 +232,11 @@ func (r *simRows) changeMarks(w facts.ChangeMarks) {
 		j.marks = slices.Delete(slices.Clone(j.marks), n, n+1)
 	}
 	j.marks = append(slices.Clone(j.marks), w.Add...)
+	for _, m := range w.Add {
+		if m.Kind == facts.MarkBlocked {
+			maps.DeleteFunc(j.strange, func(item facts.ItemNo, _ int) bool { return m.Span().Has(int(item)) })
+		}
+	}
 }
 
 func (r *simRows) putJob(given facts.JobFacts) {
@@ -242,7 +249,7 @@ func (r *simRows) putJob(given facts.JobFacts) {
 			r.world.fail("job %d: %v", given.ID, err)
 			return
 		}
-		j = &simJobRow{items: a.Len(), attempts: map[facts.ItemNo][]facts.AttemptFacts{}, failures: map[facts.ItemNo]int{}, preempted: map[facts.ItemNo]int{}}
+		j = &simJobRow{items: a.Len(), attempts: map[facts.ItemNo][]facts.AttemptFacts{}, failures: map[facts.ItemNo]int{}, preempted: map[facts.ItemNo]int{}, strange: map[facts.ItemNo]int{}}
 		r.jobs[given.ID] = j
 		j.facts = given
 		r.checkAccount(given)
@@ -361,9 +368,10 @@ func (r *simRows) end(e facts.EndAttempt) {
 		w.fail("S3: %v is done in its row, and in truth it never was", e.ID)
 	case e.State == facts.Failed && (run == nil || !run.ended || run.done) && e.Reason != facts.ReasonLaunchFailed && !forMemory(e):
 		w.fail("S3: %v failed in its row, and in truth it did not", e.ID)
-	case e.State == facts.Lost && w.faults.onlySupervisors && !forMemory(e):
+	case e.State == facts.Lost && w.faults.onlySupervisors && !forMemory(e) && !w.killsShim(e.ID):
 		w.fail("%v is lost (%s) though only supervisors and their database failed", e.ID, e.Cause)
 	}
+	r.checkTries(j, e)
 	r.checkCharge(a, e) // after the rules of what runs: a wrong end is charged wrongly, too, and should be called by its name
 	switch {
 	case forMemory(e):
@@ -430,6 +438,7 @@ func (r *simRows) reopen(w facts.ReopenAttempts) {
 		a.Again = facts.ByOrder
 		delete(r.jobs[id.Job].failures, id.Item)
 		delete(r.jobs[id.Job].preempted, id.Item)
+		delete(r.jobs[id.Job].strange, id.Item)
 	}
 }
 

@@ -207,7 +207,11 @@ func (s *simShim) settle() {
 		ring := it.ring
 		w.truth.resume(it.run)
 		s.do(it.remaining, func() {
-			if it.ring == ring && it.running {
+			switch {
+			case it.ring != ring || !it.running:
+			case it.exit == simKillsShim:
+				s.vanish()
+			default:
 				s.ended(it, false)
 			}
 		})

@@ -107,7 +107,7 @@ func (r *simRows) clone() *simRows {
 		for item, list := range j.attempts {
 			one.attempts[item] = slices.Clone(list)
 		}
-		one.marks, one.failures, one.preempted = slices.Clone(j.marks), maps.Clone(j.failures), maps.Clone(j.preempted)
+		one.marks, one.failures, one.preempted, one.strange = slices.Clone(j.marks), maps.Clone(j.failures), maps.Clone(j.preempted), maps.Clone(j.strange)
 		c.jobs[id] = &one
 	}
 	c.held, c.locks, c.slots, c.began = maps.Clone(r.held), maps.Clone(r.locks), maps.Clone(r.slots), maps.Clone(r.began)

@@ -84,7 +84,7 @@ func (j *crashJobs) submit(ctx context.Context) {
 
 // draw is the n-th job.
 func (j *crashJobs) draw(n int) crashJob {
-	manners := []string{"plain", "plain", "plain", "fork", "fork", "stubborn", "fail"}
+	manners := []string{"plain", "plain", "plain", "fork", "fork", "stubborn", "fail", "orphan"}
 	if j.rig.caged() { // else only the environment tells a stray
 		manners = append(manners, "hide", "hide")
 	}

@@ -14,7 +14,8 @@ import (
 // crashItem is the command of each item. It writes when it runs, by the time since boot, into a file that
 // qb knows nothing of: one line is one write. Its output tells the same, under its own name. The manner says
 // what else it does: fork and hide leave a child that writes on until it is killed, hide one without its
-// parent's environment; stubborn does not heed TERM; fail fails at the first attempt.
+// parent's environment; stubborn does not heed TERM; fail fails at the first attempt; orphan kills its parent, the shim, at
+// the first two.
 const crashItem = `#!/bin/sh
 say() {
 	read up rest < /proc/uptime
@@ -33,6 +34,7 @@ while [ $ticks -gt 0 ]; do
 	sleep 0.2
 	say tick
 	ticks=$((ticks - 1))
+	if [ $manner = orphan ] && [ $QB_ATTEMPT -le 2 ]; then kill -9 $PPID; fi
 done
 if [ $manner = fail ] && [ $QB_ATTEMPT = 1 ]; then
 	say fail

@@ -251,7 +251,11 @@ func ownAnswer(j *Job, state func(facts.JobID) facts.JobState) (a answer, found 
 	case j.WaitsToGoOn.Reason != "":
 		return answer{Why: j.WaitsToGoOn}, true
 	case j.Paused > 0 && j.Pending == 0:
-		return answer{Why: facts.Because(facts.ReasonRetryDelay, facts.Params{Items: j.Paused, Until: facts.Moment(j.NextTry), Limit: int64(j.RetryDelay)}, "")}, true
+		p := facts.Params{Items: j.Paused, Until: facts.Moment(j.NextTry), Limit: int64(j.RetryDelay)}
+		if j.Unlucky {
+			p.Limit = 0
+		}
+		return answer{Why: facts.Because(facts.ReasonRetryDelay, p, "")}, true
 	case j.Waiting > 0 && j.Pending == 0:
 		return j.waitingReason(state), true
 	case j.Blocked > 0 && j.Pending == 0:

@@ -91,6 +91,7 @@ type Job struct {
 	Blocked, Waiting, Failed     int       // items: held, waiting for those of other jobs, failed
 	Paused                       int       // items that failed and wait before they are tried again
 	NextTry                      time.Time // of the first of them
+	Unlucky                      bool      // it has ended again and again by itself, uncharged
 	Failure                      facts.Failure
 	StaysOpen                    bool          // a person ends it
 	StartsIn                     time.Duration // 0: it may start

@@ -462,11 +462,17 @@ func (a AttemptFacts) Overuse() string {
 }
 
 // Pauses says whether an item whose attempt has ended so waits before it is tried again.
-func (j *JobFacts) Pauses(state AttemptState, again Again, why Reason) bool {
-	return j.RetryDelay > 0 && state == Failed && again == ByItself && !why.Uncharged()
+func (j *JobFacts) Pauses(state AttemptState, again Again, why Why) bool {
+	if state == Done || again != ByItself {
+		return false
+	}
+	return why.Params.Wait > 0 || j.RetryDelay > 0 && state == Failed && !why.Reason.Uncharged()
 }
 
-// PausesUntil is when an item is tried again whose attempt ended then.
-func (j *JobFacts) PausesUntil(ended time.Time) time.Time {
-	return ended.Add(time.Duration(j.RetryDelay) * time.Second)
+// PauseAfter is for how long an item waits then.
+func (j *JobFacts) PauseAfter(why Why) time.Duration {
+	if why.Params.Wait > 0 {
+		return time.Duration(why.Params.Wait) * time.Second
+	}
+	return time.Duration(j.RetryDelay) * time.Second
 }

@@ -210,6 +210,7 @@ type Params struct {
 	Label    string  `json:"label,omitempty"` // of the job that is waited for
 	Path     string  `json:"path,omitempty"`  // of the place in the tree of shares whose budget is used up
 	Until    string  `json:"until,omitempty"` // when jobs will fit it again
+	Wait     int64   `json:"wait,omitempty"`  // seconds until its item is tried again
 }
 
 // Why is a reason with its parameters, and the sentence that tells a person. The sentence decides nothing.
@@ -333,12 +334,7 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonItemsFail: func(p Params, _ string) string {
 		return fmt.Sprintf("%d items of %d users in a row failed here, of jobs that other hosts complete meanwhile", p.Failed, p.Users)
 	},
-	ReasonRetryDelay: func(p Params, detail string) string {
-		if detail != "" {
-			return fmt.Sprintf("%s; tried again at %s (retrywork_delay %d s)", detail, p.Until, p.Limit)
-		}
-		return fmt.Sprintf("%s failed and waits to be tried again, the first until %s (retrywork_delay %d s)", Several(p.Items, "item"), p.Until, p.Limit)
-	},
+	ReasonRetryDelay: retrySentence,
 	ReasonStaysOpen: func(Params, string) string {
 		return "all items have ended, and with the flag disable_auto_complete the job stays open; complete or kill it to end it"
 	},
@@ -467,6 +463,17 @@ func suspendedBy(p Params, _ string) string {
 
 func resumingSentence(p Params, _ string) string {
 	return fmt.Sprintf("resumed, and waits on host %s for %s to go on", p.Host, Several(int(p.Limit), "slot"))
+}
+
+func retrySentence(p Params, detail string) string {
+	given, who := fmt.Sprintf("retrywork_delay %d s", p.Limit), " failed and waits"
+	if p.Limit == 0 {
+		given, who = "its attempts end again and again", " waits"
+	}
+	if detail != "" {
+		return fmt.Sprintf("%s; tried again at %s (%s)", detail, p.Until, given)
+	}
+	return fmt.Sprintf("%s%s to be tried again, the first until %s (%s)", Several(p.Items, "item"), who, p.Until, given)
 }
 
 // startsIn is a time span to the minute, so that the sentence of a job changes once a minute.

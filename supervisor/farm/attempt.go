@@ -93,12 +93,15 @@ func (f *Farm) endAttempt(now time.Time, i *model.Instance, end facts.EndAttempt
 	if i.Under == agenda.Complete && end.State != facts.Done {
 		end.Again = facts.ByItself // so that the mark decides, and not how the attempt ended
 	}
+	if end.Again == facts.ByItself {
+		end.Params.Wait = int64(j.WaitAfter(&end).Seconds())
+	}
 	f.usage.chargeEnd(now, i, &end)
 	f.out.Write(end)
 	i.Stopped = i.Stopping()
 	i.Attempt.State, i.Attempt.EndedAt = end.State, end.EndedAt
 	i.Touch()
-	j.End(end, i.Under, j.Pauses(end.State, end.Again, end.Reason))
+	j.End(end, i.Under, j.Pauses(end.State, end.Again, end.Why))
 	f.retries.notePaused(now, j)
 	if i.Under == agenda.Blocked && j.Tally.State(int(end.ID.Item)) != agenda.Blocked { // it ended by itself before it was stopped
 		f.setMarks(j, items.MarksWithout(j.Marks, items.SpansOf([]facts.AttemptID{end.ID})))

@@ -19,6 +19,7 @@ import (
 const (
 	blackHoleAfter = 5  // failed items of a host, none done, of jobs that others complete meanwhile
 	poisonAfter    = 3  // different hosts that were lost under an item, or strange ends of it anywhere
+	strangeAfter   = 2  // strange ends of an item on one host, after which its job avoids the host
 	hopelessAfter  = 10 // failed attempts of a job that has completed nothing …
 	hopelessHosts  = 3  // … on so many hosts
 	autoLockPart   = 20 // at most one host in so many is locked by the farm itself, at least one
@@ -61,6 +62,7 @@ func (fa *faults) learn(now time.Time, i *model.Instance, end facts.EndAttempt) 
 		fa.maybeBlockHopeless(now, j)
 	case end.State == facts.Lost:
 		j.Note(h.ID, end, now)
+		fa.maybeLeaveStrange(now, i, end)
 		fa.maybeHoldPoison(now, j, end)
 	}
 }
@@ -122,23 +124,48 @@ func (fa *faults) giveBack(attempts []facts.AttemptID) {
 	}
 }
 
-// maybeHoldPoison holds an item under which several hosts were lost: the next would be too.
+// maybeLeaveStrange has the job avoid a host on which one of its items ended strangely again, as long as another host serves
+// it: what ends so elsewhere too is the item's doing, and a host that is at fault alone has no item held.
+func (fa *faults) maybeLeaveStrange(now time.Time, i *model.Instance, end facts.EndAttempt) {
+	j, h := i.Job, i.Host
+	ends := 0
+	for _, host := range j.Trouble.LostOn[end.ID.Item] {
+		if host == h.ID {
+			ends++
+		}
+	}
+	if end.Reason.Strange() && ends >= strangeAfter && !now.Before(j.Avoids[h.ID]) && fa.retries.servedElsewhere(now, j, h) {
+		fa.retries.leaveFailing(now, i, ends)
+	}
+}
+
+// maybeHoldPoison holds an item under which several hosts were lost, or which ended strangely several times: the next would
+// be too.
 func (fa *faults) maybeHoldPoison(now time.Time, j *model.Job, end facts.EndAttempt) {
 	item := end.ID.Item
 	hosts := j.Trouble.LostOn[item]
-	if len(hosts) < poisonAfter || j.Tally.State(int(item)) != agenda.Pending && j.Tally.State(int(item)) != agenda.Waiting {
+	if state := j.Tally.State(int(item)); len(hosts) < poisonAfter || state == agenda.Blocked || !model.Waits(state) {
 		return
 	}
 	j.Put(item, agenda.Blocked)
 	held := facts.Mark{Kind: facts.MarkBlocked, By: model.LockedByFarm, At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
 	fa.setMarks(j, items.WithMarks(j.Marks, []facts.Mark{held}))
 	why := facts.Why{Reason: facts.ReasonHostsLost, Params: facts.Params{Hosts: len(hosts)}, Cause: fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)}
-	if end.Reason == facts.ReasonUnknownOutcome {
+	if end.Reason.Strange() {
+		mend := "look at what it does to its worker"
+		if end.Reason == facts.ReasonUnknownOutcome {
+			mend = "update the supervisor"
+		}
 		why.Reason, why.Params.Outcome = end.Reason, end.Params.Outcome
-		why.Cause = fmt.Sprintf("%s; it ended so or was lost %d times, on %v; update the supervisor, then unblock the job", end.Cause, len(hosts), slices.Compact(hosts))
+		why.Cause = fmt.Sprintf("%s; it ended so or was lost %d times, on %v; %s, then unblock the job", end.Cause, len(hosts), distinct(hosts), mend)
 	}
 	fa.out.Record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: model.LockedByFarm, Why: why})
 	delete(j.Trouble.LostOn, item)
+}
+
+// distinct are the hosts, each once.
+func distinct(hosts []facts.HostID) []facts.HostID {
+	return slices.Compact(slices.Sorted(slices.Values(hosts)))
 }
 
 // maybeBlockHopeless blocks a job that completes nothing anywhere, before it has wasted the night.

@@ -55,7 +55,7 @@ func (rt *retries) notePaused(now time.Time, j *model.Job) {
 func (rt *retries) unpause(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(rt.pausing)) {
 		j := rt.pausing[id]
-		if rt.jobs.ByID[id] == j && j.Unpause(now.Add(-time.Duration(j.RetryDelay)*time.Second)) > 0 {
+		if rt.jobs.ByID[id] == j && j.Unpause(now, j.PauseAfter(facts.Why{})) > 0 {
 			j.Changes++
 			rt.planStale = true
 		}
@@ -78,9 +78,14 @@ func (rt *retries) maybeAvoid(now time.Time, i *model.Instance, end facts.EndAtt
 		return
 	}
 	j.Strikes.Clear(h.ID)
-	rt.avoidUntil(j, h.ID, now.Add(rt.policy.AvoidFor))
+	rt.leaveFailing(now, i, failed)
+}
+
+// leaveFailing keeps a job off the host of an instance, where so many of its attempts have failed.
+func (rt *retries) leaveFailing(now time.Time, i *model.Instance, failed int) {
+	rt.avoidUntil(i.Job, i.Host.ID, now.Add(rt.policy.AvoidFor))
 	rt.recordOf(now, i, facts.EventFacts{Type: "host-avoided", By: model.LockedByFarm,
-		Why: facts.Because(facts.ReasonFailedThere, facts.Params{Failed: failed, Host: h.ID, Limit: int64(rt.policy.AvoidFor.Seconds())}, "")})
+		Why: facts.Because(facts.ReasonFailedThere, facts.Params{Failed: failed, Host: i.Host.ID, Limit: int64(rt.policy.AvoidFor.Seconds())}, "")})
 }
 
 // leaveHost keeps a job off the host of an instance that a person has migrated, as long as another host serves the job.

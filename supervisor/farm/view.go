@@ -143,9 +143,10 @@ func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
 	e := explain.Job{
 		Job:   *j.Asks(),
 		Items: j.Entries.Len(), Pending: j.Pending(), Running: j.Tally.Count(agenda.Running), Done: j.Tally.Count(agenda.Complete), Blocked: j.Tally.Count(agenda.Blocked), Waiting: j.Waiting(),
-		Failed: j.Tally.Count(agenda.Failed), Failure: j.FailedBy, Paused: j.Paused(), NextTry: j.PausesUntil(j.FirstPaused()),
+		Failed: j.Tally.Count(agenda.Failed), Failure: j.FailedBy, Paused: j.Paused(),
 		Held: j.Held(), Width: j.Width(&f.policy.Share), Due: f.planning.due[j.ID], MemoryUse: j.MemoryUse(), FromProfile: j.GoesBy(),
 	}
+	e.NextTry, e.Unlucky = j.NextTry(j.PauseAfter(facts.Why{}))
 	e.Primary, e.Secondary, e.Draining = j.Counts()
 	e.StaysOpen = j.State == facts.Active && j.Over() && j.StaysOpen()
 	resuming := j.Resuming()

@@ -17,13 +17,15 @@ type Items struct {
 	Memory     Memory               // what is known of their need
 	Times      smartshare.Samples   // wall seconds of complete items
 	Failures   map[facts.ItemNo]int // failed attempts that count against the retries
+	unlucky    map[facts.ItemNo]int // attempts that ended by themselves, charged no retry, since the last that ran for long
 	Preempted  map[facts.ItemNo]int // times an item was preempted
 	failed     []uint8              // how each item failed last: a place in ways, from 1; 0: not known. nil until the first
 	ways       []facts.Failure      // at most maxWays
 	Trouble    Trouble
 	FirstStart time.Time // of the first attempt
 	DoneCount  int       // attempts that completed an item
-	pauses     []pause   // of paused items, the longest paused first; one that does not count any more may stand among them
+	pauses     []pause   // of paused items, by the job's delay; the first to be over comes first
+	waits      []pause   // the same, of those that were unlucky
 	Strikes    Strikes   // against hosts
 	doneWall   float64   // seconds of those
 	attempts   []uint32  // latest attempt number of each item; nil until the first
@@ -37,12 +39,12 @@ const BytesEach = 6
 
 // New returns items of which none has run.
 func New(a *agenda.Agenda) *Items {
-	return &Items{Entries: a, Tally: agenda.NewTally(a.Len()), Failures: map[facts.ItemNo]int{}, Preempted: map[facts.ItemNo]int{}}
+	return &Items{Entries: a, Tally: agenda.NewTally(a.Len()), Failures: map[facts.ItemNo]int{}, Preempted: map[facts.ItemNo]int{}, unlucky: map[facts.ItemNo]int{}}
 }
 
 // Trouble is what bad ends have taught of hosts.
 type Trouble struct {
-	LostOn   map[facts.ItemNo][]facts.HostID // hosts that were lost under an item; one more than once if it ended strangely there
+	LostOn   map[facts.ItemNo][]facts.HostID // hosts that were lost under an item; one more than once if the item ended strangely there
 	FailedOn map[facts.HostID]int            // failed attempts
 	DoneOn   map[facts.HostID]time.Time      // latest end of what was done under this term
 	Left     map[facts.HostID]time.Time      // latest end of what was migrated from there before this term
@@ -85,7 +87,7 @@ func (s *Items) End(end facts.EndAttempt, under agenda.State, paused bool) {
 	case end.Again != facts.Never:
 		s.Put(item, under)
 		if paused && under == agenda.Pending {
-			s.pause(item, end.ID.Number, end.EndedAt)
+			s.pause(item, end.ID.Number, end.EndedAt, end.Params)
 		}
 	case end.State == facts.Killed:
 		s.set(int(item), agenda.Killed)
@@ -137,8 +139,15 @@ func (s *Items) Failure() facts.Failure {
 
 // countEnd counts an end in the means and against the retries.
 func (s *Items) countEnd(item facts.ItemNo, state facts.AttemptState, why facts.Reason, wall float64) {
+	if facts.Unhurried(wall) {
+		delete(s.unlucky, item)
+	}
+	if facts.Unlucky(state, why) {
+		s.unlucky[item]++
+	}
 	switch state {
 	case facts.Done:
+		delete(s.unlucky, item)
 		s.doneWall += wall
 		s.DoneCount++
 	case facts.Failed:
@@ -155,6 +164,18 @@ func (s *Items) Reopen(item facts.ItemNo, to agenda.State) {
 	s.Put(item, to)
 	delete(s.Failures, item)
 	delete(s.Preempted, item)
+	delete(s.unlucky, item)
+}
+
+// WaitAfter is how long an item waits after an attempt that ends so: longer each time that it is unlucky.
+func (s *Items) WaitAfter(end *facts.EndAttempt) time.Duration {
+	switch {
+	case !facts.Unlucky(end.State, end.Reason):
+		return 0
+	case facts.Unhurried(end.Wall):
+		return facts.WaitAfter(1, end.Reason)
+	}
+	return facts.WaitAfter(s.unlucky[end.ID.Item]+1, end.Reason)
 }
 
 // Note keeps what an end tells of a host.
@@ -170,7 +191,7 @@ func (s *Items) Note(host facts.HostID, end facts.EndAttempt, at time.Time) {
 	case facts.Failed:
 		t.FailedOn[host]++
 	case facts.Lost:
-		if hosts := t.LostOn[end.ID.Item]; end.Reason == facts.ReasonUnknownOutcome || !slices.Contains(hosts, host) {
+		if hosts := t.LostOn[end.ID.Item]; end.Reason.Strange() || !slices.Contains(hosts, host) {
 			t.LostOn[end.ID.Item] = append(hosts, host)
 		}
 	}

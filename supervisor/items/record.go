@@ -141,6 +141,7 @@ func (s *Items) takeUpDone(d facts.DoneFacts) {
 		s.Memory.Learn(item, facts.Done, "", 0, d.Peak[n])
 		s.Times.Add(d.Wall[n])
 		s.doneWall += d.Wall[n]
+		delete(s.unlucky, item)
 		delete(s.Trouble.LostOn, item)
 		s.Tally.Set(int(item), agenda.Complete)
 	}
@@ -174,6 +175,7 @@ func (s *Items) takeUpAttempt(a facts.AttemptFacts) error {
 		s.Trouble.Left[a.Host] = a.EndedAt
 	}
 	if a.Again == facts.ByOrder {
+		delete(s.unlucky, a.Item)
 		delete(s.Failures, a.Item)
 		delete(s.Preempted, a.Item)
 	}
@@ -183,9 +185,9 @@ func (s *Items) takeUpAttempt(a facts.AttemptFacts) error {
 // settle puts an item where its last attempt, which is not live, left it.
 func (s *Items) settle(j *facts.JobFacts, a facts.AttemptFacts) {
 	switch {
-	case j.Pauses(a.State, a.Again, a.Reason) && s.Tally.State(int(a.Item)) == agenda.Pending:
+	case j.Pauses(a.State, a.Again, a.Why) && s.Tally.State(int(a.Item)) == agenda.Pending:
 		s.strike(a)
-		s.pause(a.Item, a.Number, a.EndedAt)
+		s.pause(a.Item, a.Number, a.EndedAt, a.Params)
 	case a.Again == facts.ByItself:
 		s.strike(a)
 	case a.State == facts.Done:

@@ -51,8 +51,12 @@ func FillItem(now time.Time, item *api.Item, j *facts.JobFacts, a *facts.Attempt
 		}
 	case j.State == facts.Blocked:
 		item.Status = "blocked"
-	case a != nil && j.Pauses(a.State, a.Again, a.Reason) && now.Before(j.PausesUntil(a.EndedAt)):
-		why := facts.Because(facts.ReasonRetryDelay, facts.Params{Until: facts.Moment(j.PausesUntil(a.EndedAt)), Limit: int64(j.RetryDelay)}, a.Cause)
+	case a != nil && j.Pauses(a.State, a.Again, a.Why) && now.Before(a.EndedAt.Add(j.PauseAfter(a.Why))):
+		p := facts.Params{Until: facts.Moment(a.EndedAt.Add(j.PauseAfter(a.Why))), Wait: a.Params.Wait}
+		if p.Wait == 0 {
+			p.Limit = int64(j.RetryDelay)
+		}
+		why := facts.Because(facts.ReasonRetryDelay, p, a.Cause)
 		item.Status, item.Code, item.Params, item.Reason = "pending", string(why.Reason), Params(why.Params), why.Cause
 	default:
 		item.Status = "pending"

@@ -109,7 +109,7 @@ func Params(p facts.Params) *api.CodeParams {
 	return &api.CodeParams{
 		By: p.By, Host: string(p.Host), Job: int64(p.Job), User: p.User, Share: p.Share, Outcome: p.Outcome, Resource: p.Resource, Option: p.Option,
 		Limit: p.Limit, Earlier: p.Earlier, Seconds: p.Seconds, Largest: p.Largest, Offer: p.Offer,
-		State: p.State, Hosts: p.Hosts, Users: p.Users, Failed: p.Failed, Items: p.Items, End: string(p.End), ExitCode: p.ExitCode, Signal: p.Signal, Path: p.Path, Until: p.Until,
+		State: p.State, Hosts: p.Hosts, Users: p.Users, Failed: p.Failed, Items: p.Items, End: string(p.End), ExitCode: p.ExitCode, Signal: p.Signal, Path: p.Path, Until: p.Until, Wait: p.Wait,
 	}
 }
 
