@@ -56,8 +56,8 @@ func (s *Settings) send(ctx context.Context, to string, message []byte) (answer 
 		return "", errors.Join(err, conn.Close())
 	}
 	c, err := smtp.NewClient(conn, s.Host)
-	if err != nil {
-		return "", errors.Join(said("the greeting", err), conn.Close())
+	if err != nil { // it has closed the connection
+		return "", said("the greeting", err)
 	}
 	defer c.Close()
 	if err := s.greet(c); err != nil {
@@ -177,7 +177,7 @@ func said(what string, err error) error {
 	if answered, ok := errors.AsType[*textproto.Error](err); ok {
 		return fmt.Errorf("%d %s (after %s)", answered.Code, plain(answered.Msg, maxAnswer), what)
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return fmt.Errorf("%s: %s", what, plain(err.Error(), maxAnswer)) // it may have what the server said, or its certificate
 }
 
 // login chooses PLAIN, or LOGIN for a server that has nothing else. net/smtp refuses PLAIN on a connection that is neither encrypted
