@@ -115,7 +115,7 @@ var floors = map[string]int{
 var onlyFrom = map[string][]string{
 	"supervisor/mail":            {"pause", "statedir", "supervisor/facts", "supervisor/store"},
 	"supervisor/history":         {"agenda", "pause", "supervisor/facts", "supervisor/logstore", "supervisor/store", "units"},
-	"worker":                     {"api", "api/pin", "pathmap", "patterns", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/people", "worker/picture", "worker/proc", "worker/shim", "worker/usage"},
+	"worker":                     {"api", "api/pin", "limitwriter", "pathmap", "patterns", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/people", "worker/picture", "worker/proc", "worker/shim", "worker/usage"},
 	"worker/core":                {"api", "units"},
 	"worker/picture":             {"api", "limitwriter", "pause", "worker/proc"},
 	"examples/demo":              {"api"},

@@ -64,6 +64,7 @@ type agent struct {
 	core        *core.Core
 	launcher    *launcher
 	orders      orderGate
+	temps       *temps // nil: items have no folders of their own
 	ships       *shipper
 	pictures    *picture.Maker // nil: it makes none
 	conns       map[core.Key]*shimConn
@@ -120,6 +121,9 @@ func Run(ctx context.Context, config Config, options Options) error {
 	booted, err := a.adopt()
 	if err != nil {
 		return err
+	}
+	if a.temps != nil {
+		a.linked.Go(func() { a.temps.run(inner) })
 	}
 	if a.poller != nil {
 		a.linked.Go(func() { a.poller.Run(inner) })
@@ -183,6 +187,9 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	}
 	if os.Geteuid() == 0 {
 		a.launcher.private, a.launcher.temps = a.ownThings()
+	}
+	if a.launcher.temps != "" {
+		a.temps = newTemps(a.launcher.temps, a.shim, a.log)
 	}
 	a.ships = newShipper(ctx, a.log, state.logPath, a.farm.appendLog)
 	a.central.own, a.central.keys = config, options.Own
@@ -296,7 +303,7 @@ func (a *agent) look() {
 		a.others, a.othersCPU = otherAgents(a.state.root)
 	}
 	busy, othersBusy := a.busy.since(a.othersCPU)
-	if a.looks%sweepEvery == 0 {
+	if a.looks%sweepEvery == 1 { // not at the first look: the core does not know yet what a former agent left running
 		a.sweep()
 	}
 	a.looks, a.used = a.looks+1, used

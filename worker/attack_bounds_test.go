@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -226,5 +227,109 @@ func TestAttackExpressions(t *testing.T) {
 	end = f.awaitEnd(attempt(2, 0))
 	if out := f.output(end.Attempt, shim.StreamErr); !strings.Contains(end.Reason, "instructions") || !strings.Contains(out, "[qb: "+end.Reason[:40]) {
 		t.Errorf("expressions beyond the bound: %+v; %s", end, out)
+	}
+}
+
+// TestAttackDeepFolder (M4): what an item leaves in its TMPDIR is removed, however deep it is, also what its owner has closed to himself.
+func TestAttackDeepFolder(t *testing.T) {
+	u, ok := realUser(t)
+	if !ok {
+		return
+	}
+	f := newScriptedFarm(t)
+	config := ownersConfig(t, f)
+	runAgent(t, config)
+	f.await("the first sync", func() bool { return f.syncs > 0 })
+	lines := []string{
+		`cd $TMPDIR; python3 -c 'import os
+for n in range(25000):
+    os.mkdir("d"); os.chdir("d")'`,
+		`cd $TMPDIR && mkdir -p a/b/c && touch a/b/c/file && ln -s / a/link && mkfifo a/b/fifo && chmod 0 a/b/c a/b a && chmod 0 .`,
+		`cd $TMPDIR && seq 1 5000 | xargs touch && mkdir .qb-1 && touch .qb-1/x`,
+	}
+	for n, line := range lines {
+		end := f.runAs(int64(n+2), u.Username, line)
+		if end.Outcome != "exit" || *end.ExitCode != 0 {
+			t.Fatalf("%.40s: %+v %s", line, end, f.output(end.Attempt, shim.StreamErr))
+		}
+	}
+	awaitNoFolders(t, f)
+}
+
+// TestAttackFolderOfTwo (M4): what another user has put into an item's TMPDIR, and closed, goes with it.
+func TestAttackFolderOfTwo(t *testing.T) {
+	u, ok := realUser(t)
+	if !ok {
+		return
+	}
+	other, _ := realUser(t)
+	f := newScriptedFarm(t)
+	config := ownersConfig(t, f)
+	runAgent(t, config)
+	meet := openFolder(t)
+	for id, who := range map[int64]string{1: u.Username, 2: other.Username} {
+		spec := f.job(id, map[int64]string{
+			1: `chmod 777 $TMPDIR && echo $TMPDIR > $MEET/there; while [ ! -e $MEET/done ]; do sleep 0.05; done`,
+			2: `while [ ! -s $MEET/there ]; do sleep 0.05; done; cd $(cat $MEET/there) && mkdir -p theirs/more && touch theirs/more/file && chmod 700 theirs && touch $MEET/done`,
+		}[id])
+		spec.Shell, spec.User, spec.Cwd, spec.Env = true, who, "/", map[string]string{"MEET": meet}
+		f.with(func() { f.specs[id] = spec })
+		f.want(core.Key{Job: id}, attempt(id, 0))
+	}
+	for id := range int64(2) {
+		if end := f.awaitEnd(attempt(id+1, 0)); end.Outcome != "exit" || *end.ExitCode != 0 {
+			t.Fatalf("%+v", end)
+		}
+	}
+	awaitNoFolders(t, f)
+}
+
+// TestAgentThatStartsAgainKeepsFolders: a new agent removes nothing of what items that run have in their TMPDIR.
+func TestAgentThatStartsAgainKeepsFolders(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("only root's workers give items folders of their own")
+		return
+	}
+	f := newScriptedFarm(t)
+	config := ownersConfig(t, f)
+	config.AllowRoot = true
+	first := startAgent(t, config)
+	meet := openFolder(t)
+	spec := f.job(1, `echo kept > $TMPDIR/file; touch $MEET/up; while [ ! -e $MEET/go ]; do sleep 0.05; done; cat $TMPDIR/file`)
+	spec.Shell, spec.Cwd, spec.Env = true, "/", map[string]string{"MEET": meet}
+	f.with(func() { f.specs[1] = spec })
+	f.want(core.Key{Job: 1}, attempt(1, 0))
+	f.await("it runs", func() bool { _, err := os.Stat(meet + "/up"); return err == nil })
+	kill9(t, first)
+	before := f.heard().Incarnation
+	runAgent(t, config)
+	f.await("the next agent", func() bool { return f.last.Incarnation != before })
+	time.Sleep(2*hostLook + time.Second) // until it has swept
+	if err := os.WriteFile(meet+"/go", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	end := f.awaitEnd(attempt(1, 0))
+	if out := f.output(end.Attempt, shim.StreamOut); out != "kept\n" {
+		t.Errorf("%q of %+v: %s", out, end, f.output(end.Attempt, shim.StreamErr))
+	}
+}
+
+// awaitNoFolders waits until no item has left a folder, and says how long that took.
+func awaitNoFolders(t *testing.T, f *scriptedFarm) {
+	t.Helper()
+	began := time.Now()
+	for {
+		found, err := filepath.Glob(shim.TempsOf(f.heard().StateID) + "/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) == 0 {
+			t.Logf("gone after %s", time.Since(began))
+			return
+		}
+		if time.Since(began) > testPatience {
+			t.Fatalf("after %s there is %v", time.Since(began), found)
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }

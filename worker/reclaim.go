@@ -31,18 +31,20 @@ func (a *agent) logGroups(usual bool) {
 	}
 }
 
-// sweep removes what items left behind whose shims could not do it.
+// sweep removes what items left behind, if it was not removed at their end. What is there is listed before what runs: an item that starts
+// meanwhile is in neither list.
 func (a *agent) sweep() {
-	temps := a.launcher.temps
-	runs := map[string]bool{}
+	left, runs := a.temps.names(), map[string]bool{}
 	for _, id := range a.core.Attempts() {
 		runs[shim.AttemptName(id)] = true
 	}
 	if a.sweeping.CompareAndSwap(false, true) {
 		go func() {
 			defer a.sweeping.Store(false)
-			if temps != "" {
-				shim.SweepTemps(temps, func(name string) bool { return runs[name] })
+			for _, name := range left {
+				if !runs[name] && a.ctx.Err() == nil {
+					a.temps.remove(a.ctx, name)
+				}
 			}
 			if n := cgroup.Sweep(a.groupKinds); n > 0 {
 				a.log.Info("control groups without items removed", "groups", n)

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -218,6 +217,7 @@ func (l *shimConn) end(f api.Finished) {
 	}
 	l.ended = true
 	l.left.Store(true)
+	l.a.temps.ended(shim.AttemptName(f.Attempt))
 	if l.picture != nil && l.picture.Attempt == f.Attempt && shim.Done(f) {
 		l.a.pictures.Add(*l.picture)
 	}
@@ -431,9 +431,7 @@ func (l *shimConn) discard() {
 	if err := errors.Join(l.group.Remove(), l.counted.Remove()); err != nil {
 		l.log.Warn("a control group stays behind", "error", err)
 	}
-	if temps := l.a.launcher.temps; temps != "" && l.attempt.Number > 0 {
-		os.RemoveAll(filepath.Join(temps, shim.AttemptName(l.attempt))) // its shim may have ended before it was through
-	}
+	l.a.temps.ended(shim.AttemptName(l.attempt)) // of an end that was told before, too
 	if err := os.RemoveAll(l.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		l.log.Warn("the folder of an ended instance cannot be removed", "error", err)
 	}

@@ -5,11 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"qb/api"
 	"qb/limitwriter"
@@ -47,15 +44,9 @@ const (
 	Room = memoryLimit
 )
 
-// NewMaker makes one that waits to be run. What this process inherited from whoever started it is closed in each child: others of the
-// owner's processes may look into that.
+// NewMaker makes one that waits to be run.
 func NewMaker(program, converter []string, room func() bool, ship func(context.Context, api.Picture) error) *Maker {
-	names, _ := proc.Names("/proc/self/fd")
-	for _, name := range names {
-		if fd, err := strconv.Atoi(name); err == nil && fd > 2 {
-			unix.CloseOnExec(fd)
-		}
-	}
+	proc.CloseInherited()
 	return &Maker{Program: program, Converter: converter, Room: room, Ship: ship, orders: make(chan Order, waiting), limit: timeLimit}
 }
 

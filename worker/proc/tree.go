@@ -87,6 +87,17 @@ func Names(dir string) ([]string, error) {
 	return folder.Readdirnames(-1)
 }
 
+// CloseInherited has what this process inherited from whoever started it closed in each child: others of an owner's processes may
+// look into that.
+func CloseInherited() {
+	names, _ := Names("/proc/self/fd")
+	for _, name := range names {
+		if fd, err := strconv.Atoi(name); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+}
+
 // Descendants finds all that descend from root. As root is a subreaper, a process whose parents died has
 // root as its parent.
 func Descendants(root int) []Process {

@@ -8,10 +8,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
-
-	"qb/worker/proc"
 )
 
 // Private is what an item of a root worker has for itself. The zero value is nothing.
@@ -118,15 +117,19 @@ func (s *shim) unseclude(o *RunOrder) {
 		s.apart = unix.Unshare(unix.CLONE_NEWIPC) == nil
 	}
 	if o.Private.Temp != "" {
-		go os.RemoveAll(o.Private.Temp) // it follows no links; the agent removes what is left
+		_ = os.Remove(o.Private.Temp) // where there is something in it, the agent removes it
 	}
 }
 
+// makeTemp puts aside what has the folder's name, as after a restored database: to remove it may take long, and is the agent's work.
 func makeTemp(dir string, l *Login) error {
-	if err := os.RemoveAll(dir); err != nil {
-		return err
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		if err = os.Rename(dir, fmt.Sprintf("%s.%d", dir, time.Now().UnixNano())); err == nil {
+			err = os.Mkdir(dir, 0o700)
+		}
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err != nil {
 		return err
 	}
 	if l != nil {
@@ -157,16 +160,6 @@ func OpenTemps(dir string) error {
 		return fmt.Errorf("%s is there and is not a folder of ours that only we may change; remove it", dir)
 	}
 	return nil
-}
-
-// SweepTemps removes the folders of attempts that no longer run.
-func SweepTemps(dir string, runs func(name string) bool) {
-	names, _ := proc.Names(dir)
-	for _, name := range names {
-		if !runs(name) {
-			os.RemoveAll(filepath.Join(dir, name))
-		}
-	}
 }
 
 // CanMount says whether this host lets us give items mounts of their own.

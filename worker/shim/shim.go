@@ -80,6 +80,9 @@ func Main(args []string) int {
 	if len(args) == 1 && args[0] == lookWord {
 		return lookMain(os.Stdin, os.Stdout)
 	}
+	if len(args) == 1 && args[0] == EmptyWord {
+		return emptyMain(os.Stdout)
+	}
 	if len(args) == 1 && args[0] == picture.Word {
 		return picture.Main(os.Stdin, os.Stdout)
 	}
