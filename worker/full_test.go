@@ -28,7 +28,7 @@ func TestRecordTakesTheRoomSetAside(t *testing.T) {
 	t.Parallel()
 	dir, s := t.TempDir(), shim.Spool(t.TempDir())
 	code := 3
-	for n, reason := range []string{"", strings.Repeat("ü", 100_000)} {
+	for n, reason := range []string{"", strings.Repeat("ü", 100_000), strings.Repeat("<\x01", 100_000)} {
 		f := api.Finished{Attempt: attempt(1, n), Outcome: "exit", ExitCode: &code, Reason: reason, Wall: 1.5}
 		if err := shim.MakeSpare(dir); err != nil {
 			t.Fatal(err)
@@ -48,7 +48,7 @@ func TestRecordTakesTheRoomSetAside(t *testing.T) {
 			t.Errorf("a room serves twice: %v", err)
 		}
 	}
-	if records, torn, err := s.Load("boot"); err != nil || len(records) != 2 || len(torn) > 0 {
+	if records, torn, err := s.Load("boot"); err != nil || len(records) != 3 || len(torn) > 0 {
 		t.Errorf("%d records, torn %v, %v", len(records), torn, err)
 	}
 }

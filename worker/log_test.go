@@ -284,3 +284,39 @@ func TestLogOfAnUnknownAttemptIsDropped(t *testing.T) {
 		t.Error("the file is still there")
 	}
 }
+
+// TestLogThatIsNeverTaken: a log that has ended and is refused each time is dropped after a while, one that waits for its supervisor
+// is not.
+func TestLogThatIsNeverTaken(t *testing.T) {
+	t.Parallel()
+	for kind, dropped := range map[api.Kind]bool{
+		api.KindInvalid: true, api.KindForbidden: true, api.KindConflict: true, api.KindUnavailable: false, api.KindLimit: false, api.KindUnauthorized: false, api.KindInternal: false,
+	} {
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, []byte{1, 1, 0, 0, 0, 'x'}, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tries := make(chan struct{}, 100)
+		ships := newShipper(t.Context(), discardLog, func(api.AttemptID) string { return path }, ignoringContext(func(api.LogChunk) (int64, error) {
+			tries <- struct{}{}
+			return 0, api.Errorf(kind, "no")
+		}))
+		ships.hopelessAfter = 10 * time.Millisecond
+		sh := ships.follow(attempt(1, 1))
+		ships.finish(attempt(1, 1), func() {})
+		gone := false
+		for n := 0; n < 3 && !gone; {
+			select {
+			case <-tries:
+				n++
+			case <-sh.done:
+				gone = true
+			case <-time.After(testPatience):
+				t.Fatal("nothing is tried")
+			}
+		}
+		if _, err := os.Stat(path); gone != dropped || (err != nil) != dropped {
+			t.Errorf("%s: dropped %v, the file: %v", kind, gone, err)
+		}
+	}
+}

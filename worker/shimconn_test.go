@@ -4,6 +4,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os/user"
+	"strings"
 	"testing"
 
 	"qb/api"
@@ -44,5 +46,46 @@ func TestHelloOlderThanTheOrder(t *testing.T) {
 				t.Errorf("the core is told %+v, not that the item has ended", events)
 			}
 		}
+	}
+}
+
+// TestOrderThatLosesItsShim: an order that was handed over several times, and lost its shim each time, ends. Whatever the reason, it
+// holds no slot for good.
+func TestOrderThatLosesItsShim(t *testing.T) {
+	state := &stateFolder{root: t.TempDir()}
+	if err := makeFolders(state.root); err != nil {
+		t.Fatal(err)
+	}
+	self, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &agent{ctx: t.Context(), log: slog.New(slog.DiscardHandler), state: state, wake: make(chan struct{}, 1), orders: newOrderGate()}
+	a.launcher = &launcher{runAs: RunAsAgent, agentUser: self.Username, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
+	a.ships = newShipper(t.Context(), a.log, a.state.logPath, nil)
+	l := a.newShimConn(core.Key{Job: 4, Instance: 1})
+	item := core.Item{Desired: api.Desired{Attempt: attempt(4, 2)}, Spec: api.JobSpec{User: self.Username, Command: []string{"true"}}}
+	for range mostHandings {
+		l.carryOut(core.HandItem{Key: l.key, Item: item})
+		l.lose()
+		l.greet(shim.Hello{})
+	}
+	for _, ev := range a.take() {
+		if end, ok := ev.(core.ItemEnded); ok {
+			t.Errorf("too early: %+v", end)
+		}
+	}
+	l.carryOut(core.HandItem{Key: l.key, Item: item})
+	a.ships.wait.Wait()
+	events := a.take()
+	if len(events) != 1 || events[0].(core.ItemEnded).Finished.Outcome != "lost" || !strings.Contains(events[0].(core.ItemEnded).Finished.Reason, "its shim was lost") {
+		t.Errorf("%+v", events)
+	}
+	item.Desired.Attempt = attempt(4, 3)
+	if _, ok := l.prepare(item, 0); !ok {
+		t.Error("the next item is refused")
+	}
+	if len(a.orders) > 0 {
+		t.Error("an order keeps its place")
 	}
 }

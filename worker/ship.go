@@ -26,6 +26,8 @@ const (
 	shipsAtOnce  = 4
 	shipSlow     = time.Second // a send that takes longer leaves its place to another
 	slowAtOnce   = 60          // while there are fewer such; a chunk of memory each
+	shipLasting  = time.Minute // of failures: then it is logged
+	shipHopeless = 10 * time.Minute
 )
 
 // shipper sends each attempt's log while it grows and the rest after its end, and then removes the file.
@@ -38,8 +40,11 @@ type shipper struct {
 	places chan struct{}
 	slow   chan struct{} // the places of sends that hang
 
+	hopelessAfter time.Duration // of refusals that do not pass, of a log that ended
+
 	mu   sync.Mutex
 	logs map[api.AttemptID]*shipment
+	told time.Time // when a lasting failure was logged
 	wait sync.WaitGroup
 }
 
@@ -51,10 +56,12 @@ type shipment struct {
 	done   chan struct{} // closed when the supervisor has all
 	offset int64         // held by the supervisor
 	bound  int64         // where a piece of the log begins, at or before offset
+
+	failing time.Time // since when each try fails; zero: the last one did not
 }
 
 func newShipper(ctx context.Context, log *slog.Logger, path func(api.AttemptID) string, send func(context.Context, api.LogChunk) (int64, error)) *shipper {
-	return &shipper{ctx: ctx, send: send, path: path, log: log, places: make(chan struct{}, shipsAtOnce), slow: make(chan struct{}, slowAtOnce), logs: map[api.AttemptID]*shipment{}}
+	return &shipper{ctx: ctx, send: send, path: path, log: log, places: make(chan struct{}, shipsAtOnce), slow: make(chan struct{}, slowAtOnce), hopelessAfter: shipHopeless, logs: map[api.AttemptID]*shipment{}}
 }
 
 // follow ships what there is from now on.
@@ -105,11 +112,26 @@ func (s *shipper) run(sh *shipment) {
 			s.remove(sh)
 			return
 		case err == nil:
-			pause = shipEvery
+			pause, sh.failing = shipEvery, time.Time{}
+		case s.hopeless(sh, err, ended == nil):
+			s.log.Warn("the supervisor will not take a log; the log is dropped", "attempt", shim.AttemptName(sh.id), "error", err)
+			s.remove(sh)
+			return
 		default:
-			s.log.Debug("a log could not be shipped; it will be tried again", "attempt", shim.AttemptName(sh.id), "error", err)
+			s.noteFailure(sh, err)
 			pause = min(2*pause, shipRetryMax)
 		}
+	}
+}
+
+// noteFailure logs that one log has failed for a while, for all of them once in that time.
+func (s *shipper) noteFailure(sh *shipment, err error) {
+	s.log.Debug("a log could not be shipped; it will be tried again", "attempt", shim.AttemptName(sh.id), "error", err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(sh.failing) > shipLasting && time.Since(s.told) > shipLasting {
+		s.told = time.Now()
+		s.log.Warn("output cannot be shipped; it is tried on", "attempt", shim.AttemptName(sh.id), "since", sh.failing.UTC().Format(time.RFC3339), "error", err)
 	}
 }
 
@@ -151,7 +173,7 @@ func (s *shipper) catchUp(sh *shipment, ended bool) (all bool, err error) {
 		}
 		held, err := s.ship(sh, file, end, ended && end == size)
 		if err != nil {
-			return s.hopeless(sh, err), err
+			return false, err
 		}
 		if held < sh.bound {
 			sh.bound = 0
@@ -210,18 +232,20 @@ func (s *shipper) enter() (leave func(), err error) {
 	}, nil
 }
 
-// hopeless says whether the supervisor will never take this log, as it does not know the attempt.
-func (s *shipper) hopeless(sh *shipment, err error) bool {
-	if api.Refusal(err).Kind != api.KindNotFound {
+// hopeless says whether a log that has ended will never be taken: at once if the supervisor does not know the attempt, and after a while
+// if it refuses it each time or the log cannot be read. That no supervisor answers, that it has no space or that the worker's token does
+// not count passes, however long it takes.
+func (s *shipper) hopeless(sh *shipment, err error, ended bool) bool {
+	if sh.failing.IsZero() {
+		sh.failing = time.Now()
+	}
+	switch api.Refusal(err).Kind {
+	case api.KindNotFound:
+		return ended
+	case api.KindUnavailable, api.KindLimit, api.KindUnauthorized, api.KindInternal:
 		return false
 	}
-	select {
-	case <-sh.ended:
-		s.log.Warn("the supervisor does not know the attempt of a log; the log is dropped", "attempt", shim.AttemptName(sh.id), "error", err)
-		return true
-	default:
-		return false
-	}
+	return ended && s.ctx.Err() == nil && time.Since(sh.failing) >= s.hopelessAfter
 }
 
 // wholePieces finds the end of the last whole piece that fits into a chunk from the offset.

@@ -138,13 +138,17 @@ func (s Spool) PutOrSpare(dir string, r Spooled) error {
 	return err
 }
 
-// PutSpare is put without any need of space.
+// PutSpare is put without any need of space. A reason takes what room there is, as it is written: some characters are six.
 func (s Spool) PutSpare(dir string, r Spooled) error {
 	if f := &r.Finished; len(f.Reason) > SpareReason {
 		f.Reason = strings.ToValidUTF8(f.Reason[:SpareReason], "") + " …"
 	}
 	r.Finished.Highlights, r.Finished.OutputPaths = nil, nil // there is no room for them
 	data, err := Seal(r)
+	for err == nil && len(data) > roomSize && r.Finished.Reason != "" {
+		r.Finished.Reason = strings.ToValidUTF8(r.Finished.Reason[:len(r.Finished.Reason)/2], "")
+		data, err = Seal(r)
+	}
 	if err != nil {
 		return err
 	}
