@@ -57,6 +57,8 @@ type Options struct {
 	// for; nil: it cannot be read again. A value on Hangup has the same effect as api.Reread.
 	Reload func() (Reloaded, error)
 	Hangup <-chan os.Signal
+	// Inherited are the listeners that the process was started with; may be nil.
+	Inherited *listeners.Inherited
 	// Listening is called once, when the addresses are open; may be nil.
 	Listening func(*listeners.Listeners)
 	// Workers are the settings of workers; nil: there is no file.
@@ -90,7 +92,7 @@ func Run(ctx context.Context, cfg settings.Config, opts Options) error {
 	defer s.logs.Close()
 	s.workers.File.Store(opts.Workers)
 	s.live.reload, s.databaseSays, s.gate.Key = opts.Reload, opts.Trouble, opts.Key
-	open, err := listeners.Open(cfg, opts.Log)
+	open, err := listeners.Open(cfg, cmp.Or(opts.Inherited, &listeners.Inherited{}), opts.Log)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 )
 
-// TestListens: of a fresh farm, as it comes and open to the network, the supervisor alone listens on one TCP port; nothing else
+// TestListens: of a fresh farm, as it comes and open to the network, the supervisor alone listens on one TCP port, of loopback on both addresses; nothing else
 // of it does, neither Postgres nor workers, shims and items, and nobody on UDP. Unix sockets lie in the state folder.
 func TestListens(t *testing.T) {
 	t.Parallel()
@@ -31,13 +31,19 @@ func TestListens(t *testing.T) {
 	}
 	own.Close()
 	udp.Close()
-	for name, c := range map[string]struct{ listen, address string }{"as it comes": {"127.0.0.1:0", "127.0.0.1:"}, "open to the network": {"0.0.0.0:0", ":::"}} {
+	for name, c := range map[string]struct {
+		listen    string
+		addresses []string
+	}{"as it comes": {"127.0.0.1:0", []string{"127.0.0.1", "::1"}}, "open to the network": {"0.0.0.0:0", []string{"::"}}} {
 		t.Run(name, func(t *testing.T) {
 			f := startFarm(t, "-listen", c.listen, "-hosts", "2", "-slots", "1")
 			f.run(0, "qbsub", "-range", "1-2", "sleep", "300")
 			f.until("both items run", func() bool { return len(f.processes("shim")) == 2 })
-			want := "tcp " + c.address + f.url[strings.LastIndex(f.url, ":")+1:]
-			if got := listening(t, f.cmd.Process.Pid, filepath.Dir(f.state)); !slices.Equal(got, []string{want}) {
+			var want []string
+			for _, address := range c.addresses {
+				want = append(want, "tcp "+address+f.url[strings.LastIndex(f.url, ":"):])
+			}
+			if got := listening(t, f.cmd.Process.Pid, filepath.Dir(f.state)); !slices.Equal(got, want) {
 				t.Errorf("the farm listens on %q, want %q", got, want)
 			}
 			f.run(0, "qbkill", "1")

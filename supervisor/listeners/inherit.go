@@ -24,15 +24,12 @@ const (
 	envNames       = "LISTEN_FDNAMES"
 )
 
-// given are listeners that were inherited and are not in use yet.
-type given struct {
-	all []*net.TCPListener
-	log *slog.Logger
-}
+// Inherited are listeners that this process was started with and that are not in use yet.
+type Inherited struct{ all []*net.TCPListener }
 
-// inherited takes the listeners that this process was started with, once, and keeps what it starts from having them.
-func inherited(log *slog.Logger) (*given, error) {
-	g := &given{log: log}
+// Inherit takes the listeners that this process was started with, and keeps what it starts from having them.
+func Inherit() (*Inherited, error) {
+	g := &Inherited{}
 	pid, count := os.Getenv(envPID), os.Getenv(envCount)
 	for _, name := range []string{envPID, envCount, envNames} {
 		_ = os.Unsetenv(name) // a name without fault
@@ -59,7 +56,7 @@ func inherited(log *slog.Logger) (*given, error) {
 }
 
 // listen takes the inherited listener of that address, or opens the address.
-func (g *given) listen(address string) (*net.TCPListener, error) {
+func (g *Inherited) listen(address string) (*net.TCPListener, error) {
 	for n, l := range g.all {
 		if isAt(l, address) {
 			g.all = slices.Delete(g.all, n, n+1)
@@ -86,9 +83,9 @@ func isAt(l *net.TCPListener, address string) bool {
 }
 
 // closeRest closes what no address of the configuration is.
-func (g *given) closeRest() {
+func (g *Inherited) closeRest(log *slog.Logger) {
 	for _, l := range g.all {
-		g.log.Warn("the inherited socket is no address of this supervisor and is closed; compare the socket unit with supervisor_listen", "address", l.Addr().String())
+		log.Warn("the inherited socket is no address of this supervisor and is closed; compare the socket unit with supervisor_listen", "address", l.Addr().String())
 		_ = l.Close() // nobody was served there
 	}
 	g.all = nil

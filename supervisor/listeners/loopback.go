@@ -19,7 +19,7 @@ var loopbackAddresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), net
 
 // listenLoopback opens an address of loopback, and at its port those that names below localhost lead to. Lost says why one of these
 // is another's: whoever has it would be sent the pages of this supervisor.
-func (g *given) listenLoopback(address string) (all []*net.TCPListener, lost string, err error) {
+func (g *Inherited) listenLoopback(address string) (all []*net.TCPListener, lost string, err error) {
 	for try := 1; ; try++ {
 		first, err := g.listen(address)
 		if err != nil {
@@ -40,7 +40,7 @@ func (g *given) listenLoopback(address string) (all []*net.TCPListener, lost str
 }
 
 // besides opens the other addresses at the port of the first listener.
-func (g *given) besides(first *net.TCPListener) (all []*net.TCPListener, lost string, err error) {
+func (g *Inherited) besides(first *net.TCPListener) (all []*net.TCPListener, lost string, err error) {
 	at := first.Addr().(*net.TCPAddr).AddrPort()
 	all = []*net.TCPListener{first}
 	for _, other := range loopbackAddresses {

@@ -34,13 +34,13 @@ type Listeners struct {
 
 // Open opens the addresses of the configuration. The certificate of the farm's own CA is made at the first start, also
 // where it is not needed yet.
-func Open(cfg settings.Config, log *slog.Logger) (*Listeners, error) {
+func Open(cfg settings.Config, given *Inherited, log *slog.Logger) (*Listeners, error) {
 	source, err := certificate(cfg, log)
 	if err != nil {
 		return nil, err
 	}
 	l := &Listeners{Fingerprint: func() string { return "" }}
-	if err := l.openTCP(cfg, source, log); err != nil {
+	if err := l.openTCP(cfg, given, source, log); err != nil {
 		return nil, err
 	}
 	if cfg.Socket == "" {
@@ -64,12 +64,8 @@ func (l *Listeners) close() error {
 
 // openTCP opens the TCP address, and without TLS both addresses of loopback at its port: names below localhost lead browsers to
 // either.
-func (l *Listeners) openTCP(cfg settings.Config, source certs.Source, log *slog.Logger) error {
-	given, err := inherited(log)
-	if err != nil {
-		return err
-	}
-	defer given.closeRest()
+func (l *Listeners) openTCP(cfg settings.Config, given *Inherited, source certs.Source, log *slog.Logger) error {
+	defer given.closeRest(log)
 	if source != nil {
 		tcp, err := given.listen(cfg.Listen)
 		if err != nil {

@@ -56,7 +56,7 @@ func TestTLSBeyondLoopback(t *testing.T) {
 	for listen, secure := range map[string]bool{"127.0.0.1:0": false, "localhost:0": false, "[::1]:0": false, "0.0.0.0:0": true, ":0": true} {
 		cfg := settings.DefaultConfig()
 		cfg.Listen, cfg.State, cfg.Names = listen, t.TempDir(), "render.test"
-		l, err := Open(cfg, silent)
+		l, err := Open(cfg, &Inherited{}, silent)
 		if err != nil {
 			t.Logf("%s: %v", listen, err) // a machine without IPv6
 			continue
@@ -116,7 +116,7 @@ func TestNames(t *testing.T) {
 func TestUnfinishedHandshakes(t *testing.T) {
 	cfg := settings.DefaultConfig()
 	cfg.Listen, cfg.State, cfg.Names = "0.0.0.0:0", t.TempDir(), "127.0.0.1"
-	l, err := Open(cfg, silent)
+	l, err := Open(cfg, &Inherited{}, silent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestUnfinishedHandshakes(t *testing.T) {
 func TestPlainRequest(t *testing.T) {
 	cfg := settings.DefaultConfig()
 	cfg.Listen, cfg.State, cfg.Names = "0.0.0.0:0", t.TempDir(), "127.0.0.1"
-	l, err := Open(cfg, silent)
+	l, err := Open(cfg, &Inherited{}, silent)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -79,7 +80,7 @@ func openTab(t *testing.T, f *farm) *tab {
 			b.mu.Lock()
 			b.requests++
 			b.mu.Unlock()
-			if u := e.Request.URL; !strings.HasPrefix(u, f.url+"/") && !strings.HasPrefix(u, "blob:"+f.url) && !strings.HasPrefix(u, "data:") {
+			if u := e.Request.URL; !f.serves(u) && !strings.HasPrefix(u, "data:") {
 				b.wrong("a request to %s", u)
 			}
 		}
@@ -94,6 +95,12 @@ func openTab(t *testing.T, f *farm) *tab {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// serves says whether an address is the farm's, as a page or a session of the page calls it.
+func (f *farm) serves(address string) bool {
+	address = strings.TrimPrefix(address, "blob:")
+	return strings.HasPrefix(address, f.url+"/") || regexp.MustCompile(`^http://[0-9a-f]{16}\.localhost:`+f.port+`/`).MatchString(address)
 }
 
 // do takes a step.
@@ -183,7 +190,7 @@ func TestPage(t *testing.T) {
 	b := openTab(t, f)
 
 	link := f.run("open")
-	if !strings.HasPrefix(link, f.url+"/#code=qb_") {
+	if !f.serves(link) || !strings.Contains(link, ".localhost:"+f.port+"/#code=qb_") {
 		t.Fatalf("qb open prints %q", link)
 	}
 	b.do(t, chromedp.Navigate(link))

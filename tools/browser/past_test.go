@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 )
 
 // long is as much harm as a name may hold.
@@ -102,8 +100,6 @@ func (b *tab) columns(t *testing.T) {
 	b.until(t, "the column", head+` && location.hash.includes("cols=")`)
 	b.goTo(t, "#/")
 	b.see(t, "Slots in use")
-	b.do(t, chromedp.Reload())
-	b.see(t, "Slots in use")
 	b.goTo(t, "#/jobs")
 	b.until(t, "the column, kept", head)
 	choose()
@@ -141,7 +137,9 @@ func (b *tab) host(t *testing.T, job string) {
 	b.see(t, "qbunlock h")
 	b.press(t, "Unlock")
 	b.until(t, "its end", `document.querySelector("main .state").innerText.includes("up")`)
-	b.do(t, chromedp.Reload())
+	b.goTo(t, "#/hosts")
+	b.see(t, "promised")
+	b.goTo(t, "#/hosts/h")
 	b.until(t, "what was done", `document.querySelector('[aria-label="What was done"]')?.innerText.includes("host unlocked") === true`)
 	b.pictures(t, "host", "#/hosts/h")
 	b.goTo(t, "#/hosts/nothing")

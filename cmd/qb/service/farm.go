@@ -42,12 +42,15 @@ type farmOptions struct {
 	state, listen string
 	hosts, slots  int
 	verbose       bool
+	restart       bool
 }
 
 const farmLong = `Run a whole farm in one process tree: a private Postgres (unless database_url names another),
 the supervisor, and local workers. Prints the line "ready URL" when jobs can run. Ctrl-C stops the
 items and then the farm. After a crash the items continue, and the next qb farm with the same
 state folder adopts them.`
+
+const restartUsage = "restart the one that runs with this state folder, as the program that is installed now; its port is never free meanwhile"
 
 func newFarmCommand() *cobra.Command {
 	var o farmOptions
@@ -61,6 +64,7 @@ func newFarmCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.listen, "listen", "", "`ADDR` to listen on; port 0: any free port (default: supervisor_listen)")
 	cmd.Flags().IntVar(&o.hosts, "hosts", 1, "`N` local workers")
 	cmd.Flags().IntVar(&o.slots, "slots", 0, "`N` slots per worker (default: worker_cpus, then the number of cores)")
+	cmd.Flags().BoolVar(&o.restart, "restart", false, restartUsage)
 	cmd.Flags().BoolVar(&o.verbose, "verbose", false, "log details of the supervisor and the workers, not only warnings and errors")
 	return cmd
 }
@@ -79,6 +83,9 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if o.restart {
+		return conf.orderRestart(cmd.Context())
+	}
 	if err := conf.prepare(); err != nil {
 		return err
 	}
@@ -96,6 +103,9 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 		err = f.watch(cmd.Context())
 	}
 	signal.Reset(syscall.SIGINT, syscall.SIGTERM) // a second Ctrl-C does not wait for the clean end
+	if errors.Is(err, errRestart) {
+		return conf.ports.become(f.stop)
+	}
 	stopped := f.stop()
 	return errors.Join(orClean(cmd.Context(), err), stopped)
 }
@@ -267,6 +277,8 @@ func (f *localFarm) watch(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-f.conf.ports.asked:
+		return errRestart
 	case err := <-f.ended:
 		f.cancel = nil
 		return fmt.Errorf("the supervisor ended: %w", err)

@@ -65,6 +65,7 @@ type service struct {
 	*config.Config
 	again  func() (*service, error) // reads the configuration as it was read
 	hangup <-chan os.Signal
+	ports  *ports
 	key    farmkey.Key // once loaded
 }
 
@@ -104,9 +105,13 @@ func (c *service) makeState() error {
 	return statedir.Make(c.SupervisorKeys.State, mode)
 }
 
-// prepare makes the folders of a supervisor, and catches SIGHUP from then on.
+// prepare makes the folders of a supervisor, and catches SIGHUP and SIGUSR2 from then on.
 func (c *service) prepare() error {
 	c.hangup = onHangup()
+	var err error
+	if c.ports, err = newPorts(); err != nil {
+		return err
+	}
 	if err := c.makeState(); err != nil {
 		return err
 	}
@@ -198,6 +203,7 @@ func (c *service) farmFile(url, database string) find.Farm {
 // newSupervisorCommand makes the service by itself, on a database that qb.conf names.
 func newSupervisorCommand() *cobra.Command {
 	var listen, state string
+	var restart bool
 	cmd := &cobra.Command{
 		Use: "supervisor", Short: "Run only the supervisor, on the database named in qb.conf", Args: commandline.WantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -205,11 +211,15 @@ func newSupervisorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if restart {
+				return conf.orderRestart(cmd.Context())
+			}
 			return runSupervisor(cmd, conf)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "`ADDR` to listen on (default: supervisor_listen)")
 	cmd.Flags().StringVar(&state, "state", "", "`DIR` for the supervisor's own files (default: supervisor_state, then QB_STATE)")
+	cmd.Flags().BoolVar(&restart, "restart", false, restartUsage)
 	return cmd
 }
 
@@ -261,8 +271,20 @@ func runSupervisor(cmd *cobra.Command, conf *service) error {
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), "ready", url)
 	}
-	err = orClean(ctx, <-ended)
-	return errors.Join(err, conf.removeFarmFile())
+	select {
+	case err = <-ended:
+		return errors.Join(orClean(ctx, err), conf.removeFarmFile())
+	case <-conf.ports.asked:
+	}
+	return conf.ports.become(func() error {
+		stop()
+		err := <-ended
+		if errors.Is(err, context.Canceled) {
+			err = nil
+		}
+		st.Close()
+		return errors.Join(err, conf.removeFarmFile())
+	})
 }
 
 // supervise runs the supervisor and sends its address once it leads. Trouble says what is known to be wrong
@@ -274,7 +296,7 @@ func (c *service) supervise(ctx context.Context, st *postgres.Store, log *slog.L
 	}
 	return supervisor.Run(ctx, c.SupervisorKeys, supervisor.Options{
 		Store: st, Key: c.key, Log: log, Version: api.Version(), Ready: func(url string) { ready <- url },
-		Reload: c.reload, Hangup: c.hangup, Trouble: trouble, Workers: workers,
+		Reload: c.reload, Hangup: c.hangup, Trouble: trouble, Workers: workers, Inherited: c.ports.given, Listening: c.ports.open.Store,
 		RenewTokens: func(ctx context.Context) error { return c.renewTokens(ctx, st) },
 	})
 }
