@@ -421,6 +421,7 @@ type Ping struct {
 	Hosts         int       `json:"hosts"`
 	Trouble       string    `json:"trouble" doc:"Why the farm is read-only, such as a full disk of the database; empty: it is not."`
 	Brake         string    `json:"brake" doc:"Why items of silent hosts are not moved now (the mass-failure brake); empty: they are."`
+	NoPlans       string    `json:"no_plans" doc:"Why no instances are started or stopped now (plans fail); empty: they are."`
 	Limits        []Limit   `json:"limits" doc:"Limits of the caller that are nearly reached, or that refused a call in the last minutes."`
 }
 

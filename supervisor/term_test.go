@@ -113,7 +113,7 @@ func TestPanic(t *testing.T) {
 	refused(t, api.KindUnavailable, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Name: "panic"})
 	eventually(t, "the next term", func() bool { return r.store.terms.Load() > 1 && healthy(r) })
 	must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}})
-	if log := r.log.String(); !strings.Contains(log, "an invariant is broken") || !strings.Contains(log, "loop.go") {
+	if log := r.log.String(); !strings.Contains(log, "an invariant is broken") || !strings.Contains(log, "loop.go") || !strings.Contains(log, "sender=\"JobSubmitted by u1\"") {
 		t.Errorf("the log lacks the panic or its stack: %s", log)
 	}
 }
@@ -177,6 +177,8 @@ func (a *answerer) Step(_ time.Time, e message.Event) {
 }
 
 func (a *answerer) Plan(time.Time) {}
+
+func (a *answerer) PlanBreaks() []message.PlanBreak { return nil }
 
 func (a *answerer) Full() bool { return false }
 

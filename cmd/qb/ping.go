@@ -81,6 +81,9 @@ func (o *pingOptions) once(cmd *cobra.Command) error {
 	if p.Brake != "" {
 		lines = append(lines, fmt.Sprintf("brake engaged: %s; qbadmin brake -release ends it", output.Escape(p.Brake)))
 	}
+	if p.NoPlans != "" {
+		lines = append(lines, output.Escape(p.NoPlans)+"; no instances are started until a plan can be made")
+	}
 	for _, limit := range p.Limits {
 		lines = append(lines, output.Escape(limit.Text))
 	}

@@ -322,7 +322,8 @@ type Facts struct {
 	Publications []PublicationFacts
 	Profiles     []ProfileFacts
 	Resources    []ResourceFacts // by name
-	OpenAccounts bool            // anybody may name any account, if the configuration does not say otherwise
+	Breakages    []BreakageFacts
+	OpenAccounts bool // anybody may name any account, if the configuration does not say otherwise
 }
 
 // JobRecord is a job with everything that happened to it, enough to take it up again.

@@ -151,6 +151,7 @@ const (
 	ReasonSlotNotNeeded    Reason = "slot_not_needed"
 	ReasonHostsLost        Reason = "hosts_lost"        // under the item, one after the other
 	ReasonNothingCompletes Reason = "nothing_completes" // of the job, on several hosts
+	ReasonReportsRefused   Reason = "reports_refused"   // of a host, as they broke the farm's state
 	ReasonPlanFails        Reason = "plan_fails"        // the planner panics, or takes too many steps: on the job, or on no job by itself
 	ReasonUsersItemsFail   Reason = "users_items_fail"  // on the host, and nobody else's
 	ReasonItemsFail        Reason = "items_fail"        // on the host

@@ -105,6 +105,7 @@ func (f *Farm) applyStarts(now time.Time, a *rollout) bool {
 
 func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 	p, s := a.p, a.b.Starts[n]
+	f.doing.job = p.jobs[s.Job].ID
 	j, h := p.jobs[s.Job], a.place.host(n, s)
 	s = a.b.Starts[n]                   // others may have changed places with it
 	a.b.FreeOn[s.Host] += j.Needs.Slots // until it takes slots, or waits for them

@@ -102,6 +102,8 @@ func (f *Farm) Step(now time.Time, e message.Event) {
 		f.onProfileChanged(now, e)
 	case message.ResourceReported:
 		f.resources.onResourceReported(now, e)
+	case message.SenderHeld:
+		f.faults.onSenderHeld(now, e)
 	case message.Ticked:
 		f.onTicked(now)
 	default:
@@ -112,11 +114,12 @@ func (f *Farm) Step(now time.Time, e message.Event) {
 // Take returns all that must be made durable since the last Take, and what may be said after it.
 func (f *Farm) Take(now time.Time) outbox.Batch {
 	for _, h := range f.syncs.answer {
+		f.doing.host = h.ID
 		if h.HeldSync != nil && h.Due {
 			f.syncs.replySync(now, h)
 		}
 	}
-	f.syncs.answer = f.syncs.answer[:0]
+	f.syncs.answer, f.doing.host = f.syncs.answer[:0], ""
 	f.carried = false
 	f.syncs.answerGreetings(now)
 	f.usage.accounts.Charged(f.out.Write)
@@ -124,6 +127,9 @@ func (f *Farm) Take(now time.Time) outbox.Batch {
 	f.licences.Changed(f.out.Write)
 	return f.out.Take()
 }
+
+// Doing is the job and the host that a plan, or a Take, was about when it ended.
+func (f *Farm) Doing() (facts.JobID, facts.HostID) { return f.doing.job, f.doing.host }
 
 // Pending says whether there is anything that a Take would return, or that is left for the next commit.
 func (f *Farm) Pending() bool {

@@ -10,6 +10,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/items"
+	"qb/supervisor/message"
 	"qb/supervisor/model"
 )
 
@@ -188,6 +189,22 @@ func (fa *faults) block(now time.Time, j *model.Job, why facts.Why) {
 	j.State, j.BlockedBy = facts.Blocked, why.Cause
 	fa.putJob(j)
 	fa.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
+}
+
+// onSenderHeld locks a host whose reports broke the farm's state several times, and are refused; and it blocks a job that the farm's own
+// work broke on.
+func (fa *faults) onSenderHeld(now time.Time, e message.SenderHeld) {
+	why := facts.Why{Params: facts.Params{Failed: e.Times}}
+	if h := fa.hosts.ByID[e.Host]; e.Kind == message.Report && h != nil && h.LockedBy == "" {
+		why.Reason = facts.ReasonReportsRefused
+		why.Cause = fmt.Sprintf("its reports broke the supervisor's state %d times (%s) and are refused until %s", e.Times, e.Cause, e.Until.UTC().Format("15:04 UTC"))
+		fa.lockForAWhile(now, h, why)
+	}
+	if j := fa.jobs.ByID[e.Job]; e.Kind == "plan" && j != nil && !j.State.Final() && j.BlockedBy == "" {
+		why.Reason = facts.ReasonPlanFails
+		why.Cause = fmt.Sprintf("%s: plans broke on it %d times (%s); update the supervisor, then unblock it", model.LockedByFarm, e.Times, e.Cause)
+		fa.block(now, j, why)
+	}
 }
 
 // lockForAWhile keeps new items from a host that nobody has locked.

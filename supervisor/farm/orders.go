@@ -316,7 +316,7 @@ func (f *Farm) carryOrders(now time.Time) {
 	began := false
 	for most := f.policy.OrderRows; most > 0 && len(f.orders) > 0 && !began; {
 		j := f.orders[0]
-		f.orders = f.orders[1:]
+		f.orders, f.doing.job = f.orders[1:], j.ID
 		o := j.Orders[0]
 		if began = o.Begun.IsZero(); began {
 			if why := f.begin(now, j, o, message.JobOrdered{}); why != "" {

@@ -61,8 +61,10 @@ type snapshot struct {
 // next call after that.
 func (f *Farm) Plan(now time.Time) {
 	defer f.out.OwnWork()()
+	f.doing.job = 0
 	f.carryOn(now)
 	f.carryOrders(now)
+	f.doing.job = 0
 	f.standstill.resumeWaiting(now)
 	f.dependencies.follow()
 	switch {

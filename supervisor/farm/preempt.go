@@ -69,7 +69,7 @@ func (f *Farm) preemptPolicy(to *model.Job) string {
 }
 
 func (f *Farm) giveWay(now time.Time, y *yields, to *model.Job) {
-	y.taken = true
+	y.taken, f.doing.job = true, to.ID
 	why := facts.Because(facts.ReasonBetterPriority, facts.Params{Job: to.ID}, "")
 	if f.preemptPolicy(to) == "aggressive" && !y.Protected() {
 		f.stop(now, y.Instance, why)

@@ -62,7 +62,7 @@ func (f *Farm) carryOn(now time.Time) {
 	defer f.out.OwnWork()()
 	for len(f.dependencies.unsettled) > 0 && !f.out.Spent() {
 		j := f.dependencies.unsettled[0]
-		f.dependencies.unsettled = f.dependencies.unsettled[1:]
+		f.dependencies.unsettled, f.doing.job = f.dependencies.unsettled[1:], j.ID
 		if f.jobs.ByID[j.ID] == j {
 			f.dependencies.settle(j)
 			f.maybeFinish(now, j)

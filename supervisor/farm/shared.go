@@ -20,9 +20,13 @@ type shared struct {
 	licences  *licences.Book
 	out       outbox.Outbox
 	counts    message.Counts
-	planStale bool      // something changed that may move instances
-	planNow   bool      // a person asked for it: no settling
-	replanAt  time.Time // a deferred stop falls due then; zero: none
+	planStale bool // something changed that may move instances
+	planNow   bool // a person asked for it: no settling
+	doing     struct {
+		job  facts.JobID
+		host facts.HostID
+	} // what a panic would be about
+	replanAt time.Time // a deferred stop falls due then; zero: none
 }
 
 // putJob writes the job's row with the next version.

@@ -31,6 +31,7 @@ func (f *Farm) applyStops(now time.Time, a *rollout) bool {
 		}
 		n := b.Stop[a.next]
 		i := p.instances[n]
+		f.doing.job = i.Job.ID
 		jp := b.Jobs[p.Running[n].Job]
 		why := f.planning.stopReason(i, jp, p, b, a.needed[n])
 		preempt, most := p.Policy.Preempt, f.policy.MaxLost

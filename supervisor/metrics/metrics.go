@@ -21,9 +21,10 @@ import (
 
 // Metrics are kept in a registry of their own. Labels are bounded: states, kinds, endpoints, status codes.
 type Metrics struct {
-	Syncs    prometheus.Counter // of workers
-	Epoch    prometheus.Gauge   // of the term that is led, 0 for none
-	TermEnds prometheus.Counter // unexpected ones
+	Syncs    prometheus.Counter     // of workers
+	Epoch    prometheus.Gauge       // of the term that is led, 0 for none
+	TermEnds prometheus.Counter     // unexpected ones
+	Panics   *prometheus.CounterVec // that ended no process, by where
 	History  history.Metrics
 	Mails    mail.Metrics
 
@@ -57,6 +58,7 @@ func New(from Sources) *Metrics {
 		Syncs:    prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_syncs_total", Help: "Syncs of workers processed."}),
 		Epoch:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_term_epoch", Help: "Number of the term this supervisor leads, 0 if it does not lead."}),
 		TermEnds: prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_term_ends_total", Help: "Terms that ended unexpectedly."}),
+		Panics:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_panics_total", Help: "Panics that the supervisor survived, by where: a step, which ends the term; a question or the view of the farm; work beside the loop."}, []string{"where"}),
 		readOnly: prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_read_only", Help: "1 while this supervisor leads without writing, as the disk of the database is full."}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_http_requests_total", Help: "Requests answered, by endpoint and status."}, []string{"endpoint", "code"}),
 		limited:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_limited_total", Help: "Requests refused for a limit, by its name."}, []string{"limit"}),
@@ -66,7 +68,7 @@ func New(from Sources) *Metrics {
 	}
 	m.History = newHistoryMetrics(m.registry)
 	m.Mails = newMailMetrics(m.registry)
-	m.registry.MustRegister(m.limited, m.commits, m.seconds, m.batches, m.Syncs, m.Epoch, m.TermEnds, m.readOnly, m.requests,
+	m.registry.MustRegister(m.limited, m.commits, m.seconds, m.batches, m.Syncs, m.Epoch, m.TermEnds, m.Panics, m.readOnly, m.requests,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&farmCollector{from.View, from.Totals}, &shareCollector{from.Owners}, troubleGauge(from.Trouble))
 	return m
@@ -119,6 +121,8 @@ var (
 	claimsGauge    = prometheus.NewDesc("qb_host_name_claims", "Workers that are refused because they report another host's name or have its key, by their shortened ids.",
 		[]string{"host", "machine", "boot", "claim_machine", "claim_boot", "claim_state_folder", "code"}, nil)
 	hostsGauge   = prometheus.NewDesc("qb_hosts", "Hosts by state.", []string{"state"}, nil)
+	panicCounter = prometheus.NewDesc("qb_plan_panics_total", "Plans of this term that panicked or took too many steps, tries to find the job to blame included.", nil, nil)
+	noPlansGauge = prometheus.NewDesc("qb_plans_stopped", "1 while no plans are made, as they fail and no single job is to blame.", nil, nil)
 	plansCounter = prometheus.NewDesc("qb_plans_total", "Plans of this term. Each is of the whole farm.", []string{"kind"}, nil)
 )
 
@@ -138,6 +142,8 @@ func (c *farmCollector) Collect(to chan<- prometheus.Metric) {
 	}
 	collectMemory(to, view)
 	to <- prometheus.MustNewConstMetric(plansCounter, prometheus.CounterValue, float64(view.Counts.Plans), "whole")
+	to <- prometheus.MustNewConstMetric(panicCounter, prometheus.CounterValue, float64(view.Counts.PlanPanics))
+	to <- prometheus.MustNewConstMetric(noPlansGauge, prometheus.GaugeValue, flag(view.NoPlans != ""))
 	gauges(to, jobsGauge, all.Jobs, "pending", "blocked", "running", "suspended", "complete", "failed", "killed")
 	gauges(to, hostsGauge, all.Hosts, "up", "unreachable", "lost", "locked")
 	i := all.Items

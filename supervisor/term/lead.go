@@ -38,7 +38,8 @@ type Leader struct {
 	Key     farmkey.Key
 	Numbers func() (job int64, attempt int, err error) // highest in the log folder
 
-	disk disk
+	disk    disk
+	unnoted []facts.PutBreakage // for want of a database, when a term ended
 }
 
 // Run leads until ctx ends.
@@ -95,7 +96,7 @@ func (t *Leader) one(ctx context.Context) error {
 		go t.readNumbers(watch)
 	}
 	t.Log.Info("leading", "epoch", term.Epoch(), "jobs", len(rows.Jobs), "hosts", len(rows.Hosts), "lineage", term.Descent().Lineage, "after", time.Since(asked))
-	return t.lead(ctx, term, clock, watch, m)
+	return t.lead(ctx, term, clock, watch, m, NewSenders(rows.Breakages))
 }
 
 // beating proves the term beside work that does not use its session: rebuilding a large farm on a busy machine may take
@@ -127,9 +128,9 @@ func (t *Leader) safely(rows facts.Facts, now time.Time) (m Machine, err error) 
 
 // lead turns the loop and uses the session; the first of the two to stop stops the other. An end asked
 // for by ctx lets a commit in flight come home, so that those who wait for it are told.
-func (t *Leader) lead(ctx context.Context, term store.Term, clock Clock, watch *termwatch.Watch, m Machine) error {
+func (t *Leader) lead(ctx context.Context, term store.Term, clock Clock, watch *termwatch.Watch, m Machine, senders *Senders) error {
 	l := NewLoop(m, term.Epoch(), watch, clock, t.Publish)
-	l.noteOf, l.readOnly = t.NoteOf, watch.Why(SinceBoot())
+	l.noteOf, l.readOnly, l.log, l.metrics, l.senders = t.NoteOf, watch.Why(SinceBoot()), t.Log, t.Metrics, senders
 	if t.disk.readOnly() {
 		l.readOnly = t.disk.text()
 	}
@@ -138,6 +139,9 @@ func (t *Leader) lead(ctx context.Context, term store.Term, clock Clock, watch *
 		k.every = min(k.every, termwatch.ListenBeat)
 	}
 	if err := k.check(ctx); err != nil {
+		return err
+	}
+	if err := t.noteUnnoted(ctx, term, l); err != nil {
 		return err
 	}
 	t.Metrics.Epoch.Set(float64(term.Epoch()))
@@ -158,6 +162,9 @@ func (t *Leader) lead(ctx context.Context, term store.Term, clock Clock, watch *
 		l.lastWords()
 	}
 	t.Metrics.Epoch.Set(0)
+	if broke := (*BrokenError)(nil); errors.As(err, &broke) {
+		t.noteBroken(ctx, term, l, broke)
+	}
 	if cause := context.Cause(working); errors.Is(err, context.Canceled) && cause != nil {
 		err = cause
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"qb/supervisor/lastchange"
 	"qb/supervisor/licences"
 	"qb/supervisor/message"
+	"qb/supervisor/metrics"
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
 	"qb/supervisor/problem"
@@ -29,6 +31,9 @@ type Machine interface {
 	Take(now time.Time) outbox.Batch
 	Full() bool
 	View(now time.Time) *message.View
+	Check() error
+	Doing() (facts.JobID, facts.HostID)
+	PlanBreaks() []message.PlanBreak
 	Changed(now time.Time, replies []outbox.Reply) (part message.Part, all bool)
 	Snapshot(now time.Time) planner.Snapshot
 	SnapshotWith(now time.Time, e message.JobSubmitted) (planner.Snapshot, message.Supposed, *outbox.Refusal)
@@ -64,6 +69,11 @@ type Loop struct {
 	publish func(Display, []facts.Write)
 	changes lastchange.Log
 	noteOf  func(context.Context) Note // may be nil
+	log     *slog.Logger
+	metrics *metrics.Metrics // may be nil
+	senders *Senders
+	at      facts.Sender // of what the farm does now
+	hearing time.Time    // no plan is made before
 	// readOnly is why nothing can be written now, "" if it can. Such a term lengthens leases and answers
 	// questions, so that what runs goes on; it plans nothing, lets nothing lapse and takes no change.
 	readOnly string
@@ -82,6 +92,7 @@ func NewLoop(m Machine, epoch int64, watch *termwatch.Watch, clock Clock, publis
 	keys := newInFlightKeys()
 	return &Loop{
 		farm: m, Epoch: epoch, Watch: watch, ends: make(chan struct{}, 1), clock: clock, publish: publish, waiters: newWaiters(keys), keys: keys, over: make(chan struct{}),
+		log: slog.New(slog.DiscardHandler), senders: NewSenders(nil),
 		inbox: make(chan message.Event, inboxSize), syncs: make(chan message.Event, inboxSize), looks: make(chan func(Machine, time.Time)),
 		commits: make(chan outbox.Batch, 1), done: make(chan outbox.Batch, 1),
 	}
@@ -98,9 +109,10 @@ var ErrPanic = errors.New("the farm's state broke an invariant")
 func (l *Loop) Run(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack())
+			err = &BrokenError{l.at, fmt.Sprint(p), string(debug.Stack())}
 		}
 	}()
+	l.begin(l.clock.Now())
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	for {
@@ -117,12 +129,13 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 		case e := <-syncs:
 			l.drain(e)
 		case look := <-l.looks:
+			l.at = facts.Sender{Kind: askSender}
 			look(l.farm, l.clock.Now())
 		case b := <-l.done:
 			l.onDurable(b)
 		case <-tick.C:
 			if l.readOnly == "" {
-				l.farm.Step(l.clock.Now(), message.Ticked{})
+				l.step(message.Ticked{})
 			}
 			l.maybeTellStalled()
 		}
@@ -133,12 +146,13 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 // for a term that can write.
 func (l *Loop) decide(now time.Time) {
 	if l.readOnly == "" {
-		l.farm.Plan(now)
+		l.plan(now)
 	}
 	if l.inFlight {
 		return
 	}
-	b := l.farm.Take(now)
+	l.at = facts.Sender{Kind: takeSender}
+	b := l.take(now)
 	if l.readOnly != "" {
 		b.Writes = nil
 	}
@@ -149,7 +163,7 @@ func (l *Loop) decide(now time.Time) {
 func (l *Loop) drain(e message.Event) {
 	l.unshown = true
 	began := time.Now()
-	l.farm.Step(l.clock.Now(), e)
+	l.step(e)
 	l.drainOf(l.inbox, began)
 	l.drainOf(l.syncs, began)
 }
@@ -161,7 +175,7 @@ func (l *Loop) drainOf(inbox chan message.Event, began time.Time) {
 		}
 		select {
 		case e := <-inbox:
-			l.farm.Step(l.clock.Now(), e)
+			l.step(e)
 		default:
 			return
 		}
@@ -198,7 +212,10 @@ func (l *Loop) maybeLook(now time.Time, b outbox.Batch) {
 		return
 	}
 	began := time.Now()
-	l.next, l.lastView, l.unshown, l.soon = Display{View: l.farm.View(now)}, now, false, false
+	l.next, l.lastView, l.unshown, l.soon = Display{Part: part}, now, false, false
+	if view := (*message.View)(nil); l.survives("view", func() { view = l.farm.View(now) }) {
+		l.next = Display{View: view}
+	}
 	l.viewTook = time.Since(began)
 }
 
@@ -223,9 +240,9 @@ func (l *Loop) maybeTellStalled() {
 func (l *Loop) Look(ctx context.Context, question func(Machine, time.Time)) error {
 	ctx, cancel := context.WithTimeout(ctx, store.ReadFor)
 	defer cancel()
-	ran := make(chan struct{})
+	ran, broke := make(chan struct{}), false
 	asked := func(m Machine, now time.Time) {
-		question(m, now)
+		broke = !l.survives("question", func() { question(m, now) })
 		close(ran)
 	}
 	select {
@@ -237,6 +254,9 @@ func (l *Loop) Look(ctx context.Context, question func(Machine, time.Time)) erro
 	}
 	select {
 	case <-ran:
+		if broke {
+			return ErrQuestion
+		}
 		return nil
 	case <-l.over: // it broke on the question
 		return termwatch.ErrTermEnds

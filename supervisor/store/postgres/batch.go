@@ -24,6 +24,7 @@ type batch struct {
 	shares    rules.ShareWrites
 	profiles  rules.ProfileWrites
 	resources rules.ResourceWrites
+	breakages rules.BreakageWrites
 	answers   []facts.AnswerFacts
 	audits    []facts.AuditFacts
 	mails     []facts.MailFacts
@@ -158,6 +159,8 @@ func (s *sorter) add(w facts.Write) error {
 		return s.profiles.Add(w)
 	case facts.PutResource:
 		return s.resources.Add(w)
+	case facts.PutBreakage:
+		return s.breakages.Add(w)
 	case facts.NoteChange:
 		s.changed = append(s.changed, w)
 	case facts.AddMail:

@@ -133,7 +133,7 @@ func (t *term) statements(b batch) []statement {
 		statement{sql: sqlAddCredit, args: []any{b.shares.Credits}, writes: len(b.shares.Credits), what: "adding credit"})
 	list = append(list, accountStatements(&b.shares)...)
 	list = append(list, profileStatements(&b.profiles)...)
-	list = append(list, resourceStatement(&b.resources))
+	list = append(list, resourceStatement(&b.resources), breakageStatement(&b.breakages))
 	list = append(list, answerStatements(b.answers)...)
 	list = append(list, mailStatement(b.mails), auditStatement(b.audits), eventStatement(t.epoch, b.events))
 	return slices.DeleteFunc(list, func(s statement) bool { return s.writes == 0 })

@@ -56,7 +56,7 @@ func loadFacts(ctx context.Context, tx pgx.Tx, rows *facts.Facts) error {
 		return err
 	}
 	if err := cmp.Or(loadShares(ctx, tx, rows), readInto(ctx, tx, &rows.Profiles, "profiles", sqlLoadProfiles),
-		readInto(ctx, tx, &rows.Resources, "resources", sqlLoadResources)); err != nil {
+		readInto(ctx, tx, &rows.Resources, "resources", sqlLoadResources), loadBreakages(ctx, tx, rows)); err != nil {
 		return err
 	}
 	jobs, err := loadJobs(ctx, tx, sqlLoadJobs)

@@ -88,7 +88,7 @@ var shared = sync.OnceValues(func() (*Store, error) {
 
 // Deleting a few rows is faster than truncating.
 const emptyTables = `DELETE FROM item_mark; DELETE FROM item_order; DELETE FROM attempt; DELETE FROM job; DELETE FROM host; DELETE FROM event;
-	DELETE FROM token; DELETE FROM payer; DELETE FROM usage_news; DELETE FROM share; DELETE FROM credit; DELETE FROM account; DELETE FROM budget; DELETE FROM publication; DELETE FROM profile; DELETE FROM resource; DELETE FROM usage_day; DELETE FROM answer; DELETE FROM mail; DELETE FROM restore; UPDATE removed SET jobs = 0, attempts = 0, last_job = 0`
+	DELETE FROM token; DELETE FROM payer; DELETE FROM usage_news; DELETE FROM share; DELETE FROM credit; DELETE FROM account; DELETE FROM budget; DELETE FROM publication; DELETE FROM profile; DELETE FROM resource; DELETE FROM breakage; DELETE FROM usage_day; DELETE FROM answer; DELETE FROM mail; DELETE FROM restore; UPDATE removed SET jobs = 0, attempts = 0, last_job = 0`
 
 func emptyPostgres(t testing.TB) *Store {
 	t.Helper()

@@ -1,6 +1,11 @@
 package postgres
 
 import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
 	"qb/supervisor/facts"
 	"qb/supervisor/store/rules"
 )
@@ -24,6 +29,13 @@ const (
 		lowered = excluded.lowered, lowered_until = excluded.lowered_until, wait = excluded.wait, probed = excluded.probed`
 	sqlLoadResources = `SELECT name, total, outside, by, coalesce(reported_at, '0001-01-01 00:00Z'), lowered, coalesce(lowered_until, '0001-01-01 00:00Z'), wait, probed
 		FROM resource ORDER BY name COLLATE "C"`
+
+	sqlPutBreakages = `WITH old AS (DELETE FROM breakage WHERE at < $2)
+		INSERT INTO breakage (kind, host, job, owner, times, at, cause)
+		SELECT kind, host, job, owner, times, at, cause
+		FROM jsonb_to_recordset($1::jsonb) AS u(kind text, host text, job bigint, owner text, times integer, at timestamptz, cause text)
+		ON CONFLICT (kind, host, job, owner) DO UPDATE SET times = excluded.times, at = excluded.at, cause = excluded.cause`
+	sqlLoadBreakages = `SELECT kind, host, job, owner, times, at, cause FROM breakage ORDER BY kind COLLATE "C", host COLLATE "C", job, owner COLLATE "C"`
 )
 
 // profileStatements write and delete profiles.
@@ -45,4 +57,35 @@ func profileStatements(w *rules.ProfileWrites) []statement {
 // resourceStatement writes what is known of resources.
 func resourceStatement(w *rules.ResourceWrites) statement {
 	return statement{sql: sqlPutResources, args: []any{w.List}, writes: len(w.List), what: "writing resources"}
+}
+
+// breakageRow is a row of table breakage.
+type breakageRow struct {
+	Kind  string       `json:"kind"`
+	Host  facts.HostID `json:"host"`
+	Job   facts.JobID  `json:"job"`
+	Owner string       `json:"owner"`
+	Times int          `json:"times"`
+	At    time.Time    `json:"at"`
+	Cause string       `json:"cause"`
+}
+
+// breakageStatement writes whose events broke the farm's state, and deletes old rows.
+func breakageStatement(w *rules.BreakageWrites) statement {
+	rows, last := make([]breakageRow, 0, len(w.List)), time.Time{}
+	for _, b := range w.List {
+		rows = append(rows, breakageRow{b.Kind, b.Host, b.Job, b.Owner, b.Times, b.At, b.Cause})
+		if b.At.After(last) {
+			last = b.At
+		}
+	}
+	return statement{sql: sqlPutBreakages, args: []any{rows, last.Add(-facts.BreakageKept)}, writes: len(rows), what: "writing breakages"}
+}
+
+func loadBreakages(ctx context.Context, tx pgx.Tx, rows *facts.Facts) error {
+	list, err := readRows(ctx, tx, "breakages", pgx.RowToStructByPos[breakageRow], sqlLoadBreakages)
+	for _, b := range list {
+		rows.Breakages = append(rows.Breakages, facts.BreakageFacts{Sender: facts.Sender{Kind: b.Kind, Host: b.Host, Job: b.Job, Owner: b.Owner}, Times: b.Times, At: b.At.UTC(), Cause: b.Cause})
+	}
+	return err
 }

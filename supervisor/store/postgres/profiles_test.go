@@ -61,3 +61,30 @@ func TestResourcesOutliveATerm(t *testing.T) {
 		}
 	}
 }
+
+// What a term noted of those whose events broke the farm's state the next one loads, exactly, in both stores; what is old goes.
+func TestBreakagesOutliveATerm(t *testing.T) {
+	for name, s := range map[string]store.Store{"memory": storetest.NewMemory(), "postgres": emptyPostgres(t)} {
+		term := lead(t, s)
+		report := facts.BreakageFacts{Sender: facts.Sender{Kind: "WorkerSynced", Host: "rn\"é"}, Times: 2, At: at(7).Add(123456789 * time.Nanosecond), Cause: "index out of range"}
+		order := facts.BreakageFacts{Sender: facts.Sender{Kind: "JobOrdered kill", Job: 1 << 40, Owner: "u1"}, Times: 1, At: at(8)}
+		commit(t, term, facts.PutBreakage{Breakage: report}, facts.PutBreakage{Breakage: order})
+		report.Times++
+		commit(t, term, facts.PutBreakage{Breakage: report})
+		if err := term.Commit(ctx, []facts.Write{facts.PutBreakage{Breakage: facts.BreakageFacts{Sender: report.Sender, At: at(1)}}}); err == nil {
+			t.Errorf("%s: a breakage of no time is stored", name)
+		}
+		term.Close(ctx)
+		term = lead(t, s)
+		report.At = report.At.Truncate(time.Microsecond)
+		if d := diff([]facts.BreakageFacts{order, report}, load(t, term).Breakages); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		late := facts.BreakageFacts{Sender: facts.Sender{Kind: "plan", Job: 7}, Times: 1, At: report.At.Add(facts.BreakageKept + time.Hour)}
+		commit(t, term, facts.PutBreakage{Breakage: late})
+		term.Close(ctx)
+		if d := diff([]facts.BreakageFacts{late}, load(t, lead(t, s)).Breakages); d != "" {
+			t.Errorf("%s: old ones stay: %s", name, d)
+		}
+	}
+}

@@ -150,6 +150,7 @@ type survivors struct {
 	publish  facts.PublicationFacts
 	profile  facts.ProfileFacts
 	resource facts.ResourceFacts
+	breakage facts.BreakageFacts
 	answer   facts.AnswerFacts
 	audit    facts.AuditFacts
 	event    facts.EventFacts
@@ -159,7 +160,7 @@ type survivors struct {
 func newSurvivors(n int64) *survivors {
 	f := &filler{n}
 	s := &survivors{host: filled[facts.HostFacts](f, nil), usage: filled[facts.UsageFacts](f, nil), credit: filled[facts.CreditFacts](f, nil), account: filled[facts.AccountFacts](f, nil),
-		publish: filled(f, func(p *facts.PublicationFacts) { p.State = "accepted" }), share: filled[facts.ShareFacts](f, nil), resource: filled[facts.ResourceFacts](f, nil),
+		publish: filled(f, func(p *facts.PublicationFacts) { p.State = "accepted" }), share: filled[facts.ShareFacts](f, nil), resource: filled[facts.ResourceFacts](f, nil), breakage: filled[facts.BreakageFacts](f, nil),
 		budget: filled(f, func(b *facts.BudgetFacts) { b.Beyond = "idle" }), profile: filled[facts.ProfileFacts](f, nil), event: filled(f, func(e *facts.EventFacts) { e.Job = 7 }),
 		answer: filled(f, func(a *facts.AnswerFacts) { a.Hash, a.Body = slices.Repeat([]byte{3}, 32), `{"done":true}` }),
 		audit:  filled(f, func(a *facts.AuditFacts) { a.Outcome, a.Detail = "refused", `{"order": "kill"}` })}
@@ -217,7 +218,7 @@ func (s *survivors) writes() []facts.Write {
 func (s *survivors) puts() []facts.Write {
 	return []facts.Write{facts.PutHost{Host: s.host}, facts.PutJob{Job: s.jobs[0]}, facts.PutJob{Job: s.jobs[1]},
 		facts.ChargeUsage{Usage: s.usage}, facts.PutShare{Share: s.share}, facts.PutAccount{Account: s.account}, facts.PutBudget{Budget: s.budget},
-		facts.PutPublication{Publication: s.publish}, facts.PutProfile{Profile: s.profile}, facts.PutResource{Resource: s.resource}}
+		facts.PutPublication{Publication: s.publish}, facts.PutProfile{Profile: s.profile}, facts.PutResource{Resource: s.resource}, facts.PutBreakage{Breakage: s.breakage}}
 }
 
 // later are the same rows with other values in all that may change.
@@ -234,7 +235,7 @@ func (s *survivors) later() *survivors {
 	}
 	l.marks, l.orders, l.attempts, l.credit = s.marks, s.orders, s.attempts, s.credit
 	l.host.ID, l.usage.Payer, l.share.Path, l.account.Path, l.budget.Path = s.host.ID, s.usage.Payer, s.share.Path, s.account.Path, s.budget.Path
-	l.publish.Source, l.publish.Owner, l.profile.ProfileKey, l.resource.Name = s.publish.Source, s.publish.Owner, s.profile.ProfileKey, s.resource.Name
+	l.publish.Source, l.publish.Owner, l.profile.ProfileKey, l.resource.Name, l.breakage.Sender = s.publish.Source, s.publish.Owner, s.profile.ProfileKey, s.resource.Name, s.breakage.Sender
 	return l
 }
 
@@ -243,14 +244,14 @@ func (s *survivors) loaded() facts.Facts {
 	return facts.Facts{NextJob: 8, Ended: map[facts.JobID]facts.JobState{3: facts.FailedJob}, Hosts: []facts.HostFacts{s.host},
 		Jobs:  []facts.JobRecord{{Job: s.jobs[0]}, {Job: s.jobs[1], Marks: s.marks, Orders: s.orders, Attempts: s.attempts}},
 		Usage: []facts.UsageFacts{s.usage}, Shares: []facts.ShareFacts{s.share}, Credits: []facts.CreditFacts{s.credit}, Accounts: []facts.AccountFacts{s.account},
-		Budgets: []facts.BudgetFacts{s.budget}, Publications: []facts.PublicationFacts{s.publish}, Profiles: []facts.ProfileFacts{s.profile}, Resources: []facts.ResourceFacts{s.resource}}
+		Budgets: []facts.BudgetFacts{s.budget}, Publications: []facts.PublicationFacts{s.publish}, Profiles: []facts.ProfileFacts{s.profile}, Resources: []facts.ResourceFacts{s.resource}, Breakages: []facts.BreakageFacts{s.breakage}}
 }
 
 // Everything that was committed comes back, member by member: a column that was forgotten in one place fails.
 func TestFactsSurvive(t *testing.T) {
 	s := newSurvivors(100)
 	for _, rows := range [][]any{{s.jobs[0], s.jobs[1]}, {s.marks[0]}, {s.orders[0]}, {s.attempts[0], s.attempts[1], s.attempts[2]}, {s.host}, {s.usage}, {s.share}, {s.credit}, {s.account},
-		{s.budget}, {s.publish}, {s.profile}, {s.resource}, {s.answer}, {s.audit}, {s.event}} {
+		{s.budget}, {s.publish}, {s.profile}, {s.resource}, {s.breakage}, {s.answer}, {s.audit}, {s.event}} {
 		if unset := zeros(rows...); unset != nil {
 			t.Errorf("%T: no row sets %v", rows[0], unset)
 		}
@@ -294,7 +295,7 @@ func TestFactsSurvive(t *testing.T) {
 			t.Errorf("audit trail (-want +got): %d rows\n%s", len(trail), diff(s.audit, trail[0].AuditFacts))
 		}
 	})
-	known := []string{"AccountFacts", "AnswerFacts", "AttemptFacts", "AuditFacts", "BudgetFacts", "CreditFacts", "DoneFacts", // which are made of attempts
+	known := []string{"AccountFacts", "AnswerFacts", "AttemptFacts", "AuditFacts", "BreakageFacts", "BudgetFacts", "CreditFacts", "DoneFacts", // which are made of attempts
 		"EventFacts", "HostFacts", "JobFacts", "MailFacts", "OrderFacts", "ProfileFacts", "PublicationFacts", "ResourceFacts", "ShareFacts", "UsageFacts"}
 	if d := diff(known, rowTypes(t)); d != "" {
 		t.Errorf("rows of facts that this test does not know (-known +there):\n%s", d)

@@ -62,6 +62,8 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 		return m.profiles.apply(w, undo)
 	case facts.PutResource:
 		return m.resources.apply(w, undo)
+	case facts.PutBreakage:
+		return m.breakages.apply(w, undo)
 	case facts.AddMail:
 		return m.mails.add(w.Mail, undo)
 	case facts.NoteChange:

@@ -125,6 +125,6 @@ func (m *Memory) fill(from *Memory) {
 	}
 	m.hosts = maps.Clone(from.hosts)
 	m.shares = memoryShares{maps.Clone(from.shares.usage), maps.Clone(from.shares.shares), slices.Clone(from.shares.credits), maps.Clone(from.shares.accounts), maps.Clone(from.shares.budgets), maps.Clone(from.shares.publications)}
-	m.profiles, m.resources = maps.Clone(from.profiles), maps.Clone(from.resources)
+	m.profiles, m.resources, m.breakages = maps.Clone(from.profiles), maps.Clone(from.resources), maps.Clone(from.breakages)
 	m.answers = slices.Clone(from.answers)
 }

@@ -30,6 +30,7 @@ type Memory struct {
 	shares    memoryShares
 	profiles  memoryProfiles
 	resources memoryResources
+	breakages memoryBreakages
 	mails     memoryMails
 
 	answers memoryAnswers
@@ -49,7 +50,7 @@ var _ store.Store = (*Memory)(nil)
 // NewMemory is an empty store.
 func NewMemory() *Memory {
 	return &Memory{Now: time.Now, freed: make(chan struct{}), jobs: map[facts.JobID]*memoryJob{},
-		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), profiles: memoryProfiles{}, resources: memoryResources{}, mails: memoryMails{rows: map[int64]facts.MailFacts{}}}
+		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), profiles: memoryProfiles{}, resources: memoryResources{}, breakages: memoryBreakages{}, mails: memoryMails{rows: map[int64]facts.MailFacts{}}}
 }
 
 // Depose ends the leader's session, as Postgres does when it hears nothing from it; the leader itself finds out
@@ -165,7 +166,7 @@ func (t *memoryTerm) Load(ctx context.Context) (rows facts.Facts, err error) {
 		}
 		m.shares.load(&rows)
 		rows.Profiles = m.profiles.load()
-		rows.Resources = m.resources.load()
+		rows.Resources, rows.Breakages = m.resources.load(), m.breakages.load()
 		return nil
 	})
 	return rows, err

@@ -50,3 +50,28 @@ func (m memoryResources) apply(w facts.PutResource, undo *undoLog) error {
 func (m memoryResources) load() []facts.ResourceFacts {
 	return slices.SortedFunc(maps.Values(m), func(a, b facts.ResourceFacts) int { return cmp.Compare(a.Name, b.Name) })
 }
+
+// memoryBreakages are the rows of breakages, by sender.
+type memoryBreakages map[facts.Sender]facts.BreakageFacts
+
+func (m memoryBreakages) apply(w facts.PutBreakage, undo *undoLog) error {
+	var batch rules.BreakageWrites
+	if err := batch.Add(w); err != nil {
+		return err
+	}
+	for _, row := range batch.List {
+		put(undo, m, row.Sender, row)
+	}
+	for sender, row := range m {
+		if row.At.Before(w.Breakage.At.Add(-facts.BreakageKept)) {
+			remove(undo, m, sender)
+		}
+	}
+	return nil
+}
+
+func (m memoryBreakages) load() []facts.BreakageFacts {
+	return slices.SortedFunc(maps.Values(m), func(a, b facts.BreakageFacts) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Owner, b.Owner))
+	})
+}
