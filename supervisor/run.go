@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"qb/guard"
 	"qb/statedir"
 	"qb/supervisor/audit"
 	"qb/supervisor/central"
@@ -120,12 +121,13 @@ func (s *server) serve(ctx context.Context, opts Options, open *listeners.Listen
 	url := open.URL
 	s.leader.own = url
 	opts.Store.Advertise(url)
-	led.Go(func() { s.terms(opts, url).Run(ctx) })
-	led.Go(func() { s.watchLeader(ctx) })
-	led.Go(func() { s.audit.Run(ctx) })
-	led.Go(func() { s.timeline.Run(ctx, s.lastView, s.now) })
-	led.Go(func() { s.careForTokens(ctx, opts.RenewTokens) })
-	led.Go(func() { s.rereadOn(ctx, opts.Hangup) })
+	beside := func(what string, work func(context.Context)) { led.Go(func() { s.keeper(what).Keep(ctx, what, work) }) }
+	beside("terms", s.terms(opts, url).Run)
+	beside("watch of the leader", s.watchLeader)
+	beside("audit", s.audit.Run)
+	beside("timeline", func(ctx context.Context) { s.timeline.Run(ctx, s.lastView, s.now) })
+	beside("tokens", func(ctx context.Context) { s.careForTokens(ctx, opts.RenewTokens) })
+	beside("reread", func(ctx context.Context) { s.rereadOn(ctx, opts.Hangup) })
 	var err error
 	select {
 	case <-ctx.Done():
@@ -162,8 +164,10 @@ func (s *server) terms(opts Options, url string) *term.Leader {
 			defer s.ager.Store(nil)
 			var beside sync.WaitGroup
 			defer beside.Wait()
-			beside.Go(func() { s.mail.Run(ctx, mail.Term{Epoch: l.Epoch, Now: l.Now, Record: tell}) })
-			a.Run(ctx)
+			beside.Go(func() {
+				s.keeper("mail").Keep(ctx, "mail", func(ctx context.Context) { s.mail.Run(ctx, mail.Term{Epoch: l.Epoch, Now: l.Now, Record: tell}) })
+			})
+			s.keeper("ageing").Keep(ctx, "ageing", a.Run)
 		},
 		Room: s.reader.Room, Tell: tell, NoteOf: func(ctx context.Context) term.Note { return audit.Of(ctx) },
 		Publish: func(out term.Display, writes []facts.Write) {
@@ -178,6 +182,11 @@ func (s *server) terms(opts Options, url string) *term.Leader {
 			}
 		},
 	}
+}
+
+// keeper keeps work going that goes on beside the terms.
+func (s *server) keeper(what string) guard.Keeper {
+	return guard.Keeper{Log: s.log, Panics: s.metrics.Panics.WithLabelValues(what).Inc}
 }
 
 // stop ends the term, which refuses those who still wait, then lets the last answers out.

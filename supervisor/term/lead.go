@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"qb/guard"
 	"qb/pause"
 	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
@@ -93,7 +94,7 @@ func (t *Leader) one(ctx context.Context) error {
 	watch := termwatch.New(t.Key, term.Epoch(), term.Began(), term.Descent(), rows, t.Policy().KillGrace, SinceBoot())
 	if term.Descent().PutBack {
 		watch.Await()
-		go t.readNumbers(watch)
+		go guard.Keeper{Log: t.Log}.Keep(ctx, "numbers in the log folder", func(context.Context) { t.readNumbers(watch) })
 	}
 	t.Log.Info("leading", "epoch", term.Epoch(), "jobs", len(rows.Jobs), "hosts", len(rows.Hosts), "lineage", term.Descent().Lineage, "after", time.Since(asked))
 	return t.lead(ctx, term, clock, watch, m, NewSenders(rows.Breakages))
@@ -107,7 +108,7 @@ func (t *Leader) beating(ctx context.Context, term store.Term, work func()) {
 	beat.Go(func() {
 		for pause.For(working, t.Check) == nil {
 			limited, cancel := context.WithTimeout(ctx, store.TrustFor)
-			_ = term.Check(limited) // a term that is over shows at the next use of its session
+			_ = guard.Once(func() error { return term.Check(limited) }) // a term that is over shows at the next use of its session
 			cancel()
 		}
 	})
@@ -148,7 +149,7 @@ func (t *Leader) lead(ctx context.Context, term store.Term, clock Clock, watch *
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var beside sync.WaitGroup
-	beside.Go(func() { stop(k.run(working)) })
+	beside.Go(func() { stop(guard.Once(func() error { return k.run(working) })) })
 	if l.readOnly == "" {
 		beside.Go(func() { t.Age(working, l) })
 	}
