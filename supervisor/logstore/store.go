@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/supervisor/facts"
 )
 
@@ -124,7 +124,7 @@ func (s *Store) open(id facts.AttemptID) (*os.File, error) {
 
 // refused tells a full disk from other failures; both are to be tried again later.
 func (s *Store) refused(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if statedir.Full(err) {
 		return api.Errorf(api.KindUnavailable, "the supervisor's log disk is full: free some space under %s", s.Path)
 	}
 	return fmt.Errorf("writing a log: %w", err)

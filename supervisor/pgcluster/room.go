@@ -1,12 +1,10 @@
 package pgcluster
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"qb/pause"
@@ -26,15 +24,11 @@ const (
 // full says whether a server that ended has no room to start again. Its own words do not decide: Postgres has no code for
 // an exhausted quota, and its log may have found no room either.
 func (c *Cluster) full(err error) bool {
-	if wantsRoom(err) {
+	if statedir.Full(err) {
 		return true
 	}
 	_, free := c.tightest()
-	return free < roomToStart || wantsRoom(tryRoom(c.data))
-}
-
-func wantsRoom(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	return free < roomToStart || statedir.Full(tryRoom(c.data))
 }
 
 // tryRoom writes as much as a server needs, for statfs does not show a user's quota.

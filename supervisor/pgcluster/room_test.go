@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"qb/statedir"
 )
 
 // Whether a server found no room is tried, not read in its log.
@@ -13,11 +15,11 @@ func TestTryRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	if err := fill(full); !wantsRoom(err) {
+	if err := fill(full); !statedir.Full(err) {
 		t.Errorf("a full device: %v", err)
 	}
 	dir := t.TempDir()
-	if err := tryRoom(dir); wantsRoom(err) {
+	if err := tryRoom(dir); statedir.Full(err) {
 		t.Errorf("a folder with room: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {

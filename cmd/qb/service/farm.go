@@ -121,6 +121,8 @@ type localFarm struct {
 	ended   chan error         // the supervisor has
 	workers *localWorkers
 	url     string
+
+	unpublish func() // farm.json is not written after it; nil: it was not before
 }
 
 // start returns when jobs can run: the supervisor leads and all local workers have registered.
@@ -160,7 +162,8 @@ func (f *localFarm) start(ctx context.Context, o *farmOptions) error {
 		return err
 	}
 	go f.workers.retire(running, f.conf, f.url)
-	return f.conf.writeFarmFile(f.conf.farmFile(f.url, database))
+	f.unpublish = f.conf.publish(f.conf.farmFile(f.url, database), f.log)
+	return nil
 }
 
 // startDatabase starts the private Postgres unless another database is named.
@@ -308,6 +311,9 @@ func (f *localFarm) stop() error {
 		if err := f.cluster.Stop(ctx); err != nil {
 			all = append(all, fmt.Errorf("stopping Postgres: %w", err))
 		}
+	}
+	if f.unpublish != nil {
+		f.unpublish()
 	}
 	return errors.Join(append(all, f.conf.removeFarmFile())...)
 }

@@ -1,19 +1,26 @@
 package service
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"qb/api"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/find"
 	"qb/cmd/qb/output"
+	"qb/pause"
 	"qb/statedir"
 )
+
+// publishEvery is the time between two tries to write farm.json.
+const publishEvery = 5 * time.Second
 
 // maxSocketPath is the longest path of a socket that the kernel takes.
 const maxSocketPath = 107
@@ -116,10 +123,35 @@ func replaceJSON(name string, mode fs.FileMode, farm find.Farm) error {
 	if err != nil {
 		return err
 	}
-	if err := statedir.ReplaceWith(name, mode, append(data, '\n')); err != nil {
+	if err := statedir.ReplaceReserved(name, mode, append(data, '\n')); err != nil {
 		return fmt.Errorf("writing farm.json: %w", err)
 	}
 	return nil
+}
+
+// publish writes farm.json beside a supervisor that leads. The farm does not need it, only commands that are to find the farm by
+// it do: if it cannot be written, publish warns and goes on trying until stop is called.
+func (c *service) publish(farm find.Farm, log *slog.Logger) (stop func()) {
+	err := c.writeFarmFile(farm)
+	if err == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	log.Warn("commands on this machine cannot find the farm by farm.json; will retry", "error", err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for pause.For(ctx, publishEvery) == nil {
+			if c.writeFarmFile(farm) == nil {
+				log.Info("farm.json is written", "file", c.farmFileName())
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 // removeFarmFile lets clients say at once that there is no farm.

@@ -133,7 +133,15 @@ func (c *service) openStore(ctx context.Context, url string, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(c.noteSealed(), c.renewTokens(ctx, st)); err != nil {
+	err = c.noteSealed()
+	if err == nil {
+		err = c.renewTokens(ctx, st)
+	}
+	if statedir.Full(err) { // the farm can do without until there is room: it tries again while it leads
+		log.Warn("the files of the service's tokens cannot be written; will retry", "error", err)
+		err = nil
+	}
+	if err != nil {
 		st.Close()
 		return nil, err
 	}
@@ -261,18 +269,17 @@ func runSupervisor(cmd *cobra.Command, conf *service) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { ended <- conf.supervise(running, st, log, ready, nil) }()
+	var unpublish func()
 	select {
 	case err := <-ended:
 		return orClean(ctx, err)
 	case url := <-ready:
-		if err := conf.writeFarmFile(conf.farmFile(url, conf.DatabaseURL)); err != nil {
-			stop()
-			return errors.Join(err, <-ended)
-		}
+		unpublish = conf.publish(conf.farmFile(url, conf.DatabaseURL), log)
 		fmt.Fprintln(cmd.OutOrStdout(), "ready", url)
 	}
 	select {
 	case err = <-ended:
+		unpublish()
 		return errors.Join(orClean(ctx, err), conf.removeFarmFile())
 	case <-conf.ports.asked:
 	}
@@ -282,6 +289,7 @@ func runSupervisor(cmd *cobra.Command, conf *service) error {
 		if errors.Is(err, context.Canceled) {
 			err = nil
 		}
+		unpublish()
 		st.Close()
 		return errors.Join(err, conf.removeFarmFile())
 	})
