@@ -79,6 +79,7 @@ var EventKinds = []EventKind{
 	{"brake-released", "farm", "", "stream", "Items of silent hosts are moved again"},
 	{"plans-stopped", "farm", "", "stream", "Plans fail and no single job is the reason: no instances are started or stopped for a while. What runs goes on, orders are carried out"},
 	{"plans-resumed", "farm", "", "stream", "Plans are made again"},
+	{"lease-lowered", "farm", "", "stream", "Hosts were promised longer times before than the settings say now; until these have run out, items of silent hosts are moved no sooner than by them"},
 	{"policy", "farm", "", "stream", "The configuration was read again"},
 	{"share-set", "farm", "", "stream", "A share was set"},
 	{"account-added", "farm", "", "stream", "An account or members of one were added"},

@@ -420,6 +420,7 @@ type Ping struct {
 	Slots         int       `json:"slots"`
 	Hosts         int       `json:"hosts"`
 	Trouble       string    `json:"trouble" doc:"Why the farm is read-only, such as a full disk of the database; empty: it is not."`
+	Promise       string    `json:"promise" doc:"Of a supervisor that stands by: in what the lease, grace and margin that it would promise differ from those in the rows; empty: in nothing."`
 	Brake         string    `json:"brake" doc:"Why items of silent hosts are not moved now (the mass-failure brake); empty: they are."`
 	NoPlans       string    `json:"no_plans" doc:"Why no instances are started or stopped now (plans fail); empty: they are."`
 	Limits        []Limit   `json:"limits" doc:"Limits of the caller that are nearly reached, or that refused a call in the last minutes."`

@@ -60,7 +60,7 @@ func (r *simRows) checkCharge(a *facts.AttemptFacts, e facts.EndAttempt) {
 		return
 	default:
 		if byLease(e) {
-			most -= (w.policy.KillGrace + w.policy.LeaseMargin).Seconds()
+			most -= (w.leastGrace() + w.policy.LeaseMargin).Seconds()
 			w.some("a charge to the end of a lease")
 		}
 		if run != nil {

@@ -93,6 +93,7 @@ func (r *simRows) refused(err error) { r.world.fail("S1: the rows refuse a write
 var simEvents = map[string]string{
 	"brake-engaged": "the brake engaged", "brake-released": "the brake released", "unkillable": "unkillable reached",
 	"host-locked": "a host locked by the farm", "host-suspect": "a host suspected by the farm",
+	"lease-lowered": "a former lease was longer",
 	"job-blocked": "a hopeless job blocked", "item-held": "an item held as poison",
 }
 

@@ -106,6 +106,7 @@ var simSometimes = []string{
 	"a shim that did not answer killed by its agent",
 	"the agent died between two orders of a step",
 	"a dead host confirmed by hand",
+	"fault: settings changed", "a former lease was longer",
 	"a higher term was heard of",
 	"a leader stopped for a copy of its database",
 	"hosts were listened to after a restore",

@@ -29,7 +29,8 @@ type simSupervisor struct {
 	pause  time.Duration // before it tries to lead again
 	memo   map[string]*simMemo
 	disk   simDiskNews
-	side   int // which database it is for
+	side   int           // which database it is for
+	lease  time.Duration // by its configuration; 0: the world's
 }
 
 // simTerm is a period of leadership: the loop and the committer of supervisor/term, without
@@ -178,12 +179,16 @@ func (t *simTerm) rebuild(rows facts.Facts, err error) {
 		return
 	}
 	s := t.supervisor
-	f, err := farm.Rebuild(s.world.policy, rows, t.now())
+	policy := s.policy()
+	if t.readOnly || t.session.term.Descent().PutBack {
+		policy = policy.Within(rows.Promise)
+	}
+	f, err := farm.Rebuild(policy, rows, t.now())
 	if err != nil {
 		s.world.fail("the rows cannot be read: %v", err)
 		return
 	}
-	t.watch = termwatch.New(simFarmKey, t.epoch, t.session.began, t.session.term.Descent(), rows, s.world.policy.KillGrace, s.world.now)
+	t.watch = termwatch.New(simFarmKey, t.epoch, t.session.began, t.session.term.Descent(), rows, rows.Promise.With(policy.Promise()).Grace, s.world.now)
 	t.readOnly = t.readOnly || t.watch.Why(s.world.now) != ""
 	if s.world.database.leads == t.epoch { // else it was stopped since it read, and the next check says so
 		s.world.rows.agree(f, t.now(), "a rebuilt farm")
@@ -390,7 +395,7 @@ func (t *simTerm) compare() {
 		return
 	}
 	now := t.now()
-	f, err := farm.Rebuild(w.policy, rows, now)
+	f, err := farm.Rebuild(t.supervisor.policy(), rows, now)
 	if err != nil {
 		w.fail("the rows cannot be read: %v", err)
 		return

@@ -269,6 +269,7 @@ func (w *simWorld) live() {
 	w.clients.begin()
 	w.scheduleFaults()
 	w.schedulePutBack()
+	w.scheduleSettings()
 	w.run(w.faults.lasts)
 	if w.failure == "" {
 		w.calmDown()

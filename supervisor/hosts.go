@@ -200,7 +200,7 @@ func (s *server) ping(ctx context.Context, _ *nothing) (*jsonOf[api.Ping], error
 		out.Body.Leader, out.Body.Epoch = true, l.Epoch
 	}
 	out.Body.LeaderURL, out.Body.Trouble = s.leaderURL(), s.trouble()
-	out.Body.Brake, out.Body.NoPlans = view.Brake, view.NoPlans
+	out.Body.Brake, out.Body.NoPlans, out.Body.Promise = view.Brake, view.NoPlans, s.otherPromise()
 	for _, h := range view.Hosts {
 		if h.State == "up" || h.State == "locked" {
 			out.Body.Slots += h.Slots

@@ -148,7 +148,9 @@ func look[T any](ctx context.Context, s *server, ask func(m term.Machine, now ti
 
 func (s *server) begin(l *term.Loop) {
 	s.loop.Store(l)
-	s.live.catchUp(l.Tell)
+	if !l.ReadOnly() { // such a term promises no more than the rows know, whatever was read meanwhile
+		s.live.catchUp(l.Tell)
+	}
 }
 
 // now is the time of the term, if this supervisor leads.

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 
@@ -21,7 +22,7 @@ type leaderWatch struct {
 
 // watchLeader keeps reading who leads while this process does not, so that a refusal costs no read.
 func (s *server) watchLeader(ctx context.Context) {
-	told := int64(-1)
+	told, differs := int64(-1), ""
 	for ctx.Err() == nil {
 		if s.loop.Load() == nil {
 			read, cancel := context.WithTimeout(ctx, readFor)
@@ -35,6 +36,11 @@ func (s *server) watchLeader(ctx context.Context) {
 					told = seen.Epoch
 					s.log.Info("standby", "url", s.leader.own, "leader", seen.Name, "epoch", seen.Epoch)
 				}
+				if other := s.otherPromise(); other != differs {
+					if differs = other; other != "" {
+						s.log.Warn("standby with other settings", "leader", seen.Name, "why", other)
+					}
+				}
 			}
 		}
 		_ = pause.For(ctx, watchEvery)
@@ -43,6 +49,17 @@ func (s *server) watchLeader(ctx context.Context) {
 
 func (s *server) otherLeads(l *store.Leader) bool {
 	return l != nil && l.Name != "" && l.Name != s.leader.own && l.Silent < store.TrustFor
+}
+
+// otherPromise says in what this supervisor would promise hosts something else than the leader does, "" if in nothing. While
+// a former, longer promise is in the rows, what the leader promises is not known.
+func (s *server) otherPromise() string {
+	l, policy := s.leader.seen.Load(), s.live.now.Load().Policy()
+	if s.loop.Load() != nil || !s.otherLeads(l) || l.Promise.Same(policy.Promise()) || !l.Promise.Until.IsZero() && l.Promise.With(policy.Promise()).Same(l.Promise) {
+		return ""
+	}
+	return fmt.Sprintf("this supervisor would promise hosts %s, and the rows have %s: give all supervisors the same supervisor_execution_lease and supervisor_kill_grace",
+		policy.Promise(), l.Promise)
 }
 
 // leaderURL is the leader's address as far as this process knows it.
@@ -66,7 +83,7 @@ func (s *server) standingBy() error {
 		text = trouble
 	}
 	p := problem.New(api.KindUnavailable, http.StatusServiceUnavailable, text)
-	p.Standby = url
+	p.Standby, p.Promise = url, s.otherPromise()
 	return p
 }
 

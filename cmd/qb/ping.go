@@ -78,6 +78,9 @@ func (o *pingOptions) once(cmd *cobra.Command) error {
 	if p.Trouble != "" {
 		lines = append(lines, output.Escape(p.Trouble))
 	}
+	if p.Promise != "" {
+		lines = append(lines, output.Escape(p.Promise))
+	}
 	if p.Brake != "" {
 		lines = append(lines, fmt.Sprintf("brake engaged: %s; qbadmin brake -release ends it", output.Escape(p.Brake)))
 	}

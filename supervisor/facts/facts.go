@@ -310,6 +310,7 @@ type Facts struct {
 	NextJob JobID
 	// AttemptFloor is from the last restore of the rows: attempts given from now on have higher numbers.
 	AttemptFloor int
+	Promise      PromiseFacts       // that earlier answers may have made
 	LastAttempt  int                // highest number of any attempt; read only while a restore is not settled
 	Jobs         []JobRecord        // all that are not final, and those whose items these wait for
 	Ended        map[JobID]JobState // never nil: final ones that those still wait for: their end is told over several commits

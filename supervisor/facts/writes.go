@@ -164,6 +164,9 @@ type DropProfile struct{ Profile ProfileKey }
 // PutResource inserts or updates a resource's row.
 type PutResource struct{ Resource ResourceFacts }
 
+// PutPromise says what answers that follow in this commit, or later, may promise.
+type PutPromise struct{ Promise PromiseFacts }
+
 func (PutJob) write()          {}
 func (ChangeMarks) write()     {}
 func (PutOrder) write()        {}
@@ -195,3 +198,4 @@ func (PutPublication) write()  {}
 func (PutProfile) write()      {}
 func (DropProfile) write()     {}
 func (PutResource) write()     {}
+func (PutPromise) write()      {}

@@ -47,7 +47,11 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 		Instance: i.Number, Kind: i.Kind, Owner: j.User, Slots: i.Slots, Memory: memory, Holds: j.Needs.Holds,
 		Devices: i.Devices, State: facts.Running, StartedAt: now,
 	}
-	i.LeaseEnds = now.Add(f.policy.LeaseInFull())
+	i.LeaseEnds, i.Granted = time.Time{}, time.Time{}
+	i.Lengthen(now, &f.policy)
+	if i.LeaseEnds.Before(i.Host.NoneLapses) {
+		i.Host.NoneLapses = i.LeaseEnds // than those that run by a former, longer promise
+	}
 	i.ListedTo, i.ListedIn, i.Memory, i.Under, i.Inherited = "", 0, 0, agenda.Pending, false
 	i.Touch()
 	f.out.Write(facts.StartAttempt{Attempt: i.Attempt})

@@ -188,6 +188,7 @@ type rows struct {
 	profiles  map[facts.ProfileKey]facts.ProfileFacts
 	resources map[string]facts.ResourceFacts
 	orders    map[facts.JobID][]facts.OrderFacts
+	promise   facts.PromiseFacts
 }
 
 func newRows() *rows {
@@ -258,6 +259,8 @@ func (r *rows) applyOne(w facts.Write) error {
 		delete(r.profiles, w.Profile)
 	case facts.PutResource:
 		r.resources[w.Resource.Name] = w.Resource
+	case facts.PutPromise:
+		r.promise = w.Promise
 	case facts.AddEvent:
 	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount, facts.PutBudget, facts.DropBudget, facts.PutPublication:
 		r.books.apply(w)
@@ -363,7 +366,7 @@ func (r *rows) prepared(t testing.TB, id facts.JobID) *items.Prepared {
 }
 
 func (r *rows) facts() facts.Facts {
-	given := facts.Facts{NextJob: facts.JobID(len(r.jobs) + 1), Ended: map[facts.JobID]facts.JobState{}}
+	given := facts.Facts{NextJob: facts.JobID(len(r.jobs) + 1), Promise: r.promise, Ended: map[facts.JobID]facts.JobState{}}
 	for _, id := range slices.Sorted(maps.Keys(r.jobs)) {
 		if !r.jobs[id].State.Final() || r.isWatched(id) {
 			given.Jobs = append(given.Jobs, *r.record(id))

@@ -59,10 +59,12 @@ func New(p message.Policy) *Farm {
 	f.faults = faults{sh, &f.retries, &f.folders}
 	f.standstill = standstill{shared: sh, syncs: &f.syncs}
 	f.setPolicy(p)
+	f.policy.Promised = p.Promise()
 	return f
 }
 
 func (f *Farm) setPolicy(p message.Policy) {
+	p.Promised = f.policy.Promised
 	f.policy, f.out.CommitRows = p, p.CommitRows
 	f.policy.OrderRows = cmp.Or(p.OrderRows, defaultOrderRows)
 	f.usage.accounts.SetPolicy(p.Fairshare)
@@ -140,11 +142,13 @@ func (f *Farm) Pending() bool {
 func (f *Farm) Full() bool { return f.out.Full() }
 
 func (f *Farm) onPolicyChanged(now time.Time, e message.PolicyChanged) {
+	before := f.policy
 	f.setPolicy(e.Policy)
-	f.teachAll()
-	for _, h := range f.hosts.ByID {
-		h.NoneLapses = time.Time{} // leases given from now on may end sooner
+	if !before.Promise().Same(f.policy.Promise()) {
+		f.promise(now, before.Promised)
 	}
+	f.teachAll()
+	f.countAnew(now, before.Liveness)
 	f.planStale, f.planNow = true, true
 	f.out.Record(now, facts.EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: "configuration read again"}})
 	f.out.Answer(e.Ticket, message.PolicyReply{Remarks: []string{}})
@@ -153,6 +157,7 @@ func (f *Farm) onPolicyChanged(now time.Time, e message.PolicyChanged) {
 func (f *Farm) onTicked(now time.Time) {
 	defer f.out.OwnWork()()
 	f.hosts.Listen(now)
+	f.endPromise(now)
 	f.brake.look(now)
 	f.watch.look(now)
 	f.folders.look(now)

@@ -120,7 +120,7 @@ func (f *Farm) maybeLose(now time.Time, h *model.Host) {
 			lapsed = append(lapsed, i)
 		}
 	}
-	h.NoneLapses = first // leases only become longer, and new ones end later
+	h.NoneLapses = first // leases only become longer, and a new one that ends sooner says so
 	slices.SortFunc(lapsed, model.CompareInstances)
 	for _, i := range lapsed {
 		if f.out.Spent() {

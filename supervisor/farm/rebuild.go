@@ -14,10 +14,11 @@ import (
 	"qb/supervisor/profiles"
 )
 
-// Rebuild takes the farm up from the rows. All leases run anew: nothing that was alive is given away
-// before its host had a full lease to speak.
+// Rebuild takes the farm up from the rows. All leases run anew, and as long as the longest that
+// earlier answers may have named: nothing that was alive is given away before its host had a full lease to speak.
 func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	f := New(p)
+	f.promise(now, rows.Promise)
 	f.jobs.Next, f.attemptFloor = max(1, rows.NextJob), rows.AttemptFloor
 	f.usage.accounts = accounting.New(p.Fairshare, rows)
 	f.profiles = profiles.New(rows.Profiles)
@@ -124,7 +125,7 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 	}
 	i := &model.Instance{
 		Job: j, Host: h, Number: a.Instance, Kind: a.Kind, Slots: a.Slots, Devices: a.Devices, Attempt: a,
-		Began: a.StartedAt, LeaseEnds: now.Add(f.policy.LeaseInFull()), SentAway: a.State == facts.Running && awayTexts[a.Reason] != "", Inherited: true,
+		Began: a.StartedAt, LeaseEnds: now.Add(f.policy.Promised.InFull()), Granted: now.Add(f.policy.Promised.Lease), SentAway: a.State == facts.Running && awayTexts[a.Reason] != "", Inherited: true,
 	}
 	if under := j.Tally.State(int(a.Item)); under == agenda.Killed || under == agenda.Failed || under == agenda.Complete || under == agenda.Blocked {
 		i.Under = under
@@ -148,5 +149,48 @@ func (de *dependencies) settle(j *model.Job) {
 	}
 	if len(j.WaitFor) != before || j.State != was {
 		de.putJob(j)
+	}
+}
+
+// promise keeps the longest promise that answers may have made in the row of terms: what the settings make longer is
+// written in the commit of the first answer that names it, or before; what they make shorter when it has run out.
+func (f *Farm) promise(now time.Time, before facts.PromiseFacts) {
+	own := f.policy.Promise()
+	longest := before.With(own)
+	if !longest.Same(own) {
+		longest.Until = now.Add(longest.InFull())
+		f.out.Record(now, facts.EventFacts{Type: "lease-lowered", Item: -1, Instance: -1, By: model.LockedByFarm, Why: facts.Why{
+			Cause: fmt.Sprintf("hosts were promised %s before, and by the settings are promised %s; for %s items of hosts that fall silent are moved no sooner than by the former",
+				longest, own, longest.InFull()),
+		}})
+	}
+	f.setPromised(before, longest)
+}
+
+// endPromise lets a former promise go that has run out: nobody answers by it any more.
+func (f *Farm) endPromise(now time.Time) {
+	if was := f.policy.Promised; !was.Until.IsZero() && !now.Before(was.Until) {
+		f.setPromised(was, f.policy.Promise())
+	}
+}
+
+func (f *Farm) setPromised(was, is facts.PromiseFacts) {
+	f.policy.Promised = is
+	if !was.Same(is) || !was.Until.Equal(is.Until) {
+		f.out.Write(facts.PutPromise{Promise: is})
+	}
+}
+
+// countAnew has the silence of hosts that are merely not answered yet count from now on: by the former settings they were to wait
+// for longer than the present ones let a host be silent.
+func (f *Farm) countAnew(now time.Time, former time.Duration) {
+	for _, h := range f.hosts.Sorted() {
+		h.NoneLapses = time.Time{} // leases given from now on may end sooner
+		if h.HeldSync == nil || h.Silence(now) > former {
+			continue
+		}
+		if latest := now.Add(h.Hold(&f.policy, h.HeldSync.Deadline.Sub(now))); latest.Before(h.HeldSync.Deadline) {
+			h.HeldSync.Deadline, h.LastSync = latest, now
+		}
 	}
 }

@@ -103,7 +103,8 @@ func (r *rig) do(verb string, args []string) {
 		r.setPolicy(args)
 	case "advance":
 		r.advance(args[0])
-	case "crash":
+	case "crash": // and perhaps other settings afterwards
+		r.setLease(args)
 		r.crash()
 	case "jobs":
 		r.showJobs()
@@ -553,7 +554,20 @@ func (r *rig) setPolicy(args []string) {
 	p.HostOrder = option(args, "hostorder", p.HostOrder)
 	p.Share.Order = strings.Split(option(args, "order", strings.Join(p.Share.Order, ",")), ",")
 	setFairshare(p, args)
-	for name, to := range map[string]*time.Duration{"min_run": &p.MinRun, "settle": &p.Settle, "lease": &p.ExecutionLease} {
+	r.setSpans(args, map[string]*time.Duration{"min_run": &p.MinRun, "settle": &p.Settle})
+	r.setLease(args)
+	if r.ticket == 0 && len(r.workers) == 0 { // nothing was promised yet
+		r.farm = farm.New(*p)
+	}
+	r.step(message.PolicyChanged{Policy: *p, By: "op"})
+}
+
+func (r *rig) setLease(args []string) {
+	r.setSpans(args, map[string]*time.Duration{"lease": &r.policy.ExecutionLease, "liveness": &r.policy.Liveness})
+}
+
+func (r *rig) setSpans(args []string, spans map[string]*time.Duration) {
+	for name, to := range spans {
 		if text := option(args, name, ""); text != "" {
 			d, err := time.ParseDuration(text)
 			if err != nil {
@@ -562,7 +576,6 @@ func (r *rig) setPolicy(args []string) {
 			*to = d
 		}
 	}
-	r.step(message.PolicyChanged{Policy: *p, By: "op"})
 }
 
 // advance lets time pass second by second; held syncs are answered in time, and workers speak again.

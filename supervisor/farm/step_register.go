@@ -77,7 +77,7 @@ func (sy *syncs) turnsAway(now time.Time, h *model.Host, e message.WorkerSynced)
 // refusesClaim refuses an agent that claims the host, or its name for a host that it is already, until the claim is granted.
 func (sy *syncs) refusesClaim(now time.Time, h *model.Host, e message.WorkerSynced) bool {
 	v := h.Claim(now, h.HostFacts, e.Host, e.Word(), agents.Situation{
-		Busy: len(h.Instances) > 0, Same: func() bool { return sy.hosts.Of(e.Host) == h }, Lease: sy.policy.ExecutionLease,
+		Busy: len(h.Instances) > 0, Same: func() bool { return sy.hosts.Of(e.Host) == h }, Lease: max(sy.policy.ExecutionLease, sy.policy.Promised.Lease),
 	})
 	if v.First {
 		sy.answerSoon(h)

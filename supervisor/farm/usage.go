@@ -38,7 +38,7 @@ func (u *usage) chargeEnd(now time.Time, i *model.Instance, end *facts.EndAttemp
 	wall := end.Wall + end.Suspended // it held its memory then, too, and its slots unless others might have them
 	end.Released = min(accounting.Bounded(i.Attempt.ReleasedUntil(now).Seconds()), end.Suspended)
 	if end.Wall == 0 && (end.State == facts.Lost || end.State == facts.Killed || end.State == facts.Preempted) {
-		wall, end.Released = i.HeldFor(now, &u.policy)
+		wall, end.Released = i.HeldFor(now)
 	}
 	end.Charge = accounting.ChargeOf(u.rate(i, i.Slots, end.Peak), accounting.Bounded(wall-end.Released))
 	if end.Released > 0 {
@@ -75,7 +75,7 @@ func (u *usage) running(now time.Time) accounting.Running {
 		running.Know(p)
 		mean := j.MeanItem()
 		for _, i := range j.Instances {
-			held, released := i.HeldFor(now, &u.policy)
+			held, released := i.HeldFor(now)
 			running.Add(p, u.rate(i, i.Slots, 0), held-released, mean)
 			if released > 0 {
 				running.Add(p, u.rate(i, 0, 0), released, 0)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"qb/supervisor/accounting"
+	"qb/supervisor/facts"
 	"qb/supervisor/items"
 	"qb/supervisor/licences"
 	"qb/supervisor/planner"
@@ -31,7 +32,8 @@ type Policy struct {
 	ExecutionLease  time.Duration
 	KillGrace       time.Duration
 	LeaseMargin     time.Duration
-	WallSlack       time.Duration // by which an end may claim to have run longer than since it was given; 0: any time
+	Promised        facts.PromiseFacts // the longest of these that answers may have named; the farm's own copy has it
+	WallSlack       time.Duration      // by which an end may claim to have run longer than since it was given; 0: any time
 	MinRun          time.Duration
 	Settle          time.Duration
 	ReleaseSlots    bool          // what is suspended gives back its slots: supervisor_suspend_slots
@@ -54,8 +56,20 @@ type MailPolicy struct {
 	Domain bool // and owners have addresses, unless their jobs name others
 }
 
-// LeaseInFull is the time after an answer at which an unheard attempt is surely frozen.
-func (p *Policy) LeaseInFull() time.Duration { return p.ExecutionLease + p.KillGrace + p.LeaseMargin }
+// LeaseInFull is the time after an answer by this policy at which an unheard attempt is surely frozen.
+func (p *Policy) LeaseInFull() time.Duration { return p.Promise().InFull() }
+
+// Promise is what answers by this policy promise.
+func (p *Policy) Promise() facts.PromiseFacts {
+	return facts.PromiseFacts{Lease: p.ExecutionLease, Grace: p.KillGrace, Margin: p.LeaseMargin}
+}
+
+// Within is the policy without what is longer than a promise.
+func (p Policy) Within(o facts.PromiseFacts) Policy {
+	least := p.Promise().Within(o)
+	p.ExecutionLease, p.KillGrace, p.LeaseMargin = least.Lease, least.Grace, least.Margin
+	return p
+}
 
 // LimitOrders is the limit of orders on one job, as a refusal names it.
 const LimitOrders = "open-orders"

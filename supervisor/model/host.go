@@ -76,7 +76,7 @@ func NewHost(row facts.HostFacts) *Host {
 // State is what listings show.
 func (h *Host) State(now time.Time, p message.Policy) string {
 	switch silent := h.Silence(now); {
-	case silent > p.ExecutionLease+p.KillGrace+p.LeaseMargin:
+	case silent > max(p.LeaseInFull(), p.Promised.InFull()):
 		return "lost"
 	case !h.Heard || silent > p.Liveness:
 		return "unreachable"

@@ -34,8 +34,9 @@ type Instance struct {
 
 	Attempt   facts.AttemptFacts
 	Began     time.Time // of the instance
-	LeaseEnds time.Time
-	ListedTo  string // incarnation whose answer last listed the attempt, and that answer's sequence
+	LeaseEnds time.Time // in full: its item may be moved then
+	Granted   time.Time // the end of the lease alone: its item runs so long at most
+	ListedTo  string    // incarnation whose answer last listed the attempt, and that answer's sequence
 	ListedIn  uint64
 	Memory    int64
 	Progress  int           // of its item in per cent, as the worker said last; 0: not known

@@ -7,7 +7,6 @@ import (
 	"qb/smartshare/fairshare"
 	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
-	"qb/supervisor/message"
 	"qb/supervisor/planner"
 	"qb/supervisor/slottime"
 )
@@ -82,9 +81,9 @@ func (j *Job) NextItem(now time.Time, quantile float64) (seconds float64, known 
 // HeldFor is how long the instance has its attempt, at most until the lease ended: what the worker did not say is
 // taken to have run so long. Grace and margin come after that: they are the farm's patience, nothing runs in them.
 // Released is for how long of that it had given back its slots.
-func (i *Instance) HeldFor(now time.Time, p *message.Policy) (held, released float64) {
-	if end := i.LeaseEnds.Add(p.ExecutionLease - p.LeaseInFull()); now.After(end) {
-		now = end
+func (i *Instance) HeldFor(now time.Time) (held, released float64) {
+	if now.After(i.Granted) {
+		now = i.Granted
 	}
 	held = accounting.Bounded(now.Sub(i.Attempt.StartedAt).Seconds())
 	return held, min(accounting.Bounded(i.Attempt.ReleasedUntil(now).Seconds()), held)

@@ -29,13 +29,14 @@ const LimitStored = "stored-bytes"
 
 // Problem is the RFC 9457 form of a refusal; its type is urn:qb:error:KIND.
 type Problem struct {
-	Type   string         `json:"type" doc:"urn:qb:error:KIND; the kinds are a closed set that only grows." example:"urn:qb:error:not-found"`
-	Title  string         `json:"title" doc:"The status in words."`
-	Status int            `json:"status" doc:"The HTTP status."`
-	Detail string         `json:"detail" doc:"What happened and why, with the value, and what to do; of several problems the first."`
-	Code   string         `json:"code,omitempty" doc:"Upon which a program may act, whatever the detail says; name-taken: another host has the worker's name; host-pending: the host waits for approval; worker-too-old, worker-too-new: its protocol is too far from the supervisor's; other-run: a page signed the request for an earlier run of the supervisor." example:"name-taken"`
-	Limit  string         `json:"limit,omitempty" doc:"Of kind limit: which one, such as submissions or open-jobs."`
-	Errors []ProblemPlace `json:"errors,omitempty" doc:"All places in the request that cannot be; detail has the first."`
+	Type    string         `json:"type" doc:"urn:qb:error:KIND; the kinds are a closed set that only grows." example:"urn:qb:error:not-found"`
+	Title   string         `json:"title" doc:"The status in words."`
+	Status  int            `json:"status" doc:"The HTTP status."`
+	Detail  string         `json:"detail" doc:"What happened and why, with the value, and what to do; of several problems the first."`
+	Code    string         `json:"code,omitempty" doc:"Upon which a program may act, whatever the detail says; name-taken: another host has the worker's name; host-pending: the host waits for approval; worker-too-old, worker-too-new: its protocol is too far from the supervisor's; other-run: a page signed the request for an earlier run of the supervisor." example:"name-taken"`
+	Limit   string         `json:"limit,omitempty" doc:"Of kind limit: which one, such as submissions or open-jobs."`
+	Promise string         `json:"promise,omitempty" doc:"Of a supervisor that stands by: in what the lease, grace and margin that it would promise differ from those in the rows."`
+	Errors  []ProblemPlace `json:"errors,omitempty" doc:"All places in the request that cannot be; detail has the first."`
 
 	retry   time.Duration // when the request may succeed; 0: as for others of its kind
 	Standby string        `json:"-"` // the leader's URL, of a refusal by one who does not lead

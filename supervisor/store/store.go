@@ -23,6 +23,8 @@ type Leader struct {
 	Name   string        // as given to Advertise: its URL; else host and process id
 	Epoch  int64         // of its term
 	Silent time.Duration // since it last proved its term; more than TrustFor: it leads no more
+
+	Promise facts.PromiseFacts // the longest that answers may have made
 }
 
 // Term is a period of leadership on one database session.

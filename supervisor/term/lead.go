@@ -83,15 +83,19 @@ func (t *Leader) one(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading the farm: %w", err)
 	}
+	policy := t.Policy()
+	if t.disk.readOnly() || term.Descent().PutBack { // what it promised beyond the row would not be durable
+		policy = policy.Within(rows.Promise)
+	}
 	var m Machine
-	t.beating(ctx, term, func() { m, err = t.safely(rows, clock.Now()) })
+	t.beating(ctx, term, func() { m, err = t.safely(policy, rows, clock.Now()) })
 	if err != nil {
 		return fmt.Errorf("rebuilding the farm: %w", err)
 	}
 	if err := t.comeBack(ctx, term, clock.Now()); err != nil {
 		return err
 	}
-	watch := termwatch.New(t.Key, term.Epoch(), term.Began(), term.Descent(), rows, t.Policy().KillGrace, SinceBoot())
+	watch := termwatch.New(t.Key, term.Epoch(), term.Began(), term.Descent(), rows, rows.Promise.With(policy.Promise()).Grace, SinceBoot())
 	if term.Descent().PutBack {
 		watch.Await()
 		go guard.Keeper{Log: t.Log}.Keep(ctx, "numbers in the log folder", func(context.Context) { t.readNumbers(watch) })
@@ -118,13 +122,13 @@ func (t *Leader) beating(ctx context.Context, term store.Term, work func()) {
 }
 
 // safely rebuilds; rows that break an invariant must not bring the process down.
-func (t *Leader) safely(rows facts.Facts, now time.Time) (m Machine, err error) {
+func (t *Leader) safely(policy message.Policy, rows facts.Facts, now time.Time) (m Machine, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", ErrPanic, p)
 		}
 	}()
-	return t.Rebuild(t.Policy(), rows, now)
+	return t.Rebuild(policy, rows, now)
 }
 
 // lead turns the loop and uses the session; the first of the two to stop stops the other. An end asked

@@ -29,6 +29,7 @@ type batch struct {
 	audits    []facts.AuditFacts
 	mails     []facts.MailFacts
 	changed   []facts.NoteChange
+	promise   *facts.PromiseFacts // the last of several
 }
 
 // wave holds writes of attempts such that making them kind by kind, in the order of the members, keeps the order of
@@ -161,6 +162,8 @@ func (s *sorter) add(w facts.Write) error {
 		return s.resources.Add(w)
 	case facts.PutBreakage:
 		return s.breakages.Add(w)
+	case facts.PutPromise:
+		s.promise = &w.Promise
 	case facts.NoteChange:
 		s.changed = append(s.changed, w)
 	case facts.AddMail:

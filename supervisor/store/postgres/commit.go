@@ -112,6 +112,7 @@ func (t *term) statements(b batch) []statement {
 	}
 	list := []statement{
 		{sql: sqlHoldEpoch, args: []any{t.epoch}, writes: 1, what: "holding the epoch"},
+		t.promiseStatement(b.promise),
 		{sql: sqlInsertJobs, args: []any{fresh}, writes: len(fresh), what: "adding jobs"},
 		{sql: sqlUpdateJobs, args: []any{changed}, writes: len(changed), what: "changing jobs"},
 	}

@@ -204,7 +204,8 @@ func (t *term) fail(ctx context.Context, err error) error {
 func (p *Store) Leader(ctx context.Context) (store.Leader, error) {
 	var l store.Leader
 	var silent float64
-	if err := p.pool.QueryRow(ctx, sqlLeader).Scan(&l.Name, &l.Epoch, &silent); err != nil {
+	var err error
+	if l.Promise, err = scanPromise(p.pool.QueryRow(ctx, sqlLeader), &l.Name, &l.Epoch, &silent); err != nil {
 		return store.Leader{}, fmt.Errorf("reading who leads: %w", err)
 	}
 	l.Silent = time.Duration(silent * float64(time.Second))

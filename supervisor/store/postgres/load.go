@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/store/rules"
 )
 
 // sqlForLoading undoes, for one transaction, what suits commits only.
@@ -52,6 +54,9 @@ func loadFacts(ctx context.Context, tx pgx.Tx, rows *facts.Facts) error {
 		return fmt.Errorf("reading the last job's number: %w", err)
 	}
 	var err error
+	if rows.Promise, err = scanPromise(tx.QueryRow(ctx, sqlPromise)); err != nil {
+		return fmt.Errorf("reading what answers have promised: %w", err)
+	}
 	if rows.Hosts, err = readRows(ctx, tx, "hosts", scanHost, sqlLoadHosts); err != nil {
 		return err
 	}
@@ -187,4 +192,33 @@ func each(ctx context.Context, tx pgx.Tx, sql string, args []any, take func(pgx.
 		return fmt.Errorf("reading attempts: %w", err)
 	}
 	return nil
+}
+
+// scanPromise reads the columns of a promise, after others of its row.
+func scanPromise(row pgx.Row, before ...any) (p facts.PromiseFacts, err error) {
+	var lease, grace, margin int64
+	var until *time.Time
+	if err := row.Scan(append(before, &lease, &grace, &margin, &until)...); err != nil {
+		return p, err
+	}
+	p.Lease, p.Grace, p.Margin = microseconds(lease), microseconds(grace), microseconds(margin)
+	if until != nil {
+		p.Until = *until
+	}
+	return p, nil
+}
+
+func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+
+func (t *term) promiseStatement(p *facts.PromiseFacts) statement {
+	if p == nil {
+		return statement{}
+	}
+	is := rules.NormalPromise(*p)
+	var until *time.Time
+	if !is.Until.IsZero() {
+		until = &is.Until
+	}
+	return statement{sql: sqlPutPromise, args: []any{t.epoch, is.Lease.Microseconds(), is.Grace.Microseconds(), is.Margin.Microseconds(), until},
+		writes: 1, what: "writing what answers promise"}
 }

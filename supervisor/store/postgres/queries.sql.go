@@ -19,6 +19,8 @@ const (
 const hostColumns = `id, machine_id, boot, state_id, slots, memory, cluster, groups, properties, resources,
 	locked_by, lock_reason, locked_slots, seen_at, spec, key`
 
+const promiseColumns = `promised_lease, promised_grace, promised_margin, promised_until`
+
 const (
 	sqlTryLock = `SELECT pg_try_advisory_lock($1)`
 	sqlUnlock  = `SELECT pg_advisory_unlock($1)`
@@ -28,10 +30,13 @@ const (
 		FROM (SELECT clock_timestamp() AS at) AS clock RETURNING epoch, at, terms[3:]`
 	sqlTermEvent = `INSERT INTO event (epoch, at, type, host, by, cause)
 		VALUES ($1, clock_timestamp(), 'term', '', $2::text, 'epoch ' || $1::bigint)`
-	sqlLeader     = `SELECT leader, epoch, extract(epoch FROM clock_timestamp() - checked_at)::float8 FROM supervisor`
+	sqlLeader     = `SELECT leader, epoch, extract(epoch FROM clock_timestamp() - checked_at)::float8, ` + promiseColumns + ` FROM supervisor`
 	sqlCheckEpoch = `UPDATE supervisor SET checked_at = clock_timestamp() WHERE epoch = $1`
 	// The lock makes a new leader's raise wait for this transaction, and this one see a raise that came first.
 	sqlHoldEpoch = `SELECT epoch FROM supervisor WHERE epoch = $1 FOR SHARE`
+
+	sqlPromise    = `SELECT ` + promiseColumns + ` FROM supervisor`
+	sqlPutPromise = `UPDATE supervisor SET promised_lease = $2, promised_grace = $3, promised_margin = $4, promised_until = $5 WHERE epoch = $1`
 
 	sqlDeleteMarks = `DELETE FROM item_mark m
 		USING unnest($1::bigint[], $2::integer[], $3::integer[], $4::integer[], $5::text[]) AS u(job, first, last, step, kind)

@@ -64,6 +64,10 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 		return m.resources.apply(w, undo)
 	case facts.PutBreakage:
 		return m.breakages.apply(w, undo)
+	case facts.PutPromise:
+		save(undo, &m.promise)
+		m.promise = rules.NormalPromise(w.Promise)
+		return nil
 	case facts.AddMail:
 		return m.mails.add(w.Mail, undo)
 	case facts.NoteChange:

@@ -116,7 +116,7 @@ func (m *Memory) PutBack(dump *Memory) {
 
 // fill takes over the rows of another; lists and attempts are never written into, so that they can be shared.
 func (m *Memory) fill(from *Memory) {
-	m.epoch, m.descent = from.epoch, from.descent
+	m.epoch, m.descent, m.promise = from.epoch, from.descent, from.promise
 	m.jobs = make(map[facts.JobID]*memoryJob, len(from.jobs))
 	for id, j := range from.jobs {
 		one := *j

@@ -34,6 +34,7 @@ type Memory struct {
 	mails     memoryMails
 
 	answers memoryAnswers
+	promise facts.PromiseFacts
 	descent memoryDescent
 }
 
@@ -149,7 +150,7 @@ func (t *memoryTerm) Close(context.Context) {
 // Load reads all that the farm starts from.
 func (t *memoryTerm) Load(ctx context.Context) (rows facts.Facts, err error) {
 	err = t.use(ctx, func(m *Memory) error {
-		rows.Ended = map[facts.JobID]facts.JobState{}
+		rows.Ended, rows.Promise = map[facts.JobID]facts.JobState{}, m.promise
 		m.loadNumbers(t.descent, &rows)
 		for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
 			rows.NextJob = max(rows.NextJob, id+1)
