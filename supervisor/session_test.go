@@ -75,9 +75,8 @@ func TestSessionByOtherCodes(t *testing.T) {
 	session.is(http.StatusUnauthorized, "a session of a user who was removed", "GET", "/v1/ping", "")
 }
 
-// TestAttackSignedRequests: nothing of what a page has sent is of use to whoever has seen it: not again, not with other words, not at
-// another address, port or socket, not as a token, and not at another run of the supervisor. A code ends with the run that made it.
-func TestAttackSignedRequests(t *testing.T) {
+// TestAttackChangedRequests: a request of a page is refused with other words, at another address or port, and its key is no token.
+func TestAttackChangedRequests(t *testing.T) {
 	t.Parallel()
 	r := startRig(t)
 	admin := r.client("boss", api.Admin)
@@ -122,15 +121,26 @@ func TestAttackSignedRequests(t *testing.T) {
 	}
 	page.change = nil
 	page.is(http.StatusCreated, "as it was signed", "POST", "/v1/jobs", job)
+	if jobs := must[[]api.Job](t, admin, api.ListJobs, nil, nil); len(jobs) != 1 {
+		t.Errorf("there are the jobs %+v", jobs)
+	}
+}
+
+// TestAttackSignedRequests: nothing of what a page has sent is of use to whoever has seen it: not again, not at the socket, and not at another
+// run of the supervisor. A code ends with the run that made it.
+func TestAttackSignedRequests(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	admin := r.client("boss", api.Admin)
+	page := openPage(t, r, admin)
+	unused := pageOfCode(t, r, must[api.CodeReply](t, admin, api.MakeCode, nil, nil))
+	page.is(http.StatusOK, "a session", "GET", "/v1/jobs", "")
 	req := page.signed("GET", "/v1/jobs", "")
 	if status, body := page.send(req.Clone(t.Context())); status != http.StatusOK {
 		t.Errorf("%d %s", status, body)
 	}
 	if status, body := page.send(req.Clone(t.Context())); status != http.StatusUnauthorized || !strings.Contains(body, "came before") {
 		t.Errorf("a request that is sent again: %d %s", status, body)
-	}
-	if jobs := must[[]api.Job](t, admin, api.ListJobs, nil, nil); len(jobs) != 1 {
-		t.Errorf("there are the jobs %+v", jobs)
 	}
 	socket := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", r.socket)

@@ -63,20 +63,30 @@ func TestPortIsNeverFree(t *testing.T) {
 	_ = l.Close()
 }
 
+// bothOfLoopback listens on both addresses of loopback at one port.
+func bothOfLoopback(t *testing.T) (four, six net.Listener) {
+	t.Helper()
+	for range 20 {
+		four, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if six, err := net.Listen("tcp", fmt.Sprintf("[::1]:%d", four.Addr().(*net.TCPAddr).Port)); err == nil {
+			return four, six
+		}
+		_ = four.Close() // another port is tried
+	}
+	t.Fatal("no port is free on both addresses of loopback")
+	return nil, nil
+}
+
 // TestSocketUnit: a supervisor that is started with its listeners, as by a socket unit of systemd, serves them, and closes those that are
 // no address of its configuration; what it starts has none of them.
 func TestSocketUnit(t *testing.T) {
 	t.Parallel()
 	dir := farmFolder(t)
-	four, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	four, six := bothOfLoopback(t)
 	port := four.Addr().(*net.TCPAddr).Port
-	six, err := net.Listen("tcp", fmt.Sprintf("[::1]:%d", port))
-	if err != nil {
-		t.Skip("the port is taken on [::1], or there is none:", err)
-	}
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

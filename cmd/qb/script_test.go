@@ -24,7 +24,7 @@ import (
 
 // TestMain makes the test binary stand for qb and all its links, the workers and shims of the farms included.
 func TestMain(m *testing.M) {
-	commands := map[string]func(){"qb": main, "squat": squat, "licensed": licensed, "maild": maild}
+	commands := map[string]func(){"qb": main, "squat": squat, "listen": listen, "licensed": licensed, "maild": maild}
 	for _, name := range links {
 		commands["qb"+name] = main
 	}

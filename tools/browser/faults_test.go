@@ -121,18 +121,22 @@ func TestPageFullDisk(t *testing.T) {
 	}
 }
 
-// TestPageRevoked: a session that ends while a form is filled leads to the form of the log-in within 60 s, and what was typed is kept.
+// TestPageRevoked: a session that ends while a form is filled leads to the form of the log-in within 60 s. By TLS a token logs in there, and what
+// was typed is kept, also when the page is loaded again.
 func TestPageRevoked(t *testing.T) {
 	t.Parallel()
-	f := startFarm(t, "2")
-	b := openTab(t, f)
+	f := newFarm(t, "-slots", "2")
+	f.env = append(f.env, "QB_SUPERVISOR_NAMES=127.0.0.1")
+	f.start("0.0.0.0:0")
+	f.adminToken, _, _ = strings.Cut(f.run("admin", "token", "create", "-user", "root", "-role", "admin"), ".")
+	b := openTab(t, f, chromedp.Flag("ignore-certificate-errors", true))
 	b.logIn(t)
 	b.goTo(t, "#/submit")
 	b.fill(t, "name", "typed_before")
 	b.fill(t, "range", "1-77")
 	b.see(t, "77 items")
 	began := time.Now()
-	f.run("admin", "token", "revoke", js[string](t, b, `sessionStorage.getItem("qb-session").split("_")[2]`))
+	f.run("admin", "token", "revoke", f.session())
 	b.until(t, "the form of the log-in", `document.querySelector(".login") !== null`)
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("a revoked session is noticed after %s", took)
@@ -140,7 +144,67 @@ func TestPageRevoked(t *testing.T) {
 	b.picture(t, "revoked")
 	js[any](t, b, fmt.Sprintf(`(() => { const e = document.querySelector(".login input"); e.value = %q; e.dispatchEvent(new Event("input", {bubbles: true})); })()`, f.adminToken))
 	b.press(t, "Log in")
-	b.until(t, "what was typed", `document.querySelector("main input[name=name]")?.value === "typed_before" && document.querySelector("main input[name=range]")?.value === "1-77"`)
+	const typed = `document.querySelector("main input[name=name]")?.value === "typed_before" && document.querySelector("main input[name=range]")?.value === "1-77"`
+	b.until(t, "what was typed", typed)
+	b.do(t, chromedp.Reload())
+	b.until(t, "the form of the log-in", `document.querySelector(".login input") !== null`)
+	b.do(t, chromedp.Navigate(f.run("open", "#/submit")))
+	b.until(t, "what was typed, after the page was loaded again", typed)
+}
+
+// session is the id of the only session of the page.
+func (f *farm) session() string {
+	f.t.Helper()
+	var tokens []struct {
+		ID        string
+		SessionOf string `json:"session_of"`
+		UsesLeft  *int   `json:"uses_left"`
+		Revoked   bool
+	}
+	if err := json.Unmarshal([]byte(f.run("admin", "token", "list", "-json")), &tokens); err != nil {
+		f.t.Fatal(err)
+	}
+	for _, one := range tokens {
+		if one.SessionOf != "" && one.UsesLeft == nil && !one.Revoked {
+			return one.ID
+		}
+	}
+	f.t.Fatal("there is no session")
+	return ""
+}
+
+// TestPageForOneDocument: a page that is loaded again, and one in another tab, have no session and no form for a token; its links are followed in
+// the tab; and the link of qb open leads to a view and works once.
+func TestPageForOneDocument(t *testing.T) {
+	t.Parallel()
+	f := startFarm(t, "2")
+	job := f.sub("-name", "for_one", "-range", "1-3", "-status", "blocked", "true")
+	b := openTab(t, f)
+	link := f.run("open", job)
+	b.do(t, chromedp.Navigate(link))
+	b.see(t, "for_one")
+	if got := js[string](t, b, `location.hash`); got != "#/jobs/"+job {
+		t.Errorf("the link leads to %s", got)
+	}
+	if got := js[int](t, b, `localStorage.length + sessionStorage.length + document.cookie.length`); got != 0 {
+		t.Errorf("the page leaves %d things in the browser", got)
+	}
+	js[any](t, b, `document.querySelector("nav a[href='#/hosts']").dispatchEvent(new MouseEvent("click", { ctrlKey: true, bubbles: true, cancelable: true }))`)
+	b.until(t, "the view in this tab", `location.hash === "#/hosts"`)
+	at := js[string](t, b, `location.href`)
+	for what, address := range map[string]string{"another tab": at, "the link again": link, "the usual address": f.url} {
+		other := b.another(t)
+		other.do(t, chromedp.Navigate(address))
+		other.until(t, what, `document.querySelector(".login") !== null && document.querySelector(".login input") === null`)
+		other.see(t, "Run qb open")
+		other.close(t)
+	}
+	b.until(t, "the hosts: the first tab goes on", liveText+` === "live" && document.querySelector(".row-line") !== null`)
+	b.do(t, chromedp.Reload())
+	b.see(t, "qb open '#/hosts'")
+	for _, wrong := range b.wrongs {
+		t.Error(wrong)
+	}
 }
 
 // TestPageClock: with a clock that is a day ahead, ages and times are those of the farm.
@@ -172,8 +236,6 @@ func TestPageUpgrade(t *testing.T) {
 	f.sub("-name", "through_the_upgrade", "-range", "1-9", "-status", "blocked", "true")
 	b := openTab(t, f)
 	b.logIn(t)
-	b.goTo(t, "#/submit")
-	b.fill(t, "name", "typed_before")
 	f.end(syscall.SIGTERM)
 	f.qb = changed(t, "upgraded", "tokens.css", func(text string) string { return text + ":root { --of-the-next-version: 1; }\n" })
 	f.start("127.0.0.1:" + f.port)
@@ -183,11 +245,10 @@ func TestPageUpgrade(t *testing.T) {
 	b.goTo(t, "#/fairshare") // a module that this tab has not loaded yet
 	b.see(t, "cannot be loaded")
 	b.picture(t, "upgraded")
-	b.press(t, "Load it")
+	b.see(t, "Run qb open for it")
+	b.do(t, chromedp.Navigate(f.run("open", "#/fairshare")))
 	b.until(t, "the new page", `document.body?.innerText.includes("Submit") && !document.body.innerText.includes("another version") && `+liveText+` === "live" && getComputedStyle(document.documentElement).getPropertyValue("--of-the-next-version") !== ""`)
 	b.see(t, "Who is served first")
-	b.goTo(t, "#/submit")
-	b.until(t, "what was typed", `document.querySelector("main input[name=name]")?.value === "typed_before"`)
 }
 
 // TestPageStopped: a browser that was stopped for a minute, as a laptop that slept, has all rows again.
@@ -264,7 +325,7 @@ func TestPageHugeLog(t *testing.T) {
 	}
 }
 
-// TestPageStandby: the page of a standby names the leader, and is live when that is gone.
+// TestPageStandby: a page whose supervisor has become a standby names the leader, and is live when that is gone.
 func TestPageStandby(t *testing.T) {
 	t.Parallel()
 	holder := newFarm(t, "-hosts", "0") // for its Postgres
@@ -286,17 +347,27 @@ func TestPageStandby(t *testing.T) {
 	leader.sub("-name", "before_the_takeover", "-range", "1-9", "-status", "blocked", "true")
 	b := openTab(t, leader)
 	b.logIn(t)
-	session := js[string](t, b, `sessionStorage.getItem("qb-session")`)
-	b.do(t, chromedp.Navigate(standby.url))
-	b.until(t, "the form of the log-in", `document.querySelector(".login") !== null`)
-	js[any](t, b, fmt.Sprintf(`sessionStorage.setItem("qb-session", %q), location.reload()`, session))
-	b.see(t, leader.url)
+	leader.end(syscall.SIGTERM)
+	for end := time.Now().Add(patience); standby.ping() != nil; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the standby never leads")
+		}
+	}
+	leader.launch("127.0.0.1:" + leader.port)
+	b.see(t, standby.url)
 	b.picture(t, "standby")
-	leader.end(syscall.SIGKILL)
+	standby.end(syscall.SIGKILL)
 	b.until(t, "the takeover", liveText+` === "live"`)
 	b.goTo(t, "#/jobs")
 	b.see(t, "before_the_takeover")
 	if got := b.rows(t); len(got) != 1 {
 		t.Errorf("after the takeover the page has the jobs %v", got)
 	}
+}
+
+// ping says whether the farm leads.
+func (f *farm) ping() error {
+	cmd := exec.Command(f.qb, "ping")
+	cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_STATE="+f.state)
+	return cmd.Run()
 }

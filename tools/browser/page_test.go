@@ -51,14 +51,14 @@ func (b *tab) wrong(format string, args ...any) {
 	b.wrongs = append(b.wrongs, fmt.Sprintf(format, args...))
 }
 
-func openTab(t *testing.T, f *farm) *tab {
+func openTab(t *testing.T, f *farm, flags ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatal("there is no chromium; tools/deps chromium installs it")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(options, flags...)...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)

@@ -138,7 +138,7 @@ func (b *tab) host(t *testing.T, job string) {
 	b.press(t, "Unlock")
 	b.until(t, "its end", `document.querySelector("main .state").innerText.includes("up")`)
 	b.goTo(t, "#/hosts")
-	b.see(t, "promised")
+	b.until(t, "the hosts", `document.querySelector(".row-line") !== null`)
 	b.goTo(t, "#/hosts/h")
 	b.until(t, "what was done", `document.querySelector('[aria-label="What was done"]')?.innerText.includes("host unlocked") === true`)
 	b.pictures(t, "host", "#/hosts/h")

@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"qb/api"
 	"qb/cmd/qb/find"
 	"qb/pause"
@@ -99,9 +97,9 @@ func (c *service) holderOfSocket(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var peer *unix.Ucred
+	var peer *syscall.Ucred
 	var asked error
-	if err := raw.Control(func(fd uintptr) { peer, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+	if err := raw.Control(func(fd uintptr) { peer, asked = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED) }); err != nil {
 		return 0, err
 	}
 	if asked != nil {

@@ -150,6 +150,7 @@ addEventListener("keydown", event => {
   }
 });
 
+addEventListener("hashchange", start); // a link of qb open that is followed in this tab
 await start();
 if (kept.getItem("qb-bells")) import("./bell.js");
 render(html`<${App} />`, document.body);
