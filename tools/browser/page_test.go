@@ -62,7 +62,7 @@ func openTab(t *testing.T, f *farm, flags ...chromedp.ExecAllocatorOption) *tab 
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 20*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 2*time.Hour) // of a hundred restarts
 	t.Cleanup(cancel)
 	b := &tab{farm: f, ctx: ctx}
 	b.do(t, chromedp.EmulateViewport(1440, 900))
