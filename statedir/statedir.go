@@ -36,7 +36,7 @@ func Make(path string, mode fs.FileMode, owners ...int) error {
 		above = filepath.Dir(above)
 	}
 	if above != path {
-		if err := check(above, false, owners); err != nil {
+		if err := check(ofState, above, false, owners); err != nil {
 			return err
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o711); err != nil {
@@ -46,30 +46,58 @@ func Make(path string, mode fs.FileMode, owners ...int) error {
 			return fmt.Errorf("making the state folder: %w", err)
 		}
 	}
-	return check(path, true, owners)
+	return check(ofState, path, true, owners)
 }
 
+// Program refuses a program that others than root and this process's user can change, or put another one in the place of.
+func Program(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("looking at the program: %w", err)
+	}
+	st := info.Sys().(*syscall.Stat_t)
+	switch mode := info.Mode(); {
+	case !mode.IsRegular():
+		return fmt.Errorf("the program %s is no file", path)
+	case !trusted(st.Uid, nil):
+		return fmt.Errorf("the program %s: %w: it belongs to %s%s", path, ErrForeign, userName(st.Uid), ofProgram.remedy("let root own it"))
+	case openToOthers(mode, st):
+		return fmt.Errorf("the program %s: %w: it can be written by other users (mode %04o)%s", path, ErrForeign, mode.Perm(), ofProgram.remedy("chmod go-w it"))
+	}
+	return check(ofProgram, filepath.Dir(path), false, nil)
+}
+
+// purpose is what a folder is checked for, as errors name it.
+type purpose struct{ name, or string }
+
+var (
+	ofState   = purpose{"state folder", "or use another -state"}
+	ofProgram = purpose{"folder of the program", "or start the program from another one"}
+)
+
+func (p purpose) remedy(first string) string { return "; " + first + ", " + p.or }
+
 // check walks from the root to the folder, through links that root or this user made.
-func check(path string, own bool, owners []int) error {
+func check(p purpose, path string, own bool, owners []int) error {
 	rest := strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
 	at, links := "/", 0
 	for {
 		last := len(rest) == 0 || len(rest) == 1 && rest[0] == ""
 		info, err := os.Lstat(at)
 		if err != nil {
-			return fmt.Errorf("looking at the state folder: %w", err)
+			return fmt.Errorf("looking at the %s: %w", p.name, err)
 		}
 		st := info.Sys().(*syscall.Stat_t)
 		if info.Mode()&fs.ModeSymlink != 0 {
 			if links++; links > maxLinks {
-				return fmt.Errorf("state folder %s: too many symbolic links", path)
+				return fmt.Errorf("%s %s: too many symbolic links", p.name, path)
 			}
 			if !trusted(st.Uid, owners) {
-				return fmt.Errorf("state folder %s: %w: the symbolic link %s belongs to %s; remove it, or use another -state", path, ErrForeign, at, userName(st.Uid))
+				return fmt.Errorf("%s %s: %w: the symbolic link %s belongs to %s%s", p.name, path, ErrForeign, at, userName(st.Uid), p.remedy("remove it"))
 			}
 			target, err := os.Readlink(at)
 			if err != nil {
-				return fmt.Errorf("looking at the state folder: %w", err)
+				return fmt.Errorf("looking at the %s: %w", p.name, err)
 			}
 			if !filepath.IsAbs(target) {
 				target = filepath.Join(filepath.Dir(at), target)
@@ -78,7 +106,7 @@ func check(path string, own bool, owners []int) error {
 			at = "/"
 			continue
 		}
-		if err := judge(path, at, info, st, own && last, owners); err != nil {
+		if err := judge(p, path, at, info, st, own && last, owners); err != nil {
 			return err
 		}
 		if last {
@@ -89,9 +117,9 @@ func check(path string, own bool, owners []int) error {
 }
 
 // judge refuses one folder of the path.
-func judge(path, at string, info fs.FileInfo, st *syscall.Stat_t, own bool, owners []int) error {
+func judge(p purpose, path, at string, info fs.FileInfo, st *syscall.Stat_t, own bool, owners []int) error {
 	refuse := func(why, remedy string) error {
-		return fmt.Errorf("state folder %s: %w: %s %s; %s, or use another -state", path, ErrForeign, at, why, remedy)
+		return fmt.Errorf("%s %s: %w: %s %s%s", p.name, path, ErrForeign, at, why, p.remedy(remedy))
 	}
 	mode := info.Mode()
 	switch {
@@ -103,10 +131,14 @@ func judge(path, at string, info fs.FileInfo, st *syscall.Stat_t, own bool, owne
 		return refuse("belongs to "+userName(st.Uid), "let root own it")
 	case !own && mode&fs.ModeSticky != 0:
 		return nil // nobody can rename what is another's there
-	case mode.Perm()&0o002 != 0, mode.Perm()&0o020 != 0 && !privateGroup(st):
+	case openToOthers(mode, st):
 		return refuse(fmt.Sprintf("can be written by other users (mode %04o)", mode.Perm()), "chmod go-w it")
 	}
 	return nil
+}
+
+func openToOthers(mode fs.FileMode, st *syscall.Stat_t) bool {
+	return mode.Perm()&0o002 != 0 || mode.Perm()&0o020 != 0 && !privateGroup(st)
 }
 
 func trusted(uid uint32, owners []int) bool {

@@ -15,6 +15,7 @@ import (
 
 	"qb/cmd/qb/commandline"
 	"qb/limitwriter"
+	"qb/statedir"
 	"qb/worker/proc"
 )
 
@@ -39,6 +40,14 @@ func checkWorker(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
+	return checkProgram(ctx, program, args)
+}
+
+// checkProgram runs the program, which has all rights of this one, only if nobody else can have put it there.
+func checkProgram(ctx context.Context, program string, args []string) error {
+	if err := statedir.Program(program); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
 	said := limitwriter.Buffer{Most: maxComplaint}
@@ -60,6 +69,9 @@ func checkWorker(ctx context.Context, args []string) error {
 // becomeWorker replaces this process by the program that is there now. It returns only if that fails.
 func becomeWorker(args []string) error {
 	program, err := os.Executable()
+	if err == nil {
+		err = statedir.Program(program)
+	}
 	if err == nil {
 		err = syscall.Exec(program, args, os.Environ())
 	}
