@@ -33,10 +33,10 @@ export const moment = value => {
   return Math.abs(at / 1000 - now()) < 20 * 3600 ? clock.format(at) : day.format(at);
 };
 
-// Control characters, and those that turn the direction of text, are shown by their pictures or codes.
-const odd = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+// Control characters, and those that turn the direction of text, break its lines or are not seen, are shown by their pictures or codes.
+const odd = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 export const plain = text => String(text ?? "").replace(odd, c => {
-  const code = c.charCodeAt(0);
+  const code = c.codePointAt(0);
   return code < 0x20 ? String.fromCharCode(0x2400 + code) : `‹${code.toString(16).padStart(4, "0")}›`;
 });
 
