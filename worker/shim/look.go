@@ -52,13 +52,13 @@ const (
 // launchReason says why the item's program could not be started. Only a child that has the owner's identity looks at
 // what the owner named, for two seconds at most; without its answer the system's own error is reported.
 func (s *shim) launchReason(o *RunOrder, err error) found {
-	text := fmt.Sprintf("cannot start %s in %s: %v", o.Argv[0], o.Dir, err)
+	text := fmt.Sprintf("cannot start %s in %s: %v", brief(o.Argv[0]), brief(o.Dir), err)
 	errno, ok := errors.AsType[syscall.Errno](err)
 	switch {
 	case !ok:
 		return found{Reason: text}
 	case errno == syscall.E2BIG:
-		return found{Reason: fmt.Sprintf("%s; command and environment take %s", text, units.Size(int64(sizeOf(o))))}
+		return found{Reason: fmt.Sprintf("%s; command and environment take %s, and a process can have %s here", text, units.Size(int64(sizeOf(o))), units.Size(mostOfProcess()))}
 	}
 	asked, _ := json.Marshal(look{RunOrder{Argv: o.Argv[:1], Env: []string{"PATH=" + Variable(o.Env, "PATH")}, Dir: o.Dir, DirOptional: o.DirOptional}, errno}) // texts and numbers: it cannot fail
 	answer := &limitwriter.Buffer{Most: lookText}
@@ -92,13 +92,34 @@ func (s *shim) launchReason(o *RunOrder, err error) found {
 	return found{Reason: text + "; its directory or its program did not answer within " + lookFor.String()}
 }
 
+// sizeOf is what the kernel counts of a process's words: their bytes, and a pointer to each.
 func sizeOf(o *RunOrder) (size int) {
+	const pointer = 8
 	for _, words := range [][]string{o.Argv, o.Env} {
 		for _, word := range words {
-			size += len(word) + 1
+			size += len(word) + 1 + pointer
 		}
 	}
 	return size
+}
+
+// mostOfProcess is how much the kernel lets a process have of them: a quarter of its stack, but no less than 128 KiB and no more than
+// three quarters of 8 MiB.
+func mostOfProcess() int64 {
+	var stack syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_STACK, &stack) != nil {
+		return 2 << 20 // as with the usual 8 MiB
+	}
+	return int64(max(128<<10, min(stack.Cur/4, 6<<20)))
+}
+
+// brief is the begin of a word that a job named.
+func brief(word string) string {
+	const most = 300
+	if len(word) <= most {
+		return word
+	}
+	return strings.ToValidUTF8(word[:most], "") + "…"
 }
 
 // lookMain is the child.
