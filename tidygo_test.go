@@ -25,7 +25,7 @@ var bareGoroutines = map[string]struct {
 	"supervisor/run.go":                    {2, "serves HTTP, which survives panics of requests; and calls the caller's Ready"},
 	"supervisor/term/lead.go":              {3, "the proof of the term and the committer, each under guard.Once inside; and what ages, which keeps its parts"},
 	"worker/adopt.go":                      {2, "an agent that ends is started again and adopts its shims; items go on"},
-	"worker/agent.go":                      {4, "the same"},
+	"worker/agent.go":                      {5, "the same"},
 	"worker/leader.go":                     {1, "the same"},
 	"worker/people/presence.go":            {1, "the same"},
 	"worker/picture/maker.go":              {1, "waits for a child"},
