@@ -16,6 +16,7 @@ import (
 // What a request hears when no word on it will come.
 var (
 	errSimNoTerm = api.Errorf(api.KindUnavailable, "this supervisor does not lead now")
+	errSimBroken = api.Errorf(api.KindInternal, "the step broke")
 	errSimNoWord = api.Errorf(api.KindUnavailable, "no answer in time")
 	errSimClosed = api.Errorf(api.KindUnavailable, "the connection was refused")
 )

@@ -56,6 +56,8 @@ type simTerm struct {
 	keyOf      map[outbox.Ticket]string
 	over       bool
 	yielding   bool
+	senders    *terms.Senders
+	lifted     []facts.Write
 	readOnly   bool // it writes nothing, for the database has no room
 }
 
@@ -194,7 +196,10 @@ func (t *simTerm) rebuild(rows facts.Facts, err error) {
 		s.world.rows.agree(f, t.now(), "a rebuilt farm")
 	}
 	t.comeBack(func() {
-		t.farm = f
+		t.farm, t.senders = f, terms.NewSenders(rows.Breakages)
+		for _, held := range t.senders.Held(t.now()) {
+			f.Step(t.now(), held)
+		}
 		t.turn()
 		s.do(t.every(), t.keep)
 		s.do(0, t.tick)
@@ -319,10 +324,18 @@ func (t *simTerm) turn() {
 			s.world.some("an event that waited for room in a commit")
 			break
 		}
-		t.step(e)
+		if t.takesIn(e) {
+			t.step(e)
+		}
+		if t.over {
+			return
+		}
 	}
 	if !t.readOnly {
 		t.farm.Plan(t.now())
+	}
+	if broke := t.farm.PlanBreaks(); len(broke) > 0 && s.world.policy.Divide == nil {
+		s.world.fail("R3: a plan broke: %+v", broke)
 	}
 	if err := t.farm.Check(); err != nil {
 		s.world.fail("%s: the farm is broken: %v", s.name, err)
@@ -336,6 +349,7 @@ func (t *simTerm) turn() {
 		batch.Writes = nil
 	}
 	batch.Writes = append(batch.Writes, t.answers(batch.Replies)...)
+	batch.Writes, t.lifted = append(batch.Writes, t.lifted...), nil
 	t.checkDeaf(batch)
 	if len(batch.Writes) == 0 && !t.toPeople(batch.Replies) {
 		t.say(batch)

@@ -31,7 +31,10 @@ type simWorld struct {
 
 	policy      message.Policy
 	faults      simFaults
-	calm        bool // no more faults: everything must come to its end
+	breaking    string // the worker_name of a host whose reports break the step; "": none
+	broken      int    // terms that it ended
+	lifts       int    // times that a person let it be heard again
+	calm        bool   // no more faults: everything must come to its end
 	database    *simDatabase
 	supervisors []*simSupervisor
 	hosts       []*simHost

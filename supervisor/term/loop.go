@@ -72,8 +72,9 @@ type Loop struct {
 	log     *slog.Logger
 	metrics *metrics.Metrics // may be nil
 	senders *Senders
-	at      facts.Sender // of what the farm does now
-	hearing time.Time    // no plan is made before
+	lifted  []facts.Write // of senders
+	at      facts.Sender  // of what the farm does now
+	hearing time.Time     // no plan is made before
 	// readOnly is why nothing can be written now, "" if it can. Such a term lengthens leases and answers
 	// questions, so that what runs goes on; it plans nothing, lets nothing lapse and takes no change.
 	readOnly string
@@ -187,6 +188,7 @@ func (l *Loop) drainOf(inbox chan message.Event, began time.Time) {
 // committer proves the term first. (Answers to workers carry the term, and the age of its proof.)
 func (l *Loop) hand(now time.Time, b outbox.Batch) {
 	b.Writes = append(b.Writes, l.changes.Note(now, b.Writes)...)
+	b.Writes, l.lifted = append(b.Writes, l.lifted...), nil
 	b.Writes = append(b.Writes, l.waiters.writes(now, b.Replies)...)
 	l.maybeLook(now, b)
 	if len(b.Writes) == 0 && !l.waiters.toPeople(b.Replies) {

@@ -85,6 +85,17 @@ func (s *Senders) Held(now time.Time) (held []message.SenderHeld) {
 	return held
 }
 
+// Lift lets a host be heard again, as a person unlocked it, and returns the rows that note it: the next time counts as the second.
+func (s *Senders) Lift(now time.Time, host facts.HostID) (writes []facts.Write) {
+	from := facts.Sender{Kind: message.Report, Host: host}
+	if row, known := s.rows[from]; known && row.Times >= brokenTimes {
+		row.Times = 1
+		s.rows[from] = row
+		writes = append(writes, facts.PutBreakage{Breakage: row})
+	}
+	return writes
+}
+
 // Lately says whether any event broke the farm's state a moment ago.
 func (s *Senders) Lately(now time.Time) bool {
 	for row := range maps.Values(s.rows) {

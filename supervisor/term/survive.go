@@ -33,6 +33,9 @@ func (l *Loop) step(e message.Event) {
 		l.waiters.deliver([]outbox.Reply{{Ticket: ticket, Err: refusal}})
 		return
 	}
+	if unlocked, is := e.(message.HostLocked); is && !unlocked.Lock {
+		l.lifted = append(l.lifted, l.senders.Lift(now, unlocked.Host)...)
+	}
 	l.at = from
 	l.farm.Step(now, e)
 }
