@@ -17,7 +17,6 @@ type breaking struct {
 	*rig
 	on    func(jobs []string) // panics, or does not; nil: it does not
 	plans int                 // that were tried
-	one   bool                // more than one in a call of Plan
 }
 
 func newBreaking(t *testing.T, on func(jobs []string)) *breaking {

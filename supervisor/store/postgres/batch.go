@@ -105,6 +105,14 @@ func sortWrites(writes []facts.Write) (batch, error) {
 	return s.batch, nil
 }
 
+func (s *sorter) renameHost(w facts.RenameHost) {
+	s.dropHost(w.From)
+	s.floor = len(s.waves)
+	s.waves = append(s.waves, wave{renames: []facts.RenameHost{w}})
+	h := rules.NormalHost(w.To)
+	s.hosts[h.ID] = h
+}
+
 func (s *sorter) add(w facts.Write) error {
 	switch w := w.(type) {
 	case facts.PutJob:
@@ -144,11 +152,7 @@ func (s *sorter) add(w facts.Write) error {
 		h := rules.NormalHost(w.Host)
 		s.hosts[h.ID] = h
 	case facts.RenameHost:
-		s.dropHost(w.From)
-		s.floor = len(s.waves)
-		s.waves = append(s.waves, wave{renames: []facts.RenameHost{w}})
-		h := rules.NormalHost(w.To)
-		s.hosts[h.ID] = h
+		s.renameHost(w)
 	case facts.ForgetHost:
 		s.dropHost(w.Host)
 		s.forgotten = append(s.forgotten, rules.Clean(string(w.Host)))

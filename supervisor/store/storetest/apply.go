@@ -33,10 +33,7 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 	case facts.ReleaseAttempt:
 		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error { return release(a, w) })
 	case facts.StopAttempt:
-		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
-			a.State, a.Why = facts.Stopping, rules.NormalWhy(w.Why)
-			return nil
-		})
+		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error { return stopRow(a, w) })
 	case facts.RelabelAttempt:
 		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
 			a.Kind = facts.ParseKind(w.Kind.String())
@@ -346,5 +343,10 @@ func (m *Memory) renameHost(w facts.RenameHost, undo *undoLog) error {
 	}
 	remove(undo, m.hosts, w.From)
 	put(undo, m.hosts, w.To.ID, rules.NormalHost(w.To))
+	return nil
+}
+
+func stopRow(a *facts.AttemptFacts, w facts.StopAttempt) error {
+	a.State, a.Why = facts.Stopping, rules.NormalWhy(w.Why)
 	return nil
 }
