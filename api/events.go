@@ -91,6 +91,7 @@ var EventKinds = []EventKind{
 	{"resource-reported", "farm", "", "stream", "The use of a resource outside of the farm was reported, and has changed"},
 	{"resource-lowered", "farm", "", "stream", "An item found no licence: the farm takes no more of it for a while"},
 	{"credit-added", "farm", "", "stream", "Credit was added"},
+	{"audit-problem", "farm", "", "stream", "The workers' records of ends differ from the database (qb audit -workers): one event for each kind of problem and audit. code is the kind, params the number of items and the first of them, cause names up to five"},
 	{"logs-removed-early", "farm", "", "stream", "Logs of the oldest finished jobs were removed, as their disk was short of room"},
 	{"read-only", "farm", "", "stream", "The database has no room: nothing can be changed, what runs goes on"},
 	{"writable", "farm", "", "stream", "The database has room again"},

@@ -405,27 +405,6 @@ type CodeParams struct {
 	Wait     int64   `json:"wait,omitempty" doc:"Seconds from the end of an attempt until its item is tried again, if it ended several times without being charged a retry."`
 }
 
-// Ping says who answers.
-type Ping struct {
-	Version       string    `json:"version"`
-	Leader        bool      `json:"leader"`
-	Epoch         int64     `json:"epoch"`
-	LeaderURL     string    `json:"leader_url" doc:"Address of the supervisor that leads; empty: not known."`
-	Supervisor    string    `json:"supervisor" doc:"Host name of the process that answers."`
-	User          string    `json:"user" doc:"User of the credential."`
-	Role          string    `json:"role"`
-	Rights        []string  `json:"rights" doc:"What the credential may do."`
-	DefaultRights []string  `json:"default_rights" doc:"Rights of the role user: of users who were not added, too."`
-	Now           time.Time `json:"now"`
-	Slots         int       `json:"slots"`
-	Hosts         int       `json:"hosts"`
-	Trouble       string    `json:"trouble" doc:"Why the farm is read-only, such as a full disk of the database; empty: it is not."`
-	Promise       string    `json:"promise" doc:"Of a supervisor that stands by: in what the lease, grace and margin that it would promise differ from those in the rows; empty: in nothing."`
-	Brake         string    `json:"brake" doc:"Why items of silent hosts are not moved now (the mass-failure brake); empty: they are."`
-	NoPlans       string    `json:"no_plans" doc:"Why no instances are started or stopped now (plans fail); empty: they are."`
-	Limits        []Limit   `json:"limits" doc:"Limits of the caller that are nearly reached, or that refused a call in the last minutes."`
-}
-
 // Limit is one limit of a user.
 type Limit struct {
 	Limit   string `json:"limit" doc:"Name as in a refusal, such as open-jobs."`

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/endsaudit"
 	"qb/supervisor/problem"
 )
 
@@ -34,12 +35,12 @@ func (s *server) readEnds(context.Context, *nothing) (answer, error) {
 	if _, err := s.leading(); err != nil {
 		return nil, err
 	}
-	pages, ok := s.ends.Begin()
+	pages, _, end, ok := s.ends.Begin(false, endsaudit.AtOnce)
 	if !ok {
 		return nil, api.Errorf(api.KindConflict, "somebody reads the workers' end records already; try again when that audit is over")
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
-		defer s.ends.End()
+		defer end()
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		w.WriteHeader(http.StatusOK)
 		s.passOn(w, r, pages)

@@ -193,6 +193,16 @@ func hostReply(r message.HostReply) api.HostReply {
 	return api.HostReply{Host: string(r.Host), Affected: r.Affected, Stopped: r.Stopped, Running: r.Running, Pending: r.Pending, WaitSeconds: int(math.Ceil(r.Wait.Seconds()))}
 }
 
+// upHosts are those that answer.
+func (s *server) upHosts() (names []string) {
+	for _, h := range s.picture().Hosts {
+		if h.State == "up" || h.State == "locked" {
+			names = append(names, string(h.ID))
+		}
+	}
+	return names
+}
+
 func (s *server) ping(ctx context.Context, _ *nothing) (*jsonOf[api.Ping], error) {
 	p, view := gate.PrincipalOf(ctx), s.picture()
 	out := &jsonOf[api.Ping]{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Rights: p.Rights.Names(), DefaultRights: s.live.now.Load().UserRights().Names(), Now: s.now().UTC(), Limits: s.limits.Of(p.User, view.Owners[p.User])}}
@@ -201,6 +211,10 @@ func (s *server) ping(ctx context.Context, _ *nothing) (*jsonOf[api.Ping], error
 	}
 	out.Body.LeaderURL, out.Body.Trouble = s.leaderURL(), s.trouble()
 	out.Body.Brake, out.Body.NoPlans, out.Body.Promise = view.Brake, view.NoPlans, s.otherPromise()
+	out.Body.Audit = s.auditor.Last()
+	if e := s.lastEnd(); e != nil {
+		out.Body.LastEnd = &api.TermEnd{At: e.At.UTC(), Epoch: e.Epoch, Code: e.Code, Text: e.Text()}
+	}
 	for _, h := range view.Hosts {
 		if h.State == "up" || h.State == "locked" {
 			out.Body.Slots += h.Slots

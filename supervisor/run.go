@@ -25,6 +25,7 @@ import (
 	"qb/supervisor/listeners"
 	"qb/supervisor/mail"
 	"qb/supervisor/message"
+	"qb/supervisor/selfaudit"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 	"qb/supervisor/term"
@@ -37,6 +38,7 @@ type Backing interface {
 	store.Reader
 	store.Upkeep
 	store.Mails
+	selfaudit.Rows
 }
 
 // Options are what the configuration does not say.
@@ -67,6 +69,7 @@ type Options struct {
 
 	checkEvery, ageEvery time.Duration // shorter in tests
 	mailEvery            time.Duration // likewise
+	auditFirst           time.Duration // likewise
 	ageAttempts          int           // fewer in tests
 	room                 func(folder string) (free, total int64, err error)
 }
@@ -121,8 +124,10 @@ func (s *server) serve(ctx context.Context, opts Options, open *listeners.Listen
 	url := open.URL
 	s.leader.own = url
 	opts.Store.Advertise(url)
+	leads := s.leads(opts, url)
+	s.terms.Store(leads)
 	beside := func(what string, work func(context.Context)) { led.Go(func() { s.keeper(what).Keep(ctx, what, work) }) }
-	beside("terms", s.terms(opts, url).Run)
+	beside("terms", leads.Run)
 	beside("watch of the leader", s.watchLeader)
 	beside("audit", s.audit.Run)
 	beside("timeline", func(ctx context.Context) { s.timeline.Run(ctx, s.lastView, s.now) })
@@ -137,9 +142,11 @@ func (s *server) serve(ctx context.Context, opts Options, open *listeners.Listen
 	return errors.Join(err, s.stop(web, &led))
 }
 
-func (s *server) terms(opts Options, url string) *term.Leader {
+func (s *server) leads(opts Options, url string) *term.Leader {
 	var ready sync.Once
 	s.mail = mail.New(&mail.Sender{Store: opts.Store, Settings: func() mail.Settings { return s.live.now.Load().Mail() }, Metrics: s.metrics.Mails, Log: s.log, Every: opts.mailEvery})
+	s.auditor = &selfaudit.Auditor{Ends: &s.ends, Rows: opts.Store, Hosts: s.upHosts, Every: func() time.Duration { return s.live.now.Load().AuditEvery.Std() },
+		First: cmp.Or(opts.auditFirst, selfaudit.AfterTerm), Metrics: s.metrics.Audits, Log: s.log}
 	opts.checkEvery, opts.ageEvery, opts.ageAttempts = cmp.Or(opts.checkEvery, store.CheckEvery), cmp.Or(opts.ageEvery, history.Every), cmp.Or(opts.ageAttempts, history.Chunk)
 	if opts.room == nil {
 		opts.room = statedir.Room
@@ -166,6 +173,9 @@ func (s *server) terms(opts Options, url string) *term.Leader {
 			defer beside.Wait()
 			beside.Go(func() {
 				s.keeper("mail").Keep(ctx, "mail", func(ctx context.Context) { s.mail.Run(ctx, mail.Term{Epoch: l.Epoch, Now: l.Now, Record: tell}) })
+			})
+			beside.Go(func() {
+				s.keeper("own audit").Keep(ctx, "own audit", func(ctx context.Context) { s.auditor.Run(ctx, selfaudit.Term{Now: l.Now, Record: tell}) })
 			})
 			s.keeper("ageing").Keep(ctx, "ageing", a.Run)
 		},

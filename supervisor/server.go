@@ -33,6 +33,7 @@ import (
 	"qb/supervisor/osusers"
 	"qb/supervisor/problem"
 	"qb/supervisor/reads"
+	"qb/supervisor/selfaudit"
 	"qb/supervisor/settings"
 	"qb/supervisor/sso"
 	"qb/supervisor/store"
@@ -82,6 +83,8 @@ type server struct {
 	pageLost string // why no session of the page can be begun; "": one can
 	timeline *timeline.Timeline
 	ends     endsaudit.Audit
+	auditor  *selfaudit.Auditor // of what the workers recorded
+	terms    atomic.Pointer[term.Leader]
 	mail     *mail.Sender
 	metrics  *metrics.Metrics
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"qb/api"
 	"qb/pause"
@@ -79,12 +80,26 @@ func (s *server) standingBy() error {
 	if l := s.leader.seen.Load(); s.loop.Load() == nil && s.otherLeads(l) {
 		url = l.Name
 		text = "this supervisor stands by; " + url + " leads: ask that one, or name both, with a comma between, in QB_SUPERVISOR"
+		if l.Silent > problem.StalledAfter {
+			text += fmt.Sprintf("; it has not been heard for %.0f s: its term may have ended, try again in a moment", l.Silent.Seconds())
+		}
 	} else if trouble := s.trouble(); trouble != "" {
 		text = trouble
+	}
+	if e := s.lastEnd(); e != nil && s.loop.Load() == nil {
+		text += fmt.Sprintf("; term %d of this supervisor ended %.0f s ago (%s: %s)", e.Epoch, time.Since(e.At).Seconds(), e.Code, e.Text())
 	}
 	p := problem.New(api.KindUnavailable, http.StatusServiceUnavailable, text)
 	p.Standby, p.Promise = url, s.otherPromise()
 	return p
+}
+
+// lastEnd is how the last term of this process ended, if it was not to; nil: none did.
+func (s *server) lastEnd() *term.Ended {
+	if t := s.terms.Load(); t != nil {
+		return t.Ended()
+	}
+	return nil
 }
 
 // listening refuses as a standby does; a leader whose rows were put back or copied adds that workers should come and report,

@@ -87,6 +87,12 @@ func (o *pingOptions) once(cmd *cobra.Command) error {
 	if p.NoPlans != "" {
 		lines = append(lines, output.Escape(p.NoPlans)+"; no instances are started until a plan can be made")
 	}
+	if e := p.LastEnd; e != nil {
+		lines = append(lines, fmt.Sprintf("its term %d ended at %s (%s): %s", e.Epoch, e.At.Format(time.RFC3339), output.Escape(e.Code), output.Escape(e.Text)))
+	}
+	if a := p.Audit; a != nil && a.Problems > 0 {
+		lines = append(lines, fmt.Sprintf("%d problems: the workers' records differ from the database, by the audit of %s; see qb audit -workers", a.Problems, a.At.Format(time.RFC3339)))
+	}
 	for _, limit := range p.Limits {
 		lines = append(lines, output.Escape(limit.Text))
 	}

@@ -1,6 +1,3 @@
-// Package endsaudit collects the end records of all workers for an audit, a page at a time.
-//
-// It must never keep a page for longer than the asker needs to take it.
 package endsaudit
 
 import (
@@ -16,38 +13,49 @@ import (
 // Audit is one question to all workers for their end records: an answer to each sync asks its worker, which ships
 // its pages, and the asker reads them as they come. Nothing of them stays here. One goes on at a time.
 type Audit struct {
-	mu    sync.Mutex
-	id    string // empty: none
-	done  map[string]bool
-	asked map[string]time.Time // hosts that ship now, and when each was last heard
-	pages chan *api.EndsPage
-	over  chan struct{} // closed when the asker is gone
+	mu     sync.Mutex
+	id     string // empty: none
+	farms  bool   // nobody asked for it
+	atOnce int
+	done   map[string]bool
+	asked  map[string]time.Time // hosts that ship now, and when each was last heard
+	pages  chan *api.EndsPage
+	over   chan struct{} // closed when the asker is gone
 }
 
 const (
 	waiting = 16          // pages that wait for the asker
-	atOnce  = 256         // hosts that ship at a time: each has a page here that waits for its turn
 	silent  = time.Minute // after which another is asked in a host's place
 )
 
-// Begin makes the caller the asker, unless somebody is.
-func (a *Audit) Begin() (pages <-chan *api.EndsPage, ok bool) {
+// AtOnce is how many hosts ship at a time at most: each has a page here that waits for its turn.
+const AtOnce = 256
+
+// Begin makes the caller the asker, unless somebody is, of at most so many hosts at a time. Who asks for the farm itself gives way to
+// others: given is then closed. The caller calls end.
+func (a *Audit) Begin(farms bool, hosts int) (pages <-chan *api.EndsPage, given <-chan struct{}, end func(), ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.id != "" {
-		return nil, false
+	if a.id != "" && (farms || !a.farms) {
+		return nil, nil, nil, false
 	}
-	a.id, a.done, a.asked = rand.Text(), map[string]bool{}, map[string]time.Time{}
+	if a.id != "" {
+		close(a.over)
+	}
+	id := rand.Text()
+	a.id, a.farms, a.atOnce, a.done, a.asked = id, farms, min(hosts, AtOnce), map[string]bool{}, map[string]time.Time{}
 	a.pages, a.over = make(chan *api.EndsPage, waiting), make(chan struct{})
-	return a.pages, true
+	return a.pages, a.over, func() { a.end(id) }, true
 }
 
-// End lets the next one ask.
-func (a *Audit) End() {
+// end lets the next one ask, if nobody does already.
+func (a *Audit) end(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.id, a.done, a.asked, a.pages = "", nil, nil, nil
-	close(a.over)
+	if a.id == id {
+		a.id, a.done, a.asked, a.pages = "", nil, nil, nil
+		close(a.over)
+	}
 }
 
 // Asks is the audit that has not all of the host's pages yet, if it is the host's turn.
@@ -60,10 +68,10 @@ func (a *Audit) Asks(host string, now time.Time) string {
 	if _, again := a.asked[host]; again {
 		return a.id
 	}
-	if len(a.asked) >= atOnce {
+	if len(a.asked) >= a.atOnce {
 		maps.DeleteFunc(a.asked, func(_ string, heard time.Time) bool { return now.Sub(heard) > silent })
 	}
-	if len(a.asked) >= atOnce {
+	if len(a.asked) >= a.atOnce {
 		return ""
 	}
 	a.asked[host] = now

@@ -12,18 +12,18 @@ import (
 // others up for good.
 func TestEndsAreAskedForInTurns(t *testing.T) {
 	var a Audit
-	pages, _ := a.Begin()
+	pages, _, _, _ := a.Begin(false, AtOnce)
 	now := time.Now()
 	ask := func() (asked int) {
-		for n := range 3 * atOnce {
+		for n := range 3 * AtOnce {
 			if a.Asks(strconv.Itoa(n), now) != "" {
 				asked++
 			}
 		}
 		return asked
 	}
-	if n := ask(); n != atOnce {
-		t.Errorf("%d hosts are asked, want %d", n, atOnce)
+	if n := ask(); n != AtOnce {
+		t.Errorf("%d hosts are asked, want %d", n, AtOnce)
 	}
 	for n := range 10 {
 		if !a.Put(t.Context(), &api.EndsPage{Host: strconv.Itoa(n), Audit: a.id, Last: true}) {
@@ -31,8 +31,8 @@ func TestEndsAreAskedForInTurns(t *testing.T) {
 		}
 		<-pages
 	}
-	if n := ask(); n != atOnce || a.Asks("0", now) != "" || a.Asks(strconv.Itoa(atOnce), now) == "" {
-		t.Errorf("%d hosts are asked after 10 have shipped all, want %d", n, atOnce)
+	if n := ask(); n != AtOnce || a.Asks("0", now) != "" || a.Asks(strconv.Itoa(AtOnce), now) == "" {
+		t.Errorf("%d hosts are asked after 10 have shipped all, want %d", n, AtOnce)
 	}
 	now = now.Add(2 * silent)
 	if a.Asks("new", now) == "" {

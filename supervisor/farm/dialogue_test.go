@@ -51,7 +51,7 @@ func TestDialogues(t *testing.T) {
 // more is noticed.
 func wantAllTypes(t *testing.T, seen map[string]bool) {
 	others := []string{ // made outside of the farm, or by a test of its own
-		"job-changed", "host-registered", "host-changed", "compacted", "logs-removed", "logs-removed-early", "mail-dropped", "read-only", "writable", "restored", "superseded", "reset",
+		"job-changed", "host-registered", "host-changed", "compacted", "logs-removed", "logs-removed-early", "audit-problem", "mail-dropped", "read-only", "writable", "restored", "superseded", "reset",
 		"plans-stopped", "plans-resumed", // TestWithoutACulpritTheFarmGoesOnWithoutPlans
 		"order-refused", // TestARefusedOrderIsInTheHistory
 	}

@@ -17,6 +17,7 @@ import (
 	"qb/supervisor/history"
 	"qb/supervisor/mail"
 	"qb/supervisor/message"
+	"qb/supervisor/selfaudit"
 )
 
 // Metrics are kept in a registry of their own. Labels are bounded: states, kinds, endpoints, status codes.
@@ -27,6 +28,7 @@ type Metrics struct {
 	Panics   *prometheus.CounterVec // that ended no process, by where
 	History  history.Metrics
 	Mails    mail.Metrics
+	Audits   selfaudit.Metrics
 
 	registry *prometheus.Registry
 	commits  prometheus.Counter
@@ -68,6 +70,7 @@ func New(from Sources) *Metrics {
 	}
 	m.History = newHistoryMetrics(m.registry)
 	m.Mails = newMailMetrics(m.registry)
+	m.Audits = newAuditMetrics(m.registry)
 	m.registry.MustRegister(m.limited, m.commits, m.seconds, m.batches, m.Syncs, m.Epoch, m.TermEnds, m.Panics, m.readOnly, m.requests,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&farmCollector{from.View, from.Totals}, &shareCollector{from.Owners}, troubleGauge(from.Trouble))
@@ -188,6 +191,20 @@ func newMailMetrics(r prometheus.Registerer) mail.Metrics {
 		Sent:    counter(r, "qb_mails_sent_total", "Mails that the mail server has taken."),
 		Delayed: counter(r, "qb_mails_delayed_total", "Tries after which a mail waits to be tried again."),
 		Dropped: counter(r, "qb_mails_dropped_total", "Mails that were given up: refused for good, without a valid address, too old, or too many of one user."),
+	}
+}
+
+// newAuditMetrics tell of the audits that this process made by itself.
+func newAuditMetrics(r prometheus.Registerer) selfaudit.Metrics {
+	problems := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "qb_audit_problems", Help: "Items of which the workers' records differ from the rows, by kind, as of the last audit that the leader made by itself."}, []string{"kind"})
+	ended := prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_audit_last_run_timestamp_seconds", Help: "When that audit ended, 0 before the first."})
+	took := prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_audit_last_run_seconds", Help: "What it took."})
+	r.MustRegister(problems, ended, took)
+	return selfaudit.Metrics{
+		Problems: func(kind string, n float64) { problems.WithLabelValues(kind).Set(n) },
+		Ended:    ended,
+		Took:     took,
+		Failed:   counter(r, "qb_audit_failures_total", "Audits by itself that could not be carried out."),
 	}
 }
 

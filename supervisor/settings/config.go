@@ -127,6 +127,7 @@ type Config struct {
 	TokenStreams     int               `toml:"supervisor_token_streams" doc:"Event streams that one token, or one user of the socket, may hold open. 0: no limit."`
 	TokenFollowed    int               `toml:"supervisor_token_followed_logs" doc:"Logs that one token, or one user of the socket, may follow at a time. 0: no limit."`
 	KillGrace        Duration          `toml:"supervisor_kill_grace" doc:"Time between TERM and KILL when an item is stopped."`
+	AuditEvery       Duration          `toml:"supervisor_audit_every" doc:"Time between two comparisons of the workers' records of ends with the database that the leader makes by itself (qb audit -workers); one is made a minute after a term begins, too. 0: never."`
 	MailHost         string            `toml:"mail_host" doc:"Mail server (SMTP) through which the leader sends mails about ended jobs (qbsub -mail, -address). Empty: no mails are sent."`
 	MailPort         int               `toml:"mail_port" doc:"Port of mail_host. 25, 587 or, with mail_tls tls, 465 are usual."`
 	MailTLS          string            `toml:"mail_tls" values:"starttls, tls, none" doc:"Encryption of the connection to mail_host. starttls: it begins once connected, and the server must offer it. tls: from the start. none: none; a password is then sent to this machine only. The certificate must be of mail_host and of an authority that the system trusts."`
@@ -180,8 +181,7 @@ func DefaultConfig() Config {
 		TimeFactor:       3,
 		AvoidAfter:       2,
 		AvoidFor:         Duration(20 * time.Minute),
-		HistoryDays:      90,
-		LogMinFree:       1 << 30,
+		HistoryDays:      90, LogMinFree: 1 << 30, AuditEvery: Duration(time.Hour),
 		ExecutionLease:   Duration(15 * time.Minute),
 		Liveness:         Duration(30 * time.Second),
 		KillGrace:        Duration(10 * time.Second),

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"qb/guard"
@@ -41,6 +42,8 @@ type Leader struct {
 
 	disk    disk
 	unnoted []facts.PutBreakage // for want of a database, when a term ended
+	epoch   int64               // of the term that is led, or was last
+	ended   atomic.Pointer[Ended]
 }
 
 // Run leads until ctx ends.
@@ -48,11 +51,13 @@ func (t *Leader) Run(ctx context.Context) {
 	wait := backoffLeast
 	for ctx.Err() == nil {
 		began := time.Now()
+		t.epoch = 0
 		err := t.one(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		t.noteEnd(err)
+		t.noteEnded(t.epoch, err)
 		if t.atOnce(err) {
 			continue
 		}
@@ -78,6 +83,7 @@ func (t *Leader) one(ctx context.Context) error {
 		defer cancel()
 		term.Close(ctx)
 	}()
+	t.epoch = term.Epoch()
 	asked, clock := time.Now(), NewClock(term.Began(), SinceBoot())
 	rows, err := term.Load(ctx)
 	if err != nil {

@@ -6,7 +6,7 @@
 //
 //	           ┌─ rows ── postgres.Audit
 //	audit.go ──┼─ recount.go ── the leader's hosts and the live attempts
-//	           └─ workers.go ── ends.go: end records of the workers, and the rows of their attempts
+//	           └─ workers.go ── end records of the workers, and the rows of their attempts
 //
 // Read first: audit.go, then dump.go.
 package offline

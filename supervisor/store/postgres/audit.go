@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/agenda"
+	"qb/supervisor/endsaudit"
 	"qb/supervisor/facts"
 	"qb/supervisor/store/rules"
 )
@@ -48,27 +49,21 @@ func (p Problem) String() string {
 
 // The kinds of problems, append-only.
 const (
-	ProblemAgenda   = "agenda"         // cannot be read
-	ProblemOutside  = "outside"        // an attempt or a mark of an item that the agenda does not have
-	ProblemMissing  = "missing"        // an ended job with items that nothing accounts for
-	ProblemGap      = "gap"            // attempt numbers that do not run from 1
-	ProblemTwice    = "twice"          // several attempts of an item that stand
-	ProblemFollowed = "followed"       // an attempt after one that ended for good
-	ProblemState    = "state"          // a state, its end and its "again" that exclude each other
-	ProblemTimes    = "times"          // an end before the start, a finish that does not fit the state
-	ProblemLive     = "live"           // a live attempt of an ended job
-	ProblemOrphan   = "orphan"         // rows of a job that is not there
-	ProblemMarks    = "marks"          // marks that overlap
-	ProblemEpoch    = "epoch"          // events of terms in the wrong order
-	ProblemHistory  = "history"        // daily sums that are not of as many attempts as were compacted
-	ProblemHeld     = "held"           // slots, memory, resources or a host that what lives cannot hold as it does
-	ProblemUsage    = "usage"          // more than all charges add up to, or of nobody
-	ProblemOverlap  = "overlap"        // two runs of one item at once, by the workers' records
-	ProblemDoubled  = "doubled"        // one attempt that ran twice, by those
-	ProblemLostEnd  = "lost-end"       // an end that a worker has told, of an attempt that lives by its row
-	ProblemToldElse = "told-otherwise" // an end of which worker and row differ, or of another host
-	ProblemNoRecord = "no-record"      // an attempt that is done, of which its worker knows nothing
-	ProblemNoRow    = "no-row"         // a run that no row knows
+	ProblemAgenda   = "agenda"   // cannot be read
+	ProblemOutside  = "outside"  // an attempt or a mark of an item that the agenda does not have
+	ProblemMissing  = "missing"  // an ended job with items that nothing accounts for
+	ProblemGap      = "gap"      // attempt numbers that do not run from 1
+	ProblemTwice    = "twice"    // several attempts of an item that stand
+	ProblemFollowed = "followed" // an attempt after one that ended for good
+	ProblemState    = "state"    // a state, its end and its "again" that exclude each other
+	ProblemTimes    = "times"    // an end before the start, a finish that does not fit the state
+	ProblemLive     = "live"     // a live attempt of an ended job
+	ProblemOrphan   = "orphan"   // rows of a job that is not there
+	ProblemMarks    = "marks"    // marks that overlap
+	ProblemEpoch    = "epoch"    // events of terms in the wrong order
+	ProblemHistory  = "history"  // daily sums that are not of as many attempts as were compacted
+	ProblemHeld     = "held"     // slots, memory, resources or a host that what lives cannot hold as it does
+	ProblemUsage    = "usage"    // more than all charges add up to, or of nobody
 	maxProblems     = 100
 )
 
@@ -104,6 +99,10 @@ func inspect(ctx context.Context, url string, read func(pgx.Tx) error) error {
 	if err != nil {
 		return err
 	}
+	return inspectBy(ctx, cfg, read)
+}
+
+func inspectBy(ctx context.Context, cfg *pgx.ConnConfig, read func(pgx.Tx) error) error {
 	cfg.RuntimeParams["application_name"] = "qb audit"
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
@@ -227,16 +226,6 @@ func (r *AuditReport) add(kind string, job facts.JobID, format string, args ...a
 	r.Problems = append(r.Problems, Problem{Kind: kind, Job: job, Text: fmt.Sprintf(format, args...)})
 }
 
-// EndRow is what a row says of an attempt's end.
-type EndRow struct {
-	ID       facts.AttemptID
-	Host     string
-	StateID  string // of the worker's folder when it was given
-	State    facts.AttemptState
-	EndedAt  *time.Time // nil: it lives
-	ExitCode *int64
-}
-
 const (
 	endRowColumns = `job, item, number, host, state_id, state, ended_at, exit_code`
 	sqlEndsSince  = `SELECT ` + endRowColumns + ` FROM attempt WHERE ended_at >= $1 OR ended_at IS NULL`
@@ -244,22 +233,45 @@ const (
 )
 
 // EndsSince hands each attempt that lives or ended since then to each, in any order.
-func EndsSince(ctx context.Context, url string, since time.Time, each func(EndRow)) error {
-	return endRows(ctx, url, each, sqlEndsSince, since)
+func EndsSince(ctx context.Context, url string, since time.Time, each func(endsaudit.EndRow)) error {
+	cfg, err := parse(url)
+	if err != nil {
+		return err
+	}
+	return endRows(ctx, cfg, each, sqlEndsSince, since)
 }
 
 // EndsOf hands each attempt of the items to each, in any order.
-func EndsOf(ctx context.Context, url string, items []facts.AttemptID, each func(EndRow)) error {
-	jobs, numbers := make([]int64, len(items)), make([]int32, len(items))
-	for n, id := range items {
-		jobs[n], numbers[n] = int64(id.Job), int32(id.Item)
+func EndsOf(ctx context.Context, url string, items []facts.AttemptID, each func(endsaudit.EndRow)) error {
+	cfg, err := parse(url)
+	if err != nil {
+		return err
 	}
-	return endRows(ctx, url, each, sqlEndsOf, jobs, numbers)
+	jobs, numbers := itemColumns(items)
+	return endRows(ctx, cfg, each, sqlEndsOf, jobs, numbers)
 }
 
-func endRows(ctx context.Context, url string, each func(EndRow), sql string, args ...any) error {
-	return inspect(ctx, url, func(tx pgx.Tx) error {
-		var r EndRow
+func itemColumns(items []facts.AttemptID) (jobs []int64, numbers []int32) {
+	for _, id := range items {
+		jobs, numbers = append(jobs, int64(id.Job)), append(numbers, int32(id.Item))
+	}
+	return jobs, numbers
+}
+
+// EndsSince hands each attempt that lives or ended since then to each, in any order, by a session of its own.
+func (s *Store) EndsSince(ctx context.Context, since time.Time, each func(endsaudit.EndRow)) error {
+	return endRows(ctx, s.lead.Copy(), each, sqlEndsSince, since)
+}
+
+// EndsOf hands each attempt of the items to each, likewise.
+func (s *Store) EndsOf(ctx context.Context, items []facts.AttemptID, each func(endsaudit.EndRow)) error {
+	jobs, numbers := itemColumns(items)
+	return endRows(ctx, s.lead.Copy(), each, sqlEndsOf, jobs, numbers)
+}
+
+func endRows(ctx context.Context, cfg *pgx.ConnConfig, each func(endsaudit.EndRow), sql string, args ...any) error {
+	return inspectBy(ctx, cfg, func(tx pgx.Tx) error {
+		var r endsaudit.EndRow
 		targets := []any{&r.ID.Job, &r.ID.Item, &r.ID.Number, &r.Host, &r.StateID, &r.State, &r.EndedAt, &r.ExitCode}
 		return scanEach(ctx, tx, targets, func() { each(r) }, sql, args...)
 	})

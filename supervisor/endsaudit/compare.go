@@ -1,4 +1,4 @@
-package offline
+package endsaudit
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/store/postgres"
 )
 
 // Tolerances of the comparison of rows with the workers' records.
@@ -106,17 +105,17 @@ func farmTime(checks []api.ClockCheck, at float64) (t time.Time, apart time.Dura
 	return best.Time.Add(time.Duration((at - best.At) * float64(time.Second))), time.Duration(wrong(best) * float64(time.Second)), true
 }
 
-// endsAuditor compares the runs of all workers with each other, and then with the rows.
-type endsAuditor struct {
+// Comparison compares the runs of all workers with each other, and then with the rows.
+type Comparison struct {
 	now      time.Time // the farm's
 	runs     []ranRun  // by item and attempt
 	since    map[string]time.Time
-	problems []postgres.Problem
+	problems []Problem
 	counts   map[string]int
 }
 
-func newEndsAuditor(now time.Time, workers []*workerEnds) *endsAuditor {
-	a := &endsAuditor{now: now, since: map[string]time.Time{}, counts: map[string]int{}}
+func newComparison(now time.Time, workers []*workerEnds) *Comparison {
+	a := &Comparison{now: now, since: map[string]time.Time{}, counts: map[string]int{}}
 	for _, w := range workers {
 		if w.last && !w.since.IsZero() {
 			a.since[w.host] = w.since
@@ -133,15 +132,14 @@ func compareAttemptIDs(x, y facts.AttemptID) int {
 
 const maxEndProblems = 100 // of each kind
 
-func (a *endsAuditor) problem(kind string, id facts.AttemptID, format string, args ...any) {
+func (a *Comparison) problem(kind string, id facts.AttemptID, host, format string, args ...any) {
 	if a.counts[kind]++; a.counts[kind] <= maxEndProblems {
-		item := id.Item
-		a.problems = append(a.problems, postgres.Problem{Kind: kind, Job: id.Job, Item: &item, Text: fmt.Sprintf(format, args...)})
+		a.problems = append(a.problems, Problem{Kind: kind, Job: id.Job, Item: id.Item, Host: host, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
 // compareRuns finds runs of one item at once, and attempts that ran twice.
-func (a *endsAuditor) compareRuns() {
+func (a *Comparison) compareRuns() {
 	for first := 0; first < len(a.runs); {
 		after := first + 1
 		for after < len(a.runs) && a.runs[after].id.Job == a.runs[first].id.Job && a.runs[after].id.Item == a.runs[first].id.Item {
@@ -152,17 +150,17 @@ func (a *endsAuditor) compareRuns() {
 	}
 }
 
-func (a *endsAuditor) compareItem(runs []ranRun) {
+func (a *Comparison) compareItem(runs []ranRun) {
 	for n, x := range runs {
 		for _, y := range runs[n+1 : min(len(runs), n+64)] { // an item has few runs in a day
 			if x.record.Started == 0 || y.record.Started == 0 {
 				continue
 			}
 			if x.id == y.id {
-				a.problem(postgres.ProblemDoubled, x.id, "attempt %d ran twice: on %s and on %s", x.id.Number, x.host, y.host)
+				a.problem(ProblemDoubled, x.id, x.host, "attempt %d ran twice: on %s and on %s", x.id.Number, x.host, y.host)
 			}
 			if together, apart := overlap(x, y); together > apart {
-				a.problem(postgres.ProblemOverlap, x.id, "attempt %d on %s and attempt %d on %s ran at once for %.1f s (the clocks may be %.1f s apart)",
+				a.problem(ProblemOverlap, x.id, x.host, "attempt %d on %s and attempt %d on %s ran at once for %.1f s (the clocks may be %.1f s apart)",
 					x.id.Number, x.host, y.id.Number, y.host, together.Seconds(), apart.Seconds())
 			}
 		}
@@ -213,12 +211,12 @@ func stillAt(r api.EndRecord) float64 {
 }
 
 // row compares what a row says with the records of its attempt.
-func (a *endsAuditor) row(r postgres.EndRow) {
+func (a *Comparison) row(r EndRow) {
 	n, found := slices.BinarySearchFunc(a.runs, r.ID, func(run ranRun, id facts.AttemptID) int { return compareAttemptIDs(run.id, id) })
 	if !found {
 		since, covered := a.since[r.Host]
 		if r.State == facts.Done && covered && r.EndedAt.Add(-endsSettle).After(since) && r.EndedAt.Add(endsSettle).Before(a.now) {
-			a.problem(postgres.ProblemNoRecord, r.ID, "attempt %d is done by its row, and %s has no record of a run", r.ID.Number, r.Host)
+			a.problem(ProblemNoRecord, r.ID, r.Host, "attempt %d is done by its row, and %s has no record of a run", r.ID.Number, r.Host)
 		}
 		return
 	}
@@ -229,25 +227,25 @@ func (a *endsAuditor) row(r postgres.EndRow) {
 	}
 }
 
-func (a *endsAuditor) compareRow(run *ranRun, r postgres.EndRow) {
+func (a *Comparison) compareRow(run *ranRun, r EndRow) {
 	ended := run.record.Outcome != api.OutcomeRunning
 	whole := run.record.Outcome == "exit" && run.record.ExitCode != nil && *run.record.ExitCode == 0
 	old := run.placed && run.to.Add(endsSettle).Before(a.now)
 	number := r.ID.Number
 	switch {
 	case run.host != r.Host && run.stateID != r.StateID && run.record.Started > 0:
-		a.problem(postgres.ProblemToldElse, r.ID, "attempt %d was given to %s by its row, and ran on %s", number, r.Host, run.host)
+		a.problem(ProblemToldElse, r.ID, r.Host, "attempt %d was given to %s by its row, and ran on %s", number, r.Host, run.host)
 	case r.EndedAt == nil && ended && old:
-		a.problem(postgres.ProblemLostEnd, r.ID, "attempt %d ended on %s as %s, and lives by its row", number, run.host, run.record.Outcome)
+		a.problem(ProblemLostEnd, r.ID, r.Host, "attempt %d ended on %s as %s, and lives by its row", number, run.host, run.record.Outcome)
 	case r.State == facts.Done && ended && !whole:
-		a.problem(postgres.ProblemToldElse, r.ID, "attempt %d is done by its row, and ended on %s as %s", number, run.host, run.record.Outcome)
+		a.problem(ProblemToldElse, r.ID, r.Host, "attempt %d is done by its row, and ended on %s as %s", number, run.host, run.record.Outcome)
 	case (r.State == facts.Failed || r.State == facts.Preempted) && whole:
-		a.problem(postgres.ProblemToldElse, r.ID, "attempt %d is %s by its row, and exited 0 on %s", number, r.State, run.host)
+		a.problem(ProblemToldElse, r.ID, r.Host, "attempt %d is %s by its row, and exited 0 on %s", number, r.State, run.host)
 	}
 }
 
 // unseen are the items of runs that no row has spoken of yet.
-func (a *endsAuditor) unseen(most int) []facts.AttemptID {
+func (a *Comparison) unseen(most int) []facts.AttemptID {
 	var items []facts.AttemptID
 	for _, run := range a.runs {
 		if !run.seen && run.record.Started > 0 && len(items) < most {
@@ -259,13 +257,13 @@ func (a *endsAuditor) unseen(most int) []facts.AttemptID {
 
 // compareUnseen looks at the rows of those items: a run is unknown if its item has rows, but none for it. Rows that
 // became sums of their day say nothing.
-func (a *endsAuditor) compareUnseen(rows []postgres.EndRow) {
-	slices.SortFunc(rows, func(x, y postgres.EndRow) int { return compareAttemptIDs(x.ID, y.ID) })
+func (a *Comparison) compareUnseen(rows []EndRow) {
+	slices.SortFunc(rows, func(x, y EndRow) int { return compareAttemptIDs(x.ID, y.ID) })
 	for _, run := range a.runs {
 		if run.seen || run.record.Started == 0 {
 			continue
 		}
-		at, found := slices.BinarySearchFunc(rows, run.id, func(r postgres.EndRow, id facts.AttemptID) int { return compareAttemptIDs(r.ID, id) })
+		at, found := slices.BinarySearchFunc(rows, run.id, func(r EndRow, id facts.AttemptID) int { return compareAttemptIDs(r.ID, id) })
 		near := func(n int) bool {
 			return n >= 0 && n < len(rows) && rows[n].ID.Job == run.id.Job && rows[n].ID.Item == run.id.Item
 		}
@@ -273,7 +271,7 @@ func (a *endsAuditor) compareUnseen(rows []postgres.EndRow) {
 		case found:
 			a.compareRow(&run, rows[at])
 		case near(at), near(at - 1):
-			a.problem(postgres.ProblemNoRow, run.id, "attempt %d ran on %s, and no row knows it", run.id.Number, run.host)
+			a.problem(ProblemNoRow, run.id, run.host, "attempt %d ran on %s, and no row knows it", run.id.Number, run.host)
 		}
 	}
 }

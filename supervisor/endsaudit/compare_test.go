@@ -1,4 +1,4 @@
-package offline
+package endsaudit
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/store/postgres"
 )
 
 var endsBegan = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
@@ -37,8 +36,8 @@ func ran(item, number int, from, to float64, outcome string) api.EndRecord {
 	return r
 }
 
-func rowOf(item, number int, host string, state facts.AttemptState, ended float64) postgres.EndRow {
-	r := postgres.EndRow{ID: facts.AttemptID{Job: 1, Item: facts.ItemNo(item), Number: number}, Host: host, StateID: host + "-state", State: state}
+func rowOf(item, number int, host string, state facts.AttemptState, ended float64) EndRow {
+	r := EndRow{ID: facts.AttemptID{Job: 1, Item: facts.ItemNo(item), Number: number}, Host: host, StateID: host + "-state", State: state}
 	if at := endsBegan.Add(time.Duration(ended * float64(time.Second))); !state.Live() {
 		r.EndedAt = &at
 	}
@@ -48,37 +47,37 @@ func rowOf(item, number int, host string, state facts.AttemptState, ended float6
 func TestWorkersRecordsAreCompared(t *testing.T) {
 	frozen := ran(0, 1, 10, 200, "stopped")
 	frozen.Frozen = 40
-	done := func(n int, host string) postgres.EndRow { return rowOf(0, n, host, facts.Done, 100) }
+	done := func(n int, host string) EndRow { return rowOf(0, n, host, facts.Done, 100) }
 	cases := []struct {
 		name    string
 		workers []*workerEnds
-		rows    []postgres.EndRow
+		rows    []EndRow
 		want    string // the kinds of what is found
 	}{
 		{"all is well", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "stopped")), endsOf("b", 500, ran(0, 2, 30, 60, "exit"))},
-			[]postgres.EndRow{rowOf(0, 1, "a", facts.Lost, 500), rowOf(0, 2, "b", facts.Done, 560)}, ""},
+			[]EndRow{rowOf(0, 1, "a", facts.Lost, 500), rowOf(0, 2, "b", facts.Done, 560)}, ""},
 		{"two at once on hosts of two clocks", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 60, "exit")), endsOf("b", 20, ran(0, 2, 16, 50, "exit"))},
-			[]postgres.EndRow{rowOf(0, 1, "a", facts.Lost, 40), rowOf(0, 2, "b", facts.Done, 70)}, "overlap"},
+			[]EndRow{rowOf(0, 1, "a", facts.Lost, 40), rowOf(0, 2, "b", facts.Done, 70)}, "overlap"},
 		{"within what the clocks may be apart", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 60, "stopped")), endsOf("b", 20, ran(0, 2, 39.98, 50, "exit"))},
-			[]postgres.EndRow{rowOf(0, 1, "a", facts.Lost, 40), rowOf(0, 2, "b", facts.Done, 70)}, ""},
+			[]EndRow{rowOf(0, 1, "a", facts.Lost, 40), rowOf(0, 2, "b", facts.Done, 70)}, ""},
 		{"a frozen one computes no more", []*workerEnds{endsOf("a", 0, frozen), endsOf("b", 0, ran(0, 2, 50, 90, "exit"))},
-			[]postgres.EndRow{rowOf(0, 1, "a", facts.Lost, 45), rowOf(0, 2, "b", facts.Done, 90)}, ""},
+			[]EndRow{rowOf(0, 1, "a", facts.Lost, 45), rowOf(0, 2, "b", facts.Done, 90)}, ""},
 		{"of a lost one the end is not known", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 900, "lost")), endsOf("b", 0, ran(0, 2, 50, 90, "exit"))},
-			[]postgres.EndRow{rowOf(0, 1, "a", facts.Lost, 45), rowOf(0, 2, "b", facts.Done, 90)}, ""},
-		{"one attempt twice", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "exit"), ran(0, 1, 30, 40, "exit"))}, []postgres.EndRow{done(1, "a")}, "doubled"},
-		{"one record that was moved twice", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "exit"), ran(0, 1, 10, 20, "exit"))}, []postgres.EndRow{done(1, "a")}, ""},
-		{"an end that was never counted", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "exit"))}, []postgres.EndRow{rowOf(0, 1, "a", facts.Running, 0)}, "lost-end"},
-		{"an end on its way", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 2990, "exit"))}, []postgres.EndRow{rowOf(0, 1, "a", facts.Running, 0)}, ""},
-		{"work lost", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "exit"))}, []postgres.EndRow{rowOf(0, 1, "a", facts.Preempted, 20)}, "told-otherwise"},
-		{"done by a signal", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "signal"))}, []postgres.EndRow{done(1, "a")}, "told-otherwise"},
-		{"ran elsewhere", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "exit"))}, []postgres.EndRow{done(1, "b")}, "told-otherwise"},
-		{"done without a run", []*workerEnds{endsOf("a", 0)}, []postgres.EndRow{done(1, "a")}, "no-record"},
-		{"done on a host that did not answer", []*workerEnds{endsOf("a", 0)}, []postgres.EndRow{done(1, "b")}, ""},
-		{"ran without a row", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "exit"), ran(0, 2, 30, 40, "exit"))}, []postgres.EndRow{done(1, "a")}, "no-row"},
+			[]EndRow{rowOf(0, 1, "a", facts.Lost, 45), rowOf(0, 2, "b", facts.Done, 90)}, ""},
+		{"one attempt twice", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "exit"), ran(0, 1, 30, 40, "exit"))}, []EndRow{done(1, "a")}, "doubled"},
+		{"one record that was moved twice", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "exit"), ran(0, 1, 10, 20, "exit"))}, []EndRow{done(1, "a")}, ""},
+		{"an end that was never counted", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "exit"))}, []EndRow{rowOf(0, 1, "a", facts.Running, 0)}, "lost-end"},
+		{"an end on its way", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 2990, "exit"))}, []EndRow{rowOf(0, 1, "a", facts.Running, 0)}, ""},
+		{"work lost", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "exit"))}, []EndRow{rowOf(0, 1, "a", facts.Preempted, 20)}, "told-otherwise"},
+		{"done by a signal", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "signal"))}, []EndRow{done(1, "a")}, "told-otherwise"},
+		{"ran elsewhere", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "exit"))}, []EndRow{done(1, "b")}, "told-otherwise"},
+		{"done without a run", []*workerEnds{endsOf("a", 0)}, []EndRow{done(1, "a")}, "no-record"},
+		{"done on a host that did not answer", []*workerEnds{endsOf("a", 0)}, []EndRow{done(1, "b")}, ""},
+		{"ran without a row", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "exit"), ran(0, 2, 30, 40, "exit"))}, []EndRow{done(1, "a")}, "no-row"},
 		{"a job whose rows are sums", []*workerEnds{endsOf("a", 0, ran(0, 1, 10, 20, "exit"))}, nil, ""},
 	}
 	for _, c := range cases {
-		a := newEndsAuditor(endsBegan.Add(3000*time.Second), c.workers)
+		a := newComparison(endsBegan.Add(3000*time.Second), c.workers)
 		a.compareRuns()
 		for _, r := range c.rows {
 			a.row(r)
