@@ -47,6 +47,7 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 		Instance: i.Number, Kind: i.Kind, Owner: j.User, Slots: i.Slots, Memory: memory, Holds: j.Needs.Holds,
 		Devices: i.Devices, State: facts.Running, StartedAt: now,
 	}
+	i.Floor = f.attemptFloor
 	i.LeaseEnds, i.Granted = time.Time{}, time.Time{}
 	i.Lengthen(now, &f.policy)
 	if i.LeaseEnds.Before(i.Host.NoneLapses) {

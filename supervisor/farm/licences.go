@@ -207,7 +207,7 @@ func (rs *resources) giveSeats(now time.Time, p *snapshot) {
 func (f *Farm) noLicence(i *model.Instance, r message.ReportedEnd, end *facts.EndAttempt) {
 	end.State, end.Again = facts.Failed, facts.ByItself
 	end.Why = facts.Because(facts.ReasonNoLicence, facts.Params{Resource: r.Resource}, r.Reason)
-	if i.Attempt.Number >= model.MaxAttempts {
+	if i.Tries() >= model.MaxAttempts {
 		end.Again = facts.Never
 	}
 }

@@ -66,7 +66,7 @@ func (ad *admission) outOfMemory(now time.Time, i *model.Instance, r message.Rep
 	out := items.OutAt(i.Attempt.Memory, r.Peak, reason)
 	whole, offer := ad.largestHost(now, i.Job)
 	// Where others than the farm have more than half of the largest host it may yet get more.
-	if more := items.Notably(out); more > whole || (more > offer && out >= whole/2) || i.Attempt.Number >= model.MaxAttempts {
+	if more := items.Notably(out); more > whole || (more > offer && out >= whole/2) || i.Tries() >= model.MaxAttempts {
 		end.Again, params.Largest, params.Offer = facts.Never, whole, offer
 	}
 	end.Why = facts.Because(reason, params, r.Reason)

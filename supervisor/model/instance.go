@@ -35,6 +35,7 @@ type Instance struct {
 	Attempt   facts.AttemptFacts
 	Began     time.Time // of the instance
 	LeaseEnds time.Time // in full: its item may be moved then
+	Floor     int       // attempts that were given since the last restore have higher numbers
 	Granted   time.Time // the end of the lease alone: its item runs so long at most
 	ListedTo  string    // incarnation whose answer last listed the attempt, and that answer's sequence
 	ListedIn  uint64
@@ -143,10 +144,18 @@ func (i *Instance) Again(ofInstance bool) facts.Again {
 	if ofInstance || !i.Job.HasAgenda() {
 		most = max(most, i.Job.RetryInstance)
 	}
-	if failed <= most && i.Attempt.Number < MaxAttempts {
+	if failed <= most && i.Tries() < MaxAttempts {
 		return facts.ByItself
 	}
 	return facts.Never
+}
+
+// Tries is how many attempts of its item there have been, at most: numbers begin anew above a floor after a restore.
+func (i *Instance) Tries() int {
+	if i.Attempt.Number > i.Floor {
+		return i.Attempt.Number - i.Floor
+	}
+	return i.Attempt.Number
 }
 
 func (i *Instance) Protected() bool { return i.Job.Preempted[i.Attempt.Item] >= protectedAfter }

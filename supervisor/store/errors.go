@@ -9,6 +9,11 @@ var (
 	// ErrSuperseded says that the hosts obey a copy of this database.
 	ErrSuperseded = errors.New("the hosts of the farm obey a copy of this database, so nobody leads in this one: point database_url at the other, or, " +
 		"to go on with the rows of this one, stop the other's supervisors, then qb backup and qb restore this one")
+	// ErrOlderServer says that a replica was promoted in place of this server, and that the farm has moved on to it.
+	ErrOlderServer = errors.New("the farm has moved on to a promoted replica of this server, whose rows are older: point database_url at that one and make this server its replica; " +
+		"or, if it is lost and these rows are to be taken, give up what came after them: qb restore -accept-older counts it first")
+	// ErrBetterServer says that another address of database_url has a server on a higher timeline, or with a higher term.
+	ErrBetterServer = errors.New("another address of database_url has newer rows of the farm")
 )
 
 // What this package tells apart of what Postgres says, so that callers need no SQLSTATE and no text.

@@ -37,7 +37,7 @@ type Term interface {
 	Descent() Descent
 	// Succeed ends the term, for hosts obeyed a higher one: the rows were put back. The next term is above both.
 	Succeed(ctx context.Context, h Heard) error
-	// Supersede ends the term, for hosts obey a copy of this database. No term follows.
+	// Supersede ends the term, for hosts obey a copy of this database, or a server that was promoted. No term follows here.
 	Supersede(ctx context.Context, h Heard) error
 	// Settle says that hosts have been listened to since the rows were put back, and which numbers they know at most.
 	Settle(ctx context.Context, lastJob facts.JobID, lastAttempt int) error
@@ -63,6 +63,8 @@ const (
 // Descent says which database a term leads in.
 type Descent struct {
 	Lineage string // of the database; a copy has another
+	// Timeline is of the database's server and rises with each promotion of a replica; 0: not known.
+	Timeline int64
 	// PutBack says that the rows are older than what hosts may know, and that no term has settled that yet: hosts
 	// are to be listened to before anything is given out.
 	PutBack bool
@@ -87,6 +89,8 @@ type Heard struct {
 	Lineage string
 	Epoch   int64  // the rows are raised to it: not below the own one, unless this database is superseded
 	Host    string // whose worker it was
+	// Timeline is of its server, 0 if not known. One above the own says that the farm has moved on from this server.
+	Timeline int64
 }
 
 // FarmGap is the least distance of numbers after a restore to those of the rows.

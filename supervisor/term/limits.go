@@ -17,6 +17,8 @@ const (
 	closeFor     = 2 * time.Second // giving a term back
 	backoffLeast = 200 * time.Millisecond
 	backoffMost  = 5 * time.Second
+	chanceJobs   = 50_000 // numbers after a restore have a part by chance below these
+	chanceTries  = 5_000
 	settleStops  = 5000            // attempts stopped in one commit after a restore
 	roomEvery    = 2 * time.Second // a read-only term looks this often whether there is room
 	roomAnyway   = time.Minute     // and tries to write without an answer to that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"qb/supervisor/facts"
@@ -16,7 +17,7 @@ import (
 var (
 	errPutBack    = errors.New("the rows are older than what a host has proof of")
 	errSettled    = errors.New("everybody was listened to after the restore")
-	errSuperseded = errors.New("hosts obey a copy of this database")
+	errSuperseded = errors.New("hosts obey a copy of this database, or a promoted replica of its server")
 )
 
 // yield ends the term for what a worker had proof of.
@@ -44,6 +45,8 @@ func (k *committer) settle(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, store.TrustFor)
 	defer cancel()
+	// A part by chance, so that two databases that both go on from the same rows hardly give the same numbers.
+	job, attempt = job+rand.Int64N(chanceJobs), attempt+rand.IntN(chanceTries)
 	return errors.Join(errSettled, k.term.Settle(ctx, facts.JobID(job), attempt))
 }
 

@@ -53,7 +53,7 @@ type Watch struct {
 // End says that a term must end, for what a worker had proof of.
 type End struct {
 	Heard      store.Heard
-	Superseded bool // hosts obey a copy in place of this database; else the next term is to be above what was heard
+	Superseded bool // hosts obey a copy in place of this database, or a promoted replica of it; else the next term is to be above what was heard
 }
 
 // otherDatabase is another database that a host obeys.
@@ -81,7 +81,7 @@ type round struct {
 // New makes the watch of a term. The facts are those that it was loaded with.
 func New(key farmkey.Key, epoch int64, began time.Time, d store.Descent, rows facts.Facts, grace, now time.Duration) *Watch {
 	w := &Watch{key: key, past: d.Past, grace: grace, others: map[string]otherDatabase{}}
-	w.term = w.sign(d.Lineage, epoch, began.UnixMicro())
+	w.term = w.sign(d.Lineage, epoch, began.UnixMicro(), d.Timeline)
 	if !d.PutBack {
 		return w
 	}
@@ -113,8 +113,12 @@ func attemptOnWire(id facts.AttemptID) api.AttemptID {
 	return api.AttemptID{Job: int64(id.Job), Item: int(id.Item), Number: id.Number}
 }
 
-func (w *Watch) sign(lineage string, epoch, began int64) api.Term {
-	return api.Term{Farm: w.key.Public(), Lineage: lineage, Epoch: epoch, Began: began, Signature: w.key.Sign(api.TermMessage(lineage, epoch, began))}
+func (w *Watch) sign(lineage string, epoch, began, timeline int64) api.Term {
+	t := api.Term{Farm: w.key.Public(), Lineage: lineage, Epoch: epoch, Began: began, Signature: w.key.Sign(api.TermMessage(lineage, epoch, began))}
+	if timeline > 0 {
+		t.Timeline, t.TimelineSignature = timeline, w.key.Sign(api.TimelineMessage(timeline, t.Signature))
+	}
+	return t
 }
 
 // Term is the own term, signed.
@@ -143,12 +147,16 @@ func (w *Watch) compare(now time.Duration, host string, held *api.HeldTerm) erro
 		return nil
 	}
 	if held.Epoch < 0 || held.Epoch > maxEpoch || len(held.Lineage) > api.MaxLineage || len(held.Superseded) > api.MaxSuperseded ||
-		!held.Proves(w.sign(held.Lineage, held.Epoch, held.Began)) {
+		!held.Proves(w.sign(held.Lineage, held.Epoch, held.Began, held.Timeline)) {
 		w.foreign = host
 		return nil
 	}
-	heard := store.Heard{Lineage: held.Lineage, Epoch: held.Epoch, Host: host}
+	heard := store.Heard{Lineage: held.Lineage, Epoch: held.Epoch, Host: host, Timeline: held.Timeline}
 	own := held.Lineage == w.term.Lineage
+	if own && w.term.Timeline > 0 && held.Timeline > w.term.Timeline { // whatever the terms' numbers: the farm has moved on to a replica
+		w.end = &End{heard, true}
+		return ErrOtherDatabase
+	}
 	if !own && slices.Contains(held.Superseded, w.term.Lineage) {
 		w.end = &End{heard, true}
 		return ErrOtherDatabase

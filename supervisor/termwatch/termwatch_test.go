@@ -26,6 +26,50 @@ func heldSince(key farmkey.Key, lineage string, epoch, began int64, silent time.
 	return &api.HeldTerm{Lineage: lineage, Epoch: epoch, Began: began, Proof: term.Proof(), SilentSeconds: silent.Seconds(), Superseded: superseded}
 }
 
+// heldOn is a term of a server on that timeline.
+func heldOn(timeline, epoch int64) *api.HeldTerm {
+	term := api.Term{Lineage: "here", Epoch: epoch, Began: epoch, Signature: ownKey.Sign(api.TermMessage("here", epoch, epoch)), Timeline: timeline}
+	term.TimelineSignature = ownKey.Sign(api.TimelineMessage(timeline, term.Signature))
+	return &api.HeldTerm{Lineage: "here", Epoch: epoch, Began: epoch, Proof: term.Proof(), Timeline: timeline, TimelineProof: term.TimelineProof()}
+}
+
+// A server from which the farm has moved on to a promoted replica never leads, whatever the numbers of the terms; rows
+// that were put back on one timeline are healed; what is not known of timelines decides nothing.
+func TestTermWatchComparesTimelines(t *testing.T) {
+	heard := func(timeline, epoch int64) store.Heard {
+		return store.Heard{Lineage: "here", Epoch: epoch, Host: "a", Timeline: timeline}
+	}
+	unproven := heldOn(3, 9)
+	unproven.TimelineProof = nil
+	for name, c := range map[string]struct {
+		own        int64
+		held       *api.HeldTerm
+		err        error
+		end        *End
+		unverified bool
+	}{
+		"a higher timeline, higher term": {2, heldOn(3, 9), ErrOtherDatabase, &End{heard(3, 9), true}, false},
+		"a higher timeline, equal term":  {2, heldOn(3, 5), ErrOtherDatabase, &End{heard(3, 5), true}, false},
+		"a higher timeline, lower term":  {2, heldOn(3, 4), ErrOtherDatabase, &End{heard(3, 4), true}, false},
+		"the same timeline, put back":    {2, heldOn(2, 9), ErrTermEnds, &End{heard(2, 9), false}, false},
+		"the same timeline, lower term":  {2, heldOn(2, 4), nil, nil, false},
+		"a lower timeline, higher term":  {2, heldOn(1, 9), ErrTermEnds, &End{heard(1, 9), false}, false},
+		"a lower timeline, lower term":   {2, heldOn(1, 4), nil, nil, false},
+		"own timeline not known":         {0, heldOn(3, 9), ErrTermEnds, &End{heard(3, 9), false}, false},
+		"held timeline not known":        {2, held(ownKey, "here", 9, 0), ErrTermEnds, &End{heard(0, 9), false}, false},
+		"a timeline without proof":       {2, unproven, nil, nil, true},
+	} {
+		w := watchOf(store.Descent{Lineage: "here", Timeline: c.own, Past: []store.PastTerm{{Epoch: 4, Began: time.UnixMicro(4)}}}, 0)
+		err := w.Hear(0, &api.Sync{Host: "a", Held: c.held})
+		if !errors.Is(err, c.err) || (w.Unverified() != "") != c.unverified {
+			t.Errorf("%s: %v, unverified %q", name, err, w.Unverified())
+		}
+		if end := w.End(); (end == nil) != (c.end == nil) || end != nil && *end != *c.end {
+			t.Errorf("%s: the term ends for %+v, want %+v", name, end, c.end)
+		}
+	}
+}
+
 func watchOf(d store.Descent, now time.Duration) *Watch {
 	rows := facts.Facts{
 		NextJob: 8, LastAttempt: 3, Hosts: []facts.HostFacts{{ID: "a"}, {ID: "b"}},

@@ -35,6 +35,7 @@ const (
 	TermForged     TermRefusal = "bad-signature" // or the answer's epoch is not the signed one
 	TermOtherFarm  TermRefusal = "other-farm"    // signed with another key than the pinned one
 	TermLower      TermRefusal = "lower-term"
+	TermOlder      TermRefusal = "older-timeline" // of a server from which the farm has moved on to a promoted replica
 	TermOther      TermRefusal = "other-database" // while the one that is obeyed has answered a moment ago
 	TermSuperseded TermRefusal = "superseded"     // of a database that this worker obeyed before
 )
@@ -97,6 +98,8 @@ func (c *Core) judge(reply api.SyncReply) (term api.Term, why TermRefusal) {
 		return term, TermForged
 	case !c.held.signed():
 		return term, ""
+	case term.Lineage == held.Lineage && term.Timeline > 0 && term.Timeline < held.Timeline:
+		return term, TermOlder
 	case term.Lineage == held.Lineage:
 		if term.Epoch <= held.Epoch { // of an equal one, too: it is another term
 			return term, TermLower
@@ -120,5 +123,6 @@ func (c *Core) heldTerm() *api.HeldTerm {
 	t := c.held.Term
 	return &api.HeldTerm{
 		Lineage: t.Lineage, Epoch: t.Epoch, Began: t.Began, Proof: t.Proof(), SilentSeconds: (c.now - c.obeyed).Seconds(), Superseded: c.held.Superseded,
+		Timeline: t.Timeline, TimelineProof: t.TimelineProof(),
 	}
 }

@@ -28,6 +28,11 @@ func (d *Database) Restore(ctx context.Context, file string, o postgres.RestoreO
 	return done, nil
 }
 
+// AcceptOlder counts what is given up with the rows of a server from which the farm has moved on, and takes them.
+func (d *Database) AcceptOlder(ctx context.Context, newer string, take bool) (postgres.Older, error) {
+	return postgres.AcceptOlder(ctx, d.url, newer, take)
+}
+
 // replay has psql make one transaction of what is before the dump, the dump, and what is after it. Without the end the
 // transaction is not committed.
 func (d *Database) replay(ctx context.Context, file string, r *postgres.Restore) error {

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/supervisor/credentials"
 	"qb/supervisor/store/postgres"
@@ -16,15 +18,27 @@ import (
 
 func newRestoreCommand() *cobra.Command {
 	var o dumpOptions
+	var older bool
+	var newer string
 	cmd := &cobra.Command{
-		Use: "restore FILE", Short: "Replace the database with a backup", Args: commandline.WantArgs(1, 1, "name the FILE that qb backup wrote"),
+		Use: "restore [FILE]", Short: "Replace the database with a backup", Args: commandline.WantArgs(0, 1, "name the FILE that qb backup wrote"),
 		Long: "Replace all rows of the farm's database, in one transaction, with those of FILE, written by qb backup\n" +
 			"(or pg_dump -Fc). Stop the farm first; with -force the leader's term is ended instead.\n" +
 			"The next term has a higher number than every earlier one, so that hosts obey it. It waits for reports of\n" +
-			"all hosts before it starts items. New jobs and attempts get numbers above all known ones.",
-		Example: "  qb restore /backups/qb.dump",
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.restore(cmd, args[0]) },
+			"all hosts before it starts items. New jobs and attempts get numbers above all known ones.\n" +
+			"With -accept-older and no FILE, take the rows of a server in whose place a replica was promoted (docs/operations.md, Replicas).",
+		Example: "  qb restore /backups/qb.dump\n  qb restore -accept-older",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if older && len(args) == 0 {
+				return o.acceptOlder(cmd, newer)
+			} else if older || len(args) == 0 {
+				return api.Errorf(api.KindUsage, "name the FILE that qb backup wrote, or give -accept-older without one")
+			}
+			return o.restore(cmd, args[0])
+		},
 	}
+	cmd.Flags().BoolVar(&older, "accept-older", false, "count what is given up with the rows of a server from which the farm has moved on; with -force, take its rows")
+	cmd.Flags().StringVar(&newer, "newer", "", "with -accept-older: `URL` of the newer server, if it answers, to count what it has")
 	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` with the farm's state (default: supervisor_state, then QB_STATE)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "restore even if a supervisor leads; its term ends")
 	cmd.Flags().BoolVar(&o.newKey, "newkey", false, "use the key in supervisor_key_file although the backup was made under another one, which is lost")
@@ -59,6 +73,35 @@ func (o *dumpOptions) restore(cmd *cobra.Command, file string) error {
 	if newKey {
 		return o.announceNewKey(cmd, p)
 	}
+	return nil
+}
+
+// acceptOlder counts what is given up, and takes the older rows if that is confirmed.
+func (o *dumpOptions) acceptOlder(cmd *cobra.Command, newer string) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), dumpLimit)
+	defer cancel()
+	p, err := o.findPlace(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	older, err := p.AcceptOlder(ctx, newer, o.force)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "This server is on timeline %d, hosts obey timeline %d. It has %d jobs and %d attempts, and was last led at %s.\n",
+		older.Timeline, older.Newer, older.Jobs, older.Attempts, older.Led.UTC().Format(time.RFC3339))
+	if g := older.GivenUp; g != nil {
+		fmt.Fprintf(out, "Given up: %d jobs submitted, %d attempts begun and %d ended after that.\n", g.Jobs, g.Begun, g.Ended)
+	} else {
+		fmt.Fprint(out, "Given up: all that was acknowledged after that. -newer URL counts it, if the newer server answers.\n")
+	}
+	if !o.force {
+		fmt.Fprint(out, "Nothing was changed. To take these rows, take the newer server out of database_url, stop all supervisors, and add -force.\n")
+		return nil
+	}
+	fmt.Fprint(out, "Taken. Start the farm: hosts change to this database when they have been listened to.\n")
 	return nil
 }
 

@@ -16,12 +16,14 @@ import (
 
 // descend reads and completes what the row says of farm and database, in the transaction that begins a term. A database
 // that was copied gets a lineage of its own.
-func (p *Store) descend(ctx context.Context, tx pgx.Tx, identity string) (d store.Descent, note string, err error) {
+func (p *Store) descend(ctx context.Context, tx pgx.Tx, identity string, timeline int64) (d store.Descent, note string, err error) {
 	var key []byte
 	var recorded, supersededBy string
-	if err := tx.QueryRow(ctx, sqlDescent).Scan(&key, &d.Lineage, &recorded, &supersededBy); err != nil {
+	var before, newer int64
+	if err := tx.QueryRow(ctx, sqlDescent).Scan(&key, &d.Lineage, &recorded, &supersededBy, &before, &newer); err != nil {
 		return d, "", err
 	}
+	d.Timeline = timeline
 	switch {
 	case key != nil && p.farm != nil && !bytes.Equal(key, p.farm):
 		return d, "", store.ErrOtherKey
@@ -32,6 +34,8 @@ func (p *Store) descend(ctx context.Context, tx pgx.Tx, identity string) (d stor
 			return d, "", err
 		}
 		note = fmt.Sprintf("this database is a copy of lineage %s and is lineage %s from now on", before, d.Lineage)
+	case timeline > 0 && timeline < newer:
+		return d, "", store.ErrOlderServer
 	case supersededBy != "":
 		return d, "", fmt.Errorf("lineage %s: %w", supersededBy, store.ErrSuperseded)
 	case d.Lineage == "":
@@ -39,6 +43,17 @@ func (p *Store) descend(ctx context.Context, tx pgx.Tx, identity string) (d stor
 	}
 	if _, err := tx.Exec(ctx, sqlSetDescent, p.farm, d.Lineage, identity, d.Moved); err != nil {
 		return d, "", err
+	}
+	if timeline > 0 {
+		if _, err := tx.Exec(ctx, sqlSetTimeline, timeline); err != nil {
+			return d, "", err
+		}
+	}
+	if !d.Moved && before > 0 && timeline > before { // its last commits may be lost, of which hosts know
+		if _, err := tx.Exec(ctx, sqlNotePromotion, d.Lineage); err != nil {
+			return d, "", err
+		}
+		note = fmt.Sprintf("the database's server was promoted, timeline %d after %d: all hosts are listened to before anything is given out", timeline, before)
 	}
 	return d, note, tx.QueryRow(ctx, sqlUnsettled).Scan(&d.PutBack, &d.Moved)
 }
@@ -78,12 +93,20 @@ func (t *term) Descent() store.Descent { return t.descent }
 // Succeed records that the rows were put back, as a host obeyed the term that was heard. It raises the epoch to that
 // one and so ends this term.
 func (t *term) Succeed(ctx context.Context, h store.Heard) error {
+	if err := t.store.isBest(ctx, t.conn, t.descent.Timeline); err != nil { // not put back: the newer rows are there
+		return t.fail(ctx, err)
+	}
 	cause := fmt.Sprintf("the database was restored: host %s obeyed a term that it does not know; the next is above %d", h.Host, h.Epoch)
 	return t.change(ctx, "restored", cause, sqlSucceed, t.epoch, h.Epoch, h.Lineage)
 }
 
 // Supersede records that hosts obey a copy of this database: nobody leads in this one any more.
 func (t *term) Supersede(ctx context.Context, h store.Heard) error {
+	if h.Timeline > t.descent.Timeline && h.Lineage == t.descent.Lineage {
+		t.store.noteTimeline(h.Timeline)
+		cause := fmt.Sprintf("superseded: host %s obeys a server on timeline %d, and this one is on timeline %d", h.Host, h.Timeline, t.descent.Timeline)
+		return t.change(ctx, "superseded", cause, sqlOlder, t.epoch, h.Timeline)
+	}
 	cause := fmt.Sprintf("superseded: host %s obeys lineage %s in place of this database, lineage %s", h.Host, h.Lineage, t.descent.Lineage)
 	return t.change(ctx, "superseded", cause, sqlSupersede, t.epoch, h.Lineage)
 }

@@ -67,7 +67,6 @@ type RestoreOptions struct {
 
 // Restore replaces the rows of a database by those of a dump. While it is open nobody leads.
 type Restore struct {
-	url      string
 	opts     RestoreOptions
 	conn     *pgx.Conn // holds the leader's lock
 	identity string
@@ -84,7 +83,7 @@ func PrepareRestore(ctx context.Context, databaseURL string, opts RestoreOptions
 	if err != nil {
 		return nil, err
 	}
-	r := &Restore{url: databaseURL, opts: opts, conn: conn}
+	r := &Restore{opts: opts, conn: conn}
 	if err := r.look(ctx); err != nil {
 		r.Close()
 		return nil, err
@@ -227,7 +226,7 @@ func (r *Restore) Finish(ctx context.Context) (done Restored, err error) {
 	if err := r.conn.QueryRow(ctx, sqlHasTables).Scan(&ours, &descends, &any); err != nil {
 		return done, fmt.Errorf("looking at the restored database: %w", err)
 	}
-	if err := migrate(ctx, r.url, r.opts.Seals, slog.New(slog.DiscardHandler)); err != nil {
+	if err := migrate(ctx, r.conn.Config(), r.opts.Seals, slog.New(slog.DiscardHandler)); err != nil {
 		return done, err
 	}
 	if !descends {

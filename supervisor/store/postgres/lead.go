@@ -20,6 +20,8 @@ const (
 	leadPoll  = 500 * time.Millisecond
 	leadRetry = time.Second // after an error, such as a database that is down
 	sayAgain  = time.Minute
+	// Another server may have been promoted in place of the one of a leader, or of one who waits to lead.
+	lookAround = 10 * time.Second
 )
 
 // Lead waits until this process leads, or ctx ends; while the database cannot be reached it keeps trying. It polls
@@ -64,6 +66,7 @@ func (p *Store) stand(ctx context.Context) (*term, error) {
 }
 
 func (p *Store) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
+	looked := time.Now()
 	for wait := leadFirst; ; wait = min(2*wait, leadPoll) {
 		var got bool
 		if err := conn.QueryRow(ctx, sqlTryLock, int64(leaderLock)).Scan(&got); err != nil {
@@ -73,18 +76,33 @@ func (p *Store) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
 		if got {
 			break
 		}
+		if time.Since(looked) > lookAround {
+			looked = time.Now()
+			if timeline, err := timelineOf(ctx, conn); err != nil {
+				return nil, err
+			} else if err := p.isBest(ctx, conn, timeline); err != nil {
+				return nil, err
+			}
+		}
 		if err := pause.For(ctx, wait); err != nil {
 			return nil, err
 		}
 	}
-	t := &term{conn: conn, turn: make(chan struct{}, 1)}
+	t := &term{store: p, conn: conn, turn: make(chan struct{}, 1)}
 	who, err := identity(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
+	timeline, err := timelineOf(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.isBest(ctx, conn, timeline); err != nil {
+		return nil, err
+	}
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) (err error) {
 		var note string
-		if t.descent, note, err = p.descend(ctx, tx, who); err != nil {
+		if t.descent, note, err = p.descend(ctx, tx, who, timeline); err != nil {
 			return err
 		}
 		var past []int64
@@ -127,11 +145,13 @@ func drop(conn *pgx.Conn) {
 
 // term is one session that holds the lock.
 type term struct {
-	conn  *pgx.Conn
-	epoch int64
-	began time.Time
-	turn  chan struct{} // held by whoever uses the session
-	over  error         // set by the first failure; guarded by turn
+	store  *Store
+	looked time.Time // at the other addresses; guarded by turn
+	conn   *pgx.Conn
+	epoch  int64
+	began  time.Time
+	turn   chan struct{} // held by whoever uses the session
+	over   error         // set by the first failure; guarded by turn
 
 	descent store.Descent
 
@@ -147,6 +167,12 @@ func (t *term) Began() time.Time { return t.began }
 // Check proves that the term stands, and keeps the session from timing out.
 func (t *term) Check(ctx context.Context) error {
 	return t.use(ctx, func(conn *pgx.Conn) error {
+		if time.Since(t.looked) > lookAround {
+			t.looked = time.Now()
+			if err := t.store.isBest(ctx, conn, t.descent.Timeline); err != nil {
+				return err
+			}
+		}
 		tag, err := conn.Exec(ctx, sqlCheckEpoch, t.epoch)
 		if err != nil {
 			return fmt.Errorf("touching the epoch: %w", err)
@@ -188,6 +214,7 @@ func (t *term) use(ctx context.Context, f func(*pgx.Conn) error) error {
 		return t.over
 	}
 	if err := f(t.conn); err != nil {
+		t.store.avoid(t.conn)
 		t.over = fmt.Errorf("%w: %w", store.ErrTermOver, Named(err))
 		drop(t.conn)
 		return t.over

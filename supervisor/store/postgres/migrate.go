@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
@@ -20,11 +21,12 @@ const (
 )
 
 // migrate brings the schema up to date; several supervisors may start at once. A database of a newer qb is refused.
-func migrate(ctx context.Context, url string, seals Seals, log *slog.Logger) error {
-	cfg, err := parse(url)
-	if err != nil {
-		return err
+func migrate(ctx context.Context, at *pgx.ConnConfig, seals Seals, log *slog.Logger) error {
+	cfg := at.Copy()
+	for name := range relied() {
+		delete(cfg.RuntimeParams, name)
 	}
+	tune(cfg)
 	cfg.RuntimeParams["application_name"] = "qb migration"
 	db := stdlib.OpenDB(*cfg)
 	defer db.Close()

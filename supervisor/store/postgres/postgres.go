@@ -46,6 +46,7 @@ type Store struct {
 	log  *slog.Logger
 
 	trouble atomic.Pointer[error] // why Lead cannot even try, nil while it can
+	servers servers               // what is known of the addresses of database_url
 	crowded atomic.Bool           // the server had no connection left for Lead: readers open none
 }
 
@@ -73,15 +74,16 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	p := &Store{lead: lead, name: rules.Clean(opts.Name), farm: opts.Farm, log: opts.Log}
+	p.servers.list, p.servers.avoided, p.servers.said = addresses(lead), map[string]time.Time{}, map[string]time.Time{}
 	conn, err := p.connect(ctx) // says at the start what would keep every term from beginning
 	if err != nil {
 		return nil, err
 	}
 	drop(conn)
-	if err := migrate(ctx, url, opts.Seals, opts.Log); err != nil {
+	if err := migrate(ctx, p.at(conn), opts.Seals, opts.Log); err != nil {
 		return nil, err
 	}
-	if p.pool, err = openPool(ctx, url, opts.ReadConnections, &p.crowded); err != nil {
+	if p.pool, err = p.openPool(ctx, url, opts.ReadConnections); err != nil {
 		return nil, err
 	}
 	if err := p.checkFarm(ctx); err != nil {
@@ -139,7 +141,7 @@ func milliseconds(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) 
 
 // openPool makes the readers' connections. While crowded is set they open no more, so that the leader's session, which
 // everything waits for, gets the next one that comes free.
-func openPool(ctx context.Context, url string, connections int, crowded *atomic.Bool) (*pgxpool.Pool, error) {
+func (p *Store) openPool(ctx context.Context, url string, connections int) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("database_url cannot be read: %w", err)
@@ -149,9 +151,12 @@ func openPool(ctx context.Context, url string, connections int, crowded *atomic.
 	cfg.ConnConfig.RuntimeParams["statement_timeout"] = milliseconds(readLimit)
 	cfg.ConnConfig.RuntimeParams["lock_timeout"] = milliseconds(lockLimit)
 	cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = milliseconds(readLimit)
-	cfg.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
-		if crowded.Load() {
+	cfg.BeforeConnect = func(_ context.Context, cfg *pgx.ConnConfig) error {
+		if p.crowded.Load() {
 			return store.ErrConnections
+		}
+		if chosen := p.servers.chosen.Load(); chosen != nil {
+			goTo(cfg, chosen)
 		}
 		return nil
 	}

@@ -3,7 +3,27 @@ package postgres
 // What the row of terms says of farm and database, and what becomes of it when rows were put back.
 
 const (
-	sqlDescent = `SELECT farm_key, coalesce(lineage, ''), coalesce(identity, ''), coalesce(superseded_by, '') FROM supervisor FOR UPDATE`
+	sqlDescent = `SELECT farm_key, coalesce(lineage, ''), coalesce(identity, ''), coalesce(superseded_by, ''), timeline, newer_timeline FROM supervisor FOR UPDATE`
+
+	// Only a server that is no replica can be asked which file it writes; the file's name begins with the timeline.
+	sqlTimeline = `SELECT CASE WHEN pg_is_in_recovery() THEN -1 ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END`
+
+	sqlEpoch = `SELECT epoch FROM supervisor`
+
+	sqlSetTimeline = `UPDATE supervisor SET timeline = $1`
+
+	sqlNotePromotion = `INSERT INTO restore (at, reason, epoch, lineage) SELECT clock_timestamp(), 'promotion', epoch, $1 FROM supervisor`
+
+	sqlOlderRows = `SELECT newer_timeline, checked_at, extract(epoch FROM clock_timestamp() - checked_at)::float8,
+		(SELECT count(*) FROM job), (SELECT count(*) FROM attempt), greatest((SELECT max(id) FROM job), (SELECT last_job FROM removed), 0)::float8 FROM supervisor`
+
+	sqlGivenUp = `SELECT (SELECT count(*) FROM job WHERE id > $1), (SELECT count(*) FROM attempt WHERE started_at > $2), (SELECT count(*) FROM attempt WHERE ended_at > $2)`
+
+	sqlAcceptOlder = `WITH old AS (SELECT lineage FROM supervisor FOR UPDATE), noted AS (
+			INSERT INTO restore (at, reason, epoch, lineage, predecessor) SELECT clock_timestamp(), 'accepted', epoch, $1, lineage FROM supervisor)
+		UPDATE supervisor SET lineage = $1, newer_timeline = 0, superseded_by = NULL FROM old`
+
+	sqlOlder = `UPDATE supervisor SET newer_timeline = greatest(newer_timeline, $2) WHERE epoch = $1`
 
 	sqlIdentity = `SELECT (SELECT system_identifier FROM pg_control_system()) || '/' ||
 		(SELECT oid FROM pg_database WHERE datname = current_database())`

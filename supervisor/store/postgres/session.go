@@ -42,11 +42,12 @@ func relied() map[string]string {
 
 // connect makes a session that a term can rest on.
 func (p *Store) connect(ctx context.Context) (*pgx.Conn, error) {
-	conn, err := pgx.ConnectConfig(ctx, p.lead)
+	conn, err := p.connectBest(ctx)
 	if err != nil {
 		return nil, connecting(p.lead, err)
 	}
 	if err := checkSession(ctx, conn); err != nil {
+		p.avoid(conn)
 		drop(conn)
 		return nil, connecting(p.lead, err)
 	}
