@@ -62,6 +62,7 @@ func (p *Store) stand(ctx context.Context) (*term, error) {
 		drop(conn)
 		return nil, err
 	}
+	p.trouble.Store(nil)
 	return t, nil
 }
 
@@ -72,10 +73,10 @@ func (p *Store) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
 		if err := conn.QueryRow(ctx, sqlTryLock, int64(leaderLock)).Scan(&got); err != nil {
 			return nil, fmt.Errorf("trying for the leader's lock: %w", err)
 		}
-		p.trouble.Store(nil)
 		if got {
 			break
 		}
+		p.trouble.Store(nil)
 		if time.Since(looked) > lookAround {
 			looked = time.Now()
 			if timeline, err := timelineOf(ctx, conn); err != nil {
