@@ -147,7 +147,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/facts":           {"agenda", "pathmap", "patterns", "smartshare/fairshare", "units"},
 	"supervisor/store":           {"supervisor/facts"},
 	"supervisor/store/rules":     {"agenda", "supervisor/facts", "supervisor/store"},
-	"supervisor/store/postgres":  {"agenda", "migrations", "pause", "supervisor/endsaudit", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
+	"supervisor/store/postgres":  {"guard", "agenda", "migrations", "pause", "supervisor/endsaudit", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
 	"supervisor/store/storetest": {"supervisor/facts", "supervisor/store", "supervisor/store/rules"},
 	"supervisor/farm":            {"supervisor/licences", "supervisor/culprit", "agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/model", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/bestfit", "supervisor/slottime", "units"},
 	"supervisor/model":           {"supervisor/licences", "agenda", "smartshare/fairshare", "supervisor/accounting", "supervisor/agents", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/message", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},

@@ -23,6 +23,7 @@ var bareGoroutines = map[string]struct {
 	"supervisor/pgcluster/cluster.go":      {1, "keeps the private Postgres: without it the process is to end"},
 	"supervisor/pgcluster/run.go":          {1, "waits for a file of Postgres"},
 	"supervisor/run.go":                    {2, "serves HTTP, which survives panics of requests; and calls the caller's Ready"},
+	"supervisor/store/postgres/servers.go": {1, "each question to a server, under guard.Once inside"},
 	"supervisor/term/lead.go":              {3, "the proof of the term and the committer, each under guard.Once inside; and what ages, which keeps its parts"},
 	"worker/adopt.go":                      {2, "an agent that ends is started again and adopts its shims; items go on"},
 	"worker/agent.go":                      {5, "the same"},

@@ -106,6 +106,7 @@ func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, 
 
 // mostSpecs bounds the specifications in one answer, in bytes as JobFacts counts them: no worker reads an answer of any length.
 const mostSpecs = 16 << 20
+
 // Lengthen says that an answer names the instance. A former answer may have named a longer lease; this one may be lost.
 func (i *Instance) Lengthen(now time.Time, p *message.Policy) {
 	i.LeaseEnds, i.Granted = later(i.LeaseEnds, now.Add(p.LeaseInFull())), later(i.Granted, now.Add(p.ExecutionLease))

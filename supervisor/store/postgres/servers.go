@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"qb/guard"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -100,7 +101,11 @@ func (p *Store) ask(ctx context.Context) []answer {
 	answers := make([]answer, len(p.servers.list))
 	var all sync.WaitGroup
 	for n, at := range p.servers.list {
-		all.Go(func() { answers[n] = askOne(ctx, at) })
+		all.Go(func() {
+			if err := guard.Once(func() error { answers[n] = askOne(ctx, at); return nil }); err != nil {
+				answers[n] = answer{at: at, err: err}
+			}
+		})
 	}
 	all.Wait()
 	for n := range answers {
