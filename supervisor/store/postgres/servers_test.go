@@ -141,6 +141,7 @@ func TestOldPrimaryComesBack(t *testing.T) {
 	if err := term.Supersede(ctx, store.Heard{Lineage: one.Lineage, Epoch: 2, Host: "h", Timeline: 2}); err != nil {
 		t.Fatal(err)
 	}
+	term.Close(ctx)
 	for _, s := range []*Store{alone, openPostgres(t, urlOf(a)), openPostgres(t, urlOf(a, b))} {
 		ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 		if _, err := s.Lead(ctx); !errors.Is(s.Trouble(), store.ErrOlderServer) {
