@@ -127,6 +127,24 @@ func peerOf(ctx context.Context, c net.Conn) (uid uint32, here bool, err error) 
 // isHere says whether the other end of a connection is on this machine.
 func isHere(local, remote net.IP) bool { return remote.IsLoopback() || remote.Equal(local) }
 
+// AccountOf is the account of the process that has opened a connection, if it is on this machine; an error: the kernel does
+// not name it, for instance since it is gone.
+func AccountOf(c net.Conn) (uid uint32, here bool, err error) {
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return peerOf(context.Background(), c) // which does not wait
+	}
+	local, remote := t.LocalAddr().(*net.TCPAddr), t.RemoteAddr().(*net.TCPAddr)
+	if !remote.IP.IsLoopback() && !remote.IP.Equal(local.IP) {
+		return 0, false, nil
+	}
+	owner, err := socketPair{local: remote.AddrPort(), remote: local.AddrPort()}.owner()
+	if err == nil && owner.inode == 0 { // older kernels then name root
+		err = errNoSocket
+	}
+	return owner.uid, true, err
+}
+
 // unixPeer is who listens on the socket.
 func unixPeer(c *net.UnixConn) (uid uint32, err error) {
 	raw, err := c.SyscallConn()

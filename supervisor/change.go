@@ -223,12 +223,11 @@ func (s *server) orderFarm(ctx context.Context, c term.Call, e message.JobOrdere
 func (s *server) record(ctx context.Context, id facts.JobID) (*items.Prepared, error) {
 	ctx, cancel := context.WithTimeout(ctx, recordFor)
 	defer cancel()
-	select {
-	case s.recalls <- struct{}{}:
-		defer func() { <-s.recalls }()
-	case <-ctx.Done():
-		return nil, problem.ErrNoAnswer
+	leave, err := inTurn(s.turns.recalls)(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	rec := new(items.Prepared)
 	known, err := s.reader.Record(ctx, id, rec)
 	if err != nil {

@@ -12,7 +12,6 @@ const (
 	watchEvery    = time.Second // a standby looks this often who leads
 	readFor       = store.ReadFor
 	recordFor     = 5 * time.Minute  // reading an ended job back, of a million attempts
-	recalls       = 2                // such readings at once
 	stopFor       = 10 * time.Second // a graceful stop in all
 	readOnlyPace  = 2 * time.Second  // how long a sync is held at most where nothing can be written
 	headerTimeout = 5 * time.Second
@@ -29,6 +28,10 @@ const (
 	maxChunk     = 4 << 20
 
 	maxLinks = 1000
+
+	userReads  = 5 // reads of users at a time, of the connections that the store has; the rest are for operators and the farm
+	readsOfOne = 2 // of them, of one user
+	heavyOfOne = 2 // calls of one user that take long
 
 	streamReaders   = 640 // of events and of the page, whose readers share what is sent
 	streamsReserved = 32  // of them, for operators

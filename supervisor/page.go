@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/live"
 	"qb/supervisor/message"
 	"qb/supervisor/problem"
+	"qb/supervisor/readcache"
 	"qb/supervisor/translate"
 	"qb/supervisor/web"
 )
@@ -37,11 +38,11 @@ func mountPage(rt *routes) error {
 	mount(rt, api.BeginSession, s.beginSession, created)
 	mountStream(rt, api.ProveServer, s.proveServer, "application/json")
 	mountStream(rt, api.Watch, s.watch, "text/event-stream")
-	mount(rt, api.ItemStates, s.itemStates)
-	mount(rt, api.ItemValues, s.itemValues)
-	mount(rt, api.Timeline, s.pastShare)
-	mount(rt, api.FarmHistory, s.farmHistory)
-	mount(rt, api.FindInLog, s.findInLog)
+	mount(rt, api.ItemStates, few(s.turns.heavy, s.itemStates))
+	mount(rt, api.ItemValues, few(s.turns.heavy, s.itemValues))
+	mount(rt, api.Timeline, few(s.turns.heavy, s.pastShare))
+	mount(rt, api.FarmHistory, few(s.turns.heavy, s.farmHistory))
+	mount(rt, api.FindInLog, few(s.turns.searching, s.findInLog))
 	mount(rt, api.GetItem, s.getItem)
 	mountStream(rt, api.Document, handled(web.Once("application/yaml", rt.document)), "application/yaml")
 	mountStream(rt, api.DocumentJSON, handled(web.Once("application/json", rt.api.OpenAPI().MarshalJSON)), "application/json")
@@ -175,9 +176,14 @@ func (s *server) sendStates(w http.ResponseWriter, r *http.Request, reader *live
 	}
 }
 
-// itemStates reads the state of each item of a job from the rows.
+// itemStates tells the state of each item of a job.
 func (s *server) itemStates(ctx context.Context, in *jobIn) (*jsonOf[api.ItemStatesReply], error) {
-	v, a, marks, err := s.marked(ctx, in.Job)
+	return kept(ctx, s, readcache.Key{Job: facts.JobID(in.Job), Of: "states"}, s.readStates, func(r *api.ItemStatesReply) int { return len(r.States) })
+}
+
+// readStates reads them from the rows.
+func (s *server) readStates(ctx context.Context, job facts.JobID) (*api.ItemStatesReply, error) {
+	v, a, marks, err := s.marked(ctx, int64(job))
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +196,7 @@ func (s *server) itemStates(ctx context.Context, in *jobIn) (*jsonOf[api.ItemSta
 			return nil, err
 		}
 	}
-	return &jsonOf[api.ItemStatesReply]{api.ItemStatesReply{Job: in.Job, Version: v.Version, States: string(letters)}}, nil
+	return &api.ItemStatesReply{Job: int64(job), Version: v.Version, States: string(letters)}, nil
 }
 
 type itemValuesIn struct {
@@ -198,9 +204,17 @@ type itemValuesIn struct {
 	Of  string `query:"of" enum:"seconds,memory,attempts,host" default:"seconds" doc:"What to tell of each item."`
 }
 
-// itemValues reads what the items of a job took from the rows.
+// itemValues tells what the items of a job took.
 func (s *server) itemValues(ctx context.Context, in *itemValuesIn) (*jsonOf[api.ItemValuesReply], error) {
-	v, err := s.facts(ctx, facts.JobID(in.Job))
+	read := func(ctx context.Context, job facts.JobID) (*api.ItemValuesReply, error) {
+		return s.readValues(ctx, job, in.Of)
+	}
+	return kept(ctx, s, readcache.Key{Job: facts.JobID(in.Job), Of: in.Of}, read, func(r *api.ItemValuesReply) int { return 8 * len(r.Values) })
+}
+
+// readValues reads that from the rows.
+func (s *server) readValues(ctx context.Context, job facts.JobID, of string) (*api.ItemValuesReply, error) {
+	v, err := s.facts(ctx, job)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +222,7 @@ func (s *server) itemValues(ctx context.Context, in *itemValuesIn) (*jsonOf[api.
 	if err != nil {
 		return nil, err
 	}
-	column := itemvalues.New(in.Of, a.Len())
+	column := itemvalues.New(of, a.Len())
 	for first := 0; first < a.Len(); first += itemsAtOnce {
 		latest, err := s.reader.Latest(ctx, v.ID, facts.ItemNo(first), facts.ItemNo(min(first+itemsAtOnce, a.Len())-1))
 		if err != nil {
@@ -218,7 +232,31 @@ func (s *server) itemValues(ctx context.Context, in *itemValuesIn) (*jsonOf[api.
 			column.Add(&latest[n])
 		}
 	}
-	return &jsonOf[api.ItemValuesReply]{Body: column.Reply(in.Job, v.Version, func(n facts.ItemNo) string { return a.Item(int(n)).Name })}, nil
+	reply := column.Reply(int64(job), v.Version, func(n facts.ItemNo) string { return a.Item(int(n)).Name })
+	return &reply, nil
+}
+
+// kept answers with what was read of a job since its rows changed last, or reads it. Only the leader knows of changes.
+func kept[T any](ctx context.Context, s *server, key readcache.Key, read func(context.Context, facts.JobID) (*T, error), size func(*T) int) (*jsonOf[T], error) {
+	began := s.loop.Load()
+	if began == nil {
+		reply, err := read(ctx, key.Job)
+		if err != nil {
+			return nil, err
+		}
+		return &jsonOf[T]{*reply}, nil
+	}
+	reply, err := s.itemReads.Get(ctx, key, func(ctx context.Context) (readcache.Answer, error) {
+		reply, err := read(ctx, key.Job)
+		if err != nil {
+			return readcache.Answer{}, err
+		}
+		return readcache.Answer{Value: reply, Bytes: size(reply)}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &jsonOf[T]{*reply.(*T)}, nil
 }
 
 type itemIn struct {

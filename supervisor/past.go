@@ -14,8 +14,8 @@ import (
 	"qb/supervisor/translate"
 )
 
-// searchFor is the time of one search in a log; the answer says where to go on. So many go on at once.
-const searchFor, searches = 2 * time.Second, 2
+// searchFor is the time of one search in a log; the answer says where to go on.
+const searchFor = 2 * time.Second
 
 // pastShare tells who had how many instances over time.
 func (s *server) pastShare(_ context.Context, in *struct{ api.TimelineQuery }) (*jsonOf[api.TimelineReply], error) {
@@ -71,12 +71,11 @@ func (s *server) findInLog(ctx context.Context, in *findInLogIn) (*jsonOf[api.Lo
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case s.searches <- struct{}{}:
-		defer func() { <-s.searches }()
-	case <-ctx.Done():
-		return nil, problem.ErrNoAnswer
+	leave, err := inTurn(s.turns.searches)(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	f, err := s.logs.Read(o.id)
 	if f == nil && err == nil {
 		return &jsonOf[api.LogMatches]{Body: api.LogMatches{Matches: []api.LogMatch{}, Complete: true}}, nil

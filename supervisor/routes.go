@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"reflect"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/gate"
+	"qb/supervisor/listeners"
 	"qb/supervisor/problem"
 	"qb/supervisor/web"
 )
@@ -53,12 +55,12 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	long := body(maxBody)
 	mount(rt, api.Submit, s.submit, long, created)
 	mount(rt, api.CheckSubmission, led(s, s.checkSubmission), long)
-	mount(rt, api.TrySubmission, s.trySubmission, long)
+	mount(rt, api.TrySubmission, few(s.turns.heavy, s.trySubmission), long)
 	mount(rt, api.ListJobs, bounded(s.listJobs))
 	mount(rt, api.GetJob, s.getJob)
 	mount(rt, api.ArchiveJob, s.archiveJob)
-	mount(rt, api.OrderOfJobs, s.jobOrder)
-	mount(rt, api.OrderOfHosts, s.hostOrder)
+	mount(rt, api.OrderOfJobs, few(s.turns.heavy, s.jobOrder))
+	mount(rt, api.OrderOfHosts, few(s.turns.heavy, s.hostOrder))
 	mount(rt, api.Modify, s.modify)
 	mount(rt, api.RemoveJob, s.removeJob)
 	mount(rt, api.OrderJobs, s.orderJobs)
@@ -74,8 +76,8 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.ReleaseBrake, s.releaseBrake)
 	mount(rt, api.Reread, s.reread)
 	mount(rt, api.TestMail, led(s, s.testMail))
-	mount(rt, api.GetSnapshot, s.snapshot)
-	mount(rt, api.WhatIf, s.whatIf)
+	mount(rt, api.GetSnapshot, few(s.turns.heavy, s.snapshot))
+	mount(rt, api.WhatIf, few(s.turns.heavy, s.whatIf))
 	mountStream(rt, api.Events, s.events, "text/event-stream")
 	mount(rt, api.PingFarm, s.ping)
 	mount(rt, api.CreateToken, s.createToken, created)
@@ -93,7 +95,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.FinishSSO, s.finishSSO, body(maxOpenBody))
 	mount(rt, api.OwnTokens, s.ownTokens)
 	mount(rt, api.RevokeOwn, bounded(s.revokeOwn))
-	mount(rt, api.AuditLog, s.auditLog)
+	mount(rt, api.AuditLog, few(s.turns.heavy, s.auditLog))
 	mount(rt, api.Enrol, bounded(s.enrol), unchecked)
 	mount(rt, api.SyncWorker, s.syncWorker, long, unchecked)
 	// The leader's folder of logs is the one that is read from.
@@ -102,7 +104,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.ShipEnds, led(s, s.shipEnds), body(maxChunkBody), unchecked)
 	mountStream(rt, api.ReadEnds, s.readEnds, "application/x-ndjson")
 	mountShares(rt, s)
-	mount(rt, api.GetStats, s.stats)
+	mount(rt, api.GetStats, few(s.turns.heavy, s.stats))
 	mountProfiles(rt, s)
 	if err := mountPage(rt); err != nil {
 		return nil, err
@@ -133,7 +135,7 @@ func mountShares(rt *routes, s *server) {
 	mount(rt, api.ShareSet, s.shareSettings)
 	mount(rt, api.SetShare, s.setShare)
 	mount(rt, api.ListAccounts, s.listAccounts)
-	mount(rt, api.PastAccounts, s.pastAccounts)
+	mount(rt, api.PastAccounts, few(s.turns.heavy, s.pastAccounts))
 	mount(rt, api.AddAccount, s.addAccount, long)
 	mount(rt, api.AddAccounts, s.addAccounts)
 	mount(rt, api.DropAccount, s.dropAccount, long)
@@ -383,11 +385,16 @@ func compressed(handler http.Handler) http.Handler {
 	})
 }
 
+// connContext notes by which connection, and from which account, a request comes.
+func connContext(ctx context.Context, c net.Conn) context.Context {
+	return listeners.WithConn(credentials.WithPeer(ctx, c), c)
+}
+
 // httpServer has a limit on everything but the length of an answer: syncs are held and streams go on.
 func httpServer(handler http.Handler, base context.Context) *http.Server {
 	return &http.Server{
 		Handler: compressed(handler), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ConnContext: credentials.WithPeer, BaseContext: baseOf(base),
+		ConnContext: connContext, ConnState: listeners.Note, BaseContext: baseOf(base),
 		DisableGeneralOptionsHandler: true, // OPTIONS * needs a credential, too
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/history"
+	"qb/supervisor/limits"
 	"qb/supervisor/listeners"
 	"qb/supervisor/mail"
 	"qb/supervisor/message"
@@ -96,7 +97,8 @@ func Run(ctx context.Context, cfg settings.Config, opts Options) error {
 	defer s.logs.Close()
 	s.workers.File.Store(opts.Workers)
 	s.live.reload, s.databaseSays, s.gate.Key = opts.Reload, opts.Trouble, opts.Key
-	open, err := listeners.Open(cfg, cmp.Or(opts.Inherited, &listeners.Inherited{}), opts.Log)
+	open, err := listeners.Open(cfg, cmp.Or(opts.Inherited, &listeners.Inherited{}), opts.Log,
+		func() { s.metrics.Limited(limits.Connections) })
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/gate"
 	"qb/supervisor/history"
+	"qb/supervisor/lastchange"
 	"qb/supervisor/limits"
 	"qb/supervisor/live"
 	"qb/supervisor/logstore"
@@ -32,6 +33,7 @@ import (
 	"qb/supervisor/metrics"
 	"qb/supervisor/osusers"
 	"qb/supervisor/problem"
+	"qb/supervisor/readcache"
 	"qb/supervisor/reads"
 	"qb/supervisor/selfaudit"
 	"qb/supervisor/settings"
@@ -64,29 +66,29 @@ type server struct {
 
 	// records keeps an order on a job that is no longer in memory, which reads its rows, apart from the ager, which
 	// takes them away: an order that acted on rows that are gone would end the term.
-	records  sync.RWMutex
-	recalls  chan struct{} // has room for those who may read a job back at once
-	searches chan struct{} // has room for those who may search a log at once
+	records sync.RWMutex
+	turns   turns
 
 	unverified, otherDatabases, outdated rate.Sometimes // warned of
 
-	gate     *gate.Gate
-	trials   *whatif.Trials
-	sso      *sso.Provider
-	reads    *reads.Outage
-	agendas  *agendas.Cache
-	users    osusers.Users
-	logs     *logstore.Store
-	stream   *eventstream.Stream
-	board    *live.Board
-	pageHash string // of the files of the page
-	pageLost string // why no session of the page can be begun; "": one can
-	timeline *timeline.Timeline
-	ends     endsaudit.Audit
-	auditor  *selfaudit.Auditor // of what the workers recorded
-	terms    atomic.Pointer[term.Leader]
-	mail     *mail.Sender
-	metrics  *metrics.Metrics
+	gate      *gate.Gate
+	trials    *whatif.Trials
+	sso       *sso.Provider
+	reads     *reads.Outage
+	agendas   *agendas.Cache
+	users     osusers.Users
+	logs      *logstore.Store
+	stream    *eventstream.Stream
+	board     *live.Board
+	itemReads *readcache.Cache // of all items of a job
+	pageHash  string           // of the files of the page
+	pageLost  string           // why no session of the page can be begun; "": one can
+	timeline  *timeline.Timeline
+	ends      endsaudit.Audit
+	auditor   *selfaudit.Auditor // of what the workers recorded
+	terms     atomic.Pointer[term.Leader]
+	mail      *mail.Sender
+	metrics   *metrics.Metrics
 
 	audit              *audit.Writer
 	requests           atomic.Uint64 // counted for their ids
@@ -97,7 +99,8 @@ type server struct {
 
 func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version string) (*server, error) {
 	failing := reads.NewOutage(log, "reading from the database")
-	r = reads.Reader{Reader: r, Outage: failing}
+	shared := newTurns()
+	r = reads.Reader{Reader: r, Outage: failing, Turn: shared.readInTurn}
 	logs, err := logstore.Open(cfg.LogFolder())
 	if err != nil {
 		return nil, err
@@ -109,7 +112,7 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	s := &server{
 		unverified: rate.Sometimes{Interval: time.Minute}, otherDatabases: rate.Sometimes{Interval: time.Minute}, outdated: rate.Sometimes{Interval: time.Minute},
 		cfg: cfg, reader: r, log: log, version: version, name: name,
-		logs: logs, stream: eventstream.New(), reads: failing, recalls: make(chan struct{}, recalls), searches: make(chan struct{}, searches), agendas: agendas.New(), trials: whatif.NewTrials(), timeline: timeline.New(),
+		logs: logs, stream: eventstream.New(), reads: failing, turns: shared, itemReads: readcache.New(), agendas: agendas.New(inTurn(shared.agendas)), trials: whatif.NewTrials(inTurn(shared.trials)), timeline: timeline.New(),
 	}
 	s.stopping, s.stopStreams = context.WithCancel(context.Background())
 	s.live.now.Store(&cfg)
@@ -142,6 +145,11 @@ func look[T any](ctx context.Context, s *server, ask func(m term.Machine, now ti
 	if err != nil {
 		return none, err
 	}
+	leave, err := inTurn(s.turns.looks)(ctx)
+	if err != nil {
+		return none, err
+	}
+	defer leave()
 	var answer T // not read unless the farm has answered
 	if err := l.Look(ctx, func(m term.Machine, now time.Time) { answer = ask(m, now) }); err != nil {
 		return none, err
@@ -167,6 +175,7 @@ func (s *server) now() time.Time {
 func (s *server) end() {
 	s.loop.Store(nil)
 	s.view.Store(nil)
+	s.itemReads.Clear()
 }
 
 // show publishes what a commit has made durable: what is shown with it, and events.
@@ -180,6 +189,11 @@ func (s *server) show(out term.Display, writes []facts.Write) {
 	}
 	s.stream.Put(events)
 	s.board.Note(writes)
+	for _, w := range writes {
+		if job := lastchange.JobOf(w); job != 0 {
+			s.itemReads.Note(job)
+		}
+	}
 	s.timeline.Note(writes)
 }
 

@@ -10,36 +10,33 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
-	"qb/supervisor/problem"
 )
 
 // Cache keeps parsed agendas at hand; a job's never changes.
 type Cache struct {
-	reading chan struct{} // has room for those who may parse at once
+	turn func(context.Context) (leave func(), err error) // to parse
 
 	mu    sync.Mutex
 	byJob map[facts.JobID]*agenda.Agenda
 	items int // of all of them
 }
 
-// What is kept at hand, and how many agendas are parsed at once: a large one takes a third of a second.
+// What is kept at hand.
 const (
 	mostJobs      = 256
 	mostItemsKept = 10_000_000 // 16 bytes each at worst
-	readAtOnce    = 2
 )
 
-// New is an empty cache.
-func New() *Cache { return &Cache{reading: make(chan struct{}, readAtOnce)} }
+// New is an empty cache. turn waits for the caller's turn to parse.
+func New(turn func(context.Context) (leave func(), err error)) *Cache { return &Cache{turn: turn} }
 
 // Read parses an agenda, in the loop's stead: there everybody would wait for it.
 func (c *Cache) Read(ctx context.Context, spec agenda.Spec, mostItems int) (*agenda.Agenda, error) {
-	select {
-	case c.reading <- struct{}{}:
-		defer func() { <-c.reading }()
-	case <-ctx.Done():
-		return nil, problem.ErrNoAnswer
+	leave, err := c.turn(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	return agenda.Parse(spec, mostItems)
 }
 

@@ -85,6 +85,11 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)), err)
 		return
 	}
+	host := p.HostKey
+	if p.Pending != "" {
+		host = ""
+	}
+	listeners.Shown(r.Context(), host)
 	for _, name := range []string{"Idempotency-Key", "If-Match"} {
 		if n := len(r.Header.Values(name)); n > 1 {
 			problem.Write(w, problem.Of(problem.Invalid(name, "it is given %d times, and they may differ; give it once", n)))

@@ -20,7 +20,7 @@ func (l *Log) Note(now time.Time, writes []facts.Write) []facts.Write {
 	}
 	var jobs []facts.JobID
 	for _, w := range writes {
-		id := jobOf(w)
+		id := JobOf(w)
 		if id == 0 {
 			continue
 		}
@@ -35,8 +35,8 @@ func (l *Log) Note(now time.Time, writes []facts.Write) []facts.Write {
 	return []facts.Write{facts.NoteChange{Jobs: jobs, At: l.second}}
 }
 
-// jobOf is the job whose row, item counts or instances a write changes, 0 if none.
-func jobOf(w facts.Write) facts.JobID {
+// JobOf is the job whose row, item counts or instances a write changes, 0 if none.
+func JobOf(w facts.Write) facts.JobID {
 	switch w := w.(type) {
 	case facts.PutJob:
 		return w.Job.ID

@@ -25,13 +25,22 @@ const (
 	Streams     = "event-streams"
 	Followed    = "followed-logs"
 	Credentials = "credentials"
+	Heavy       = "heavy-reads"
+	Reads       = "reads" // of the database
+	Searches    = "log-searches"
+	Agendas     = "agendas"
+	Trials      = "trials"
+	Recalls     = "recalls"
+	Sessions    = "sessions"
+	Looks       = "looks" // at the live farm
+	Connections = "connections"
 
 	HostRequests = "host-requests" // of one worker
 	HostOutput   = "host-output"   // bytes
 )
 
 // Names are all values of the metrics' label.
-var Names = []string{Submissions, Submitted, JobBytes, problem.LimitStored, Checks, Changes, Streams, Followed, Credentials, HostRequests, HostOutput,
+var Names = []string{Submissions, Submitted, JobBytes, problem.LimitStored, Checks, Changes, Streams, Followed, Credentials, Heavy, Reads, Searches, Agendas, Trials, Recalls, Sessions, Looks, Connections, HostRequests, HostOutput,
 	quota.LimitFarmJobs, quota.LimitOpenJobs, quota.LimitOpenBytes, quota.LimitChoices, message.LimitOrders}
 
 // rates bound how fast one user submits and changes jobs. Nothing of it is stored: a new leader begins with full

@@ -33,14 +33,15 @@ type Listeners struct {
 }
 
 // Open opens the addresses of the configuration. The certificate of the farm's own CA is made at the first start, also
-// where it is not needed yet.
-func Open(cfg settings.Config, given *Inherited, log *slog.Logger) (*Listeners, error) {
+// where it is not needed yet. limited counts what the limits of connections refuse.
+func Open(cfg settings.Config, given *Inherited, log *slog.Logger, limited func()) (*Listeners, error) {
 	source, err := certificate(cfg, log)
 	if err != nil {
 		return nil, err
 	}
 	l := &Listeners{Fingerprint: func() string { return "" }}
-	if err := l.openTCP(cfg, given, source, log); err != nil {
+	conns := newPlaces(log, limited)
+	if err := l.openTCP(cfg, given, source, conns, log); err != nil {
 		return nil, err
 	}
 	if cfg.Socket == "" {
@@ -50,7 +51,7 @@ func Open(cfg settings.Config, given *Inherited, log *slog.Logger) (*Listeners, 
 	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}
-	l.All = append(l.All, limitConns(socket))
+	l.All = append(l.All, &limitedListener{socket, conns, fresh})
 	return l, nil
 }
 
@@ -64,7 +65,7 @@ func (l *Listeners) close() error {
 
 // openTCP opens the TCP address, and without TLS both addresses of loopback at its port: names below localhost lead browsers to
 // either.
-func (l *Listeners) openTCP(cfg settings.Config, given *Inherited, source certs.Source, log *slog.Logger) error {
+func (l *Listeners) openTCP(cfg settings.Config, given *Inherited, source certs.Source, conns *places, log *slog.Logger) error {
 	defer given.closeRest(log)
 	if source != nil {
 		tcp, err := given.listen(cfg.Listen)
@@ -74,7 +75,7 @@ func (l *Listeners) openTCP(cfg settings.Config, given *Inherited, source certs.
 		l.URL = "https://" + net.JoinHostPort(calledName(cfg), port(tcp))
 		l.Fingerprint = source.Fingerprint
 		l.tcp = []*net.TCPListener{tcp}
-		l.All = []net.Listener{newTLSListener(limitConns(tcp), source.Config(), log)}
+		l.All = []net.Listener{newTLSListener(&limitedListener{tcp, conns, shaking}, source.Config(), log)}
 		return nil
 	}
 	all, lost, err := given.listenLoopback(cfg.Listen)
@@ -87,7 +88,7 @@ func (l *Listeners) openTCP(cfg settings.Config, given *Inherited, source certs.
 	l.tcp = all
 	l.URL, l.PageLost = "http://"+all[0].Addr().String(), lost
 	for _, tcp := range all {
-		l.All = append(l.All, limitConns(tcp))
+		l.All = append(l.All, &limitedListener{tcp, conns, fresh})
 	}
 	return nil
 }
@@ -223,8 +224,7 @@ func listenUnix(path string) (net.Listener, error) {
 
 // newTLSListener hands on connections whose handshake is done.
 func newTLSListener(l net.Listener, config *tls.Config, log *slog.Logger) net.Listener {
-	t := &tlsListener{Listener: l, config: config, log: log, done: make(chan accepted), closed: make(chan struct{}),
-		free: make(chan struct{}, maxHandshakes), byPeer: map[netip.Prefix]int{}}
+	t := &tlsListener{Listener: l, config: config, log: log, done: make(chan accepted), closed: make(chan struct{})}
 	go t.run()
 	return t
 }

@@ -17,6 +17,8 @@ import (
 
 var silent = slog.New(slog.DiscardHandler)
 
+func uncounted() {}
+
 // TestSocketFile: a socket that nobody listens on is taken over; one in use, or a file, is left alone.
 func TestSocketFile(t *testing.T) {
 	dir, err := os.MkdirTemp("", "qb")
@@ -56,7 +58,7 @@ func TestTLSBeyondLoopback(t *testing.T) {
 	for listen, secure := range map[string]bool{"127.0.0.1:0": false, "localhost:0": false, "[::1]:0": false, "0.0.0.0:0": true, ":0": true} {
 		cfg := settings.DefaultConfig()
 		cfg.Listen, cfg.State, cfg.Names = listen, t.TempDir(), "render.test"
-		l, err := Open(cfg, &Inherited{}, silent)
+		l, err := Open(cfg, &Inherited{}, silent, uncounted)
 		if err != nil {
 			t.Logf("%s: %v", listen, err) // a machine without IPv6
 			continue
@@ -116,7 +118,7 @@ func TestNames(t *testing.T) {
 func TestUnfinishedHandshakes(t *testing.T) {
 	cfg := settings.DefaultConfig()
 	cfg.Listen, cfg.State, cfg.Names = "0.0.0.0:0", t.TempDir(), "127.0.0.1"
-	l, err := Open(cfg, &Inherited{}, silent)
+	l, err := Open(cfg, &Inherited{}, silent, uncounted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +170,7 @@ func TestUnfinishedHandshakes(t *testing.T) {
 func TestPlainRequest(t *testing.T) {
 	cfg := settings.DefaultConfig()
 	cfg.Listen, cfg.State, cfg.Names = "0.0.0.0:0", t.TempDir(), "127.0.0.1"
-	l, err := Open(cfg, &Inherited{}, silent)
+	l, err := Open(cfg, &Inherited{}, silent, uncounted)
 	if err != nil {
 		t.Fatal(err)
 	}

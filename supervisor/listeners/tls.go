@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 )
@@ -15,7 +14,7 @@ import (
 // Limits of handshakes that are not done yet.
 const (
 	handshakeFor  = 5 * time.Second
-	maxHandshakes = 2000 // at a time; the kernel's queue holds those behind them
+	maxHandshakes = 2000 // at a time; beyond, the address that has most loses one
 	maxFromOne    = 500  // from one address; further ones are closed
 	sayEvery      = 10 * time.Second
 )
@@ -28,10 +27,8 @@ type tlsListener struct {
 	done   chan accepted
 	closed chan struct{}
 	once   sync.Once
-	free   chan struct{}
 
 	mu     sync.Mutex
-	byPeer map[netip.Prefix]int
 	failed int       // since said
 	said   time.Time // when a failure was logged
 }
@@ -59,27 +56,14 @@ func (t *tlsListener) Close() error {
 
 func (t *tlsListener) run() {
 	for {
-		t.free <- struct{}{}
 		c, err := t.Listener.Accept()
 		if err != nil {
-			<-t.free
 			if !t.hand(nil, err) || errors.Is(err, net.ErrClosed) {
 				return
 			}
 			continue
 		}
-		peer := peerOf(c)
-		if !t.enter(peer) {
-			<-t.free
-			_ = c.Close()
-			t.note(c, errors.New("too many unfinished handshakes from this address"))
-			continue
-		}
-		go func() {
-			t.shake(c)
-			t.leave(peer)
-			<-t.free
-		}()
+		go t.shake(c)
 	}
 }
 
@@ -107,7 +91,7 @@ func (t *tlsListener) shake(c net.Conn) {
 		t.note(c, err)
 		return
 	}
-	if !t.hand(secure, nil) {
+	if placed := connOf(c); !placed.places.finished(placed) || !t.hand(secure, nil) {
 		_ = c.Close()
 	}
 }
@@ -134,36 +118,4 @@ func (t *tlsListener) note(c net.Conn, err error) {
 		t.log.Warn("TLS handshake failed", "remote", c.RemoteAddr().String(), "error", err, "failures", t.failed)
 		t.said, t.failed = now, 0
 	}
-}
-
-func (t *tlsListener) enter(peer netip.Prefix) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.byPeer[peer] >= maxFromOne {
-		return false
-	}
-	t.byPeer[peer]++
-	return true
-}
-
-func (t *tlsListener) leave(peer netip.Prefix) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.byPeer[peer]--; t.byPeer[peer] == 0 {
-		delete(t.byPeer, peer)
-	}
-}
-
-// peerOf is the address of a peer, of which an IPv6 network counts as one.
-func peerOf(c net.Conn) netip.Prefix {
-	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
-	if err != nil {
-		return netip.Prefix{}
-	}
-	ip, bits := at.Addr().Unmap().WithZone(""), 32
-	if ip.Is6() {
-		bits = 64
-	}
-	prefix, _ := ip.Prefix(bits) // as many as there are
-	return prefix
 }

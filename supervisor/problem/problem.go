@@ -108,8 +108,9 @@ var ErrDatabase = errors.New("reading from the database")
 
 // Reading marks an error of reading something from the database, or of changing it there; nil stays nil.
 func Reading(what string, err error) error {
-	if err == nil {
-		return nil
+	var refused *api.Error
+	if err == nil || errors.As(err, &refused) { // a limit: the database was not asked
+		return err
 	}
 	return fmt.Errorf("%w: %s: %w", ErrDatabase, what, postgres.Named(err))
 }

@@ -2,6 +2,7 @@ package reads
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"qb/pause"
@@ -14,6 +15,7 @@ import (
 type Reader struct {
 	store.Reader
 	Outage *Outage
+	Turn   func(context.Context) (leave func(), err error) // waits for the caller's turn
 }
 
 const (
@@ -21,8 +23,13 @@ const (
 	steadyPause = 5 * time.Millisecond
 )
 
-// again reads for store.ReadFor at most.
+// again reads in turn, and for store.ReadFor at most.
 func again[T any](ctx context.Context, s Reader, what string, read func(context.Context) (T, error)) (T, error) {
+	leave, err := s.Turn(ctx)
+	if err != nil {
+		return *new(T), err
+	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, store.ReadFor)
 	defer cancel()
 	return repeated(ctx, s, what, read)
@@ -37,6 +44,9 @@ func repeated[T any](ctx context.Context, s Reader, what string, read func(conte
 	for n := 1; ; n++ {
 		v, err := read(ctx)
 		if err == nil || n == steadyTries || ctx.Err() != nil {
+			if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+				return v, ctx.Err() // the database says that a statement was cancelled, as the caller left
+			}
 			s.Outage.Note(what, err)
 			return v, err
 		}
@@ -153,6 +163,12 @@ func (s Reader) Shares(ctx context.Context) ([]facts.ShareFacts, error) {
 
 func (s Reader) Credits(ctx context.Context, owner string) ([]facts.CreditFacts, error) {
 	return againWith(ctx, s, "credit", s.Reader.Credits, owner)
+}
+
+func (s Reader) Ledger(ctx context.Context, owner string, accounts []string, now time.Time, halfLife time.Duration) ([]store.LedgerDay, error) {
+	return again(ctx, s, "a ledger", func(ctx context.Context) ([]store.LedgerDay, error) {
+		return s.Reader.Ledger(ctx, owner, accounts, now, halfLife)
+	})
 }
 
 func (s Reader) AuditLog(ctx context.Context, q store.AuditQuery) ([]store.AuditRow, error) {

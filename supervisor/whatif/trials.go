@@ -19,12 +19,15 @@ const patience = 3 * time.Second
 
 // Trials lets one trial at a time be made, in memory that is kept from one to the next.
 type Trials struct {
-	turn    chan struct{}
+	turn    func(context.Context) (leave func(), err error)
+	one     chan struct{} // has room for who uses scratch: an operator's turn may meet a user's
 	scratch smartshare.Scratch
 }
 
-// NewTrials returns a free one.
-func NewTrials() *Trials { return &Trials{turn: make(chan struct{}, 1)} }
+// NewTrials makes trials when it is the caller's turn.
+func NewTrials(turn func(context.Context) (leave func(), err error)) *Trials {
+	return &Trials{turn: turn, one: make(chan struct{}, 1)}
+}
 
 // Farm is how a trial sees the live farm.
 type Farm struct {
@@ -59,14 +62,22 @@ func (t *Trials) Try(ctx context.Context, q *api.WhatIfQuery, f Farm) (api.WhatI
 
 // takeTurn waits for the trials before. end lets the next one begin.
 func (t *Trials) takeTurn(ctx context.Context) (end func(), err error) {
+	leave, err := t.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
-	case t.turn <- struct{}{}:
-		return func() { <-t.turn }, nil
+	case t.one <- struct{}{}:
 	case <-ctx.Done():
-		return nil, api.Errorf(api.KindLimit, "others try changes now; try again in a few seconds")
+		leave()
+		return nil, &api.Error{Kind: api.KindLimit, Limit: "trials", RetryAfter: time.Second, Text: "others try changes now; try again in a few seconds"}
 	}
+	return func() {
+		<-t.one
+		leave()
+	}, nil
 }
 
 // read is the change that a query asks for, and the version of its job from before the farm is looked at: one that is

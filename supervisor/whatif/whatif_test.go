@@ -52,7 +52,7 @@ func TestTry(t *testing.T) {
 		_, _ = fmt.Sscanf(r.ID[2:], "%d", &n)
 		v.Hosts[0].Instances = append(v.Hosts[0].Instances, message.InstanceView{Job: facts.JobID(r.Job + 1), Number: n, ItemName: "item of " + r.ID})
 	}
-	reply, err := NewTrials().Try(context.Background(), &api.WhatIfQuery{Job: 1, MaxCPUs: "3"}, of(s, v))
+	reply, err := NewTrials(func(context.Context) (func(), error) { return func() {}, nil }).Try(context.Background(), &api.WhatIfQuery{Job: 1, MaxCPUs: "3"}, of(s, v))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestRefusals(t *testing.T) {
 		{api.WhatIfQuery{Lock: []string{"x"}}, s, api.KindNotFound, `no host "x"`},
 		{api.WhatIfQuery{Job: 1, Priority: 1}, points, api.KindConflict, "ordered by points"},
 	} {
-		_, err := NewTrials().Try(context.Background(), &c.q, of(c.s, nil))
+		_, err := NewTrials(func(context.Context) (func(), error) { return func() {}, nil }).Try(context.Background(), &c.q, of(c.s, nil))
 		if err == nil || api.Refusal(err).Kind != c.kind || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%+v: %v, want %s %s", c.q, err, c.kind, c.text)
 		}
@@ -104,7 +104,7 @@ func TestRefusals(t *testing.T) {
 func TestOverBudget(t *testing.T) {
 	s := farm(2, 4)
 	s.Jobs[0].CPUs, s.Jobs[0].MaxCPUs, s.Jobs[0].Weight = 0, new(4), 1e-9
-	reply, err := NewTrials().Try(context.Background(), &api.WhatIfQuery{Job: 1, CPUs: 3}, of(settled(s), nil))
+	reply, err := NewTrials(func(context.Context) (func(), error) { return func() {}, nil }).Try(context.Background(), &api.WhatIfQuery{Job: 1, CPUs: 3}, of(settled(s), nil))
 	if err != nil || reply.Moved != 0 {
 		t.Errorf("%+v, %v", reply, err)
 	}
@@ -123,7 +123,7 @@ func TestTrySubmission(t *testing.T) {
 			s.Jobs = append(s.Jobs, planner.SnapJob{ID: "3", Num: 3, Priority: 100, Submit: 9, Cluster: "/", CPUs: 2, Remaining: 9, Agenda: true, Slots: 1, Weight: 1, Fairshare: 1})
 			change(&s.Jobs[2])
 		}
-		reply, err := NewTrials().TrySubmission(context.Background(), Submission{View: v,
+		reply, err := NewTrials(func(context.Context) (func(), error) { return func() {}, nil }).TrySubmission(context.Background(), Submission{View: v,
 			Look: func(to *planner.Snapshot) (message.Supposed, error) {
 				*to = s
 				return message.Supposed{Items: 9, Planned: planned, Remarks: []string{"r"}}, nil
@@ -165,7 +165,7 @@ func TestTrySubmission(t *testing.T) {
 
 // TestOneAtATime: a trial waits for the one before it, and not for ever.
 func TestOneAtATime(t *testing.T) {
-	d, s := NewTrials(), settled(farm(2, 16))
+	d, s := NewTrials(func(context.Context) (func(), error) { return func() {}, nil }), settled(farm(2, 16))
 	began, end := make(chan struct{}), make(chan struct{})
 	slow := of(s, nil)
 	slow.Look = func(to *planner.Snapshot) error { close(began); <-end; *to = s; return nil }
@@ -188,7 +188,7 @@ func TestOneAtATime(t *testing.T) {
 // BenchmarkTry tries a narrower job on a full farm.
 func BenchmarkTry(b *testing.B) {
 	s := settled(farm(10_000, 100_000))
-	d, f := NewTrials(), of(s, nil)
+	d, f := NewTrials(func(context.Context) (func(), error) { return func() {}, nil }), of(s, nil)
 	for b.Loop() {
 		if _, err := d.Try(context.Background(), &api.WhatIfQuery{Job: 1, MaxCPUs: "1"}, f); err != nil {
 			b.Fatal(err)
@@ -200,7 +200,7 @@ func BenchmarkTry(b *testing.B) {
 func BenchmarkTrySubmission(b *testing.B) {
 	s := settled(farm(10_000, 100_000))
 	s.Jobs = append(s.Jobs, planner.SnapJob{ID: "10001", Num: 10_001, Priority: 1, Submit: 10_001, Cluster: "/", CPUs: 100, Remaining: 1000, Agenda: true, Slots: 1, Weight: 1, Fairshare: 1})
-	d := NewTrials()
+	d := NewTrials(func(context.Context) (func(), error) { return func() {}, nil })
 	f := Submission{Look: func(to *planner.Snapshot) (message.Supposed, error) {
 		*to = s
 		return message.Supposed{Items: 1000, Planned: true}, nil

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"qb/supervisor/store"
@@ -23,7 +25,8 @@ const (
 	commitLimit     = 20 * time.Second // of one statement of a leader; its caller gives up before
 	loadLimit       = 10 * time.Minute
 	lockLimit       = 5 * time.Second
-	readLimit       = 15 * time.Second // of one statement of a reader
+	readLimit       = 15 * time.Second       // of one statement of a reader
+	cancelLimit     = 500 * time.Millisecond // for Postgres to end a statement whose caller has left
 	readConnections = 8
 	oldestPostgres  = 150000
 )
@@ -139,7 +142,8 @@ func leaderConfig(url string) (*pgx.ConnConfig, error) {
 
 func milliseconds(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
 
-// openPool makes the readers' connections. While crowded is set they open no more, so that the leader's session, which
+// openPool makes the readers' connections. A caller who leaves has the statement cancelled, and the connection stays: callers
+// who leave in a loop would have Postgres start a process for each. While crowded is set they open no more, so that the leader's session, which
 // everything waits for, gets the next one that comes free.
 func (p *Store) openPool(ctx context.Context, url string, connections int) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
@@ -163,6 +167,9 @@ func (p *Store) openPool(ctx context.Context, url string, connections int) (*pgx
 	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		readUTC(conn.TypeMap())
 		return nil
+	}
+	cfg.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cancelLimit}
 	}
 	cfg.MaxConns = int32(connections)
 	cfg.MaxConnIdleTime = time.Minute

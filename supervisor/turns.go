@@ -1,0 +1,76 @@
+package supervisor
+
+import (
+	"context"
+
+	"qb/api"
+	"qb/supervisor/gate"
+	"qb/supervisor/limits"
+	"qb/supervisor/problem"
+)
+
+// turns are what few may do at a time. Each user has a part of the places, and operators have places of their own, so that
+// nobody's calls keep those of others waiting.
+type turns struct {
+	reads    *limits.Turns // of the database
+	searches *limits.Turns // in logs
+	agendas  *limits.Turns // parsed
+	trials   *limits.Turns // on a copy of the farm
+	recalls  *limits.Turns // jobs read back
+	looks    *limits.Turns // at the live farm, whose loop answers nothing else meanwhile
+
+	heavy, searching *limits.AtOnce // calls of one user
+}
+
+func newTurns() turns {
+	return turns{
+		reads:     limits.NewTurns(limits.Reads, "reading of the database", userReads, readsOfOne, 0),
+		searches:  limits.NewTurns(limits.Searches, "searching in logs", 2, 1, 2),
+		agendas:   limits.NewTurns(limits.Agendas, "parsing of agendas", 2, 1, 1),
+		trials:    limits.NewTurns(limits.Trials, "trying of changes", 1, 1, 1),
+		recalls:   limits.NewTurns(limits.Recalls, "reading of ended jobs", 2, 1, 1),
+		looks:     limits.NewTurns(limits.Looks, "looking at the live farm", 2, 1, 2),
+		heavy:     limits.NewAtOnce(limits.Heavy, heavyOfOne),
+		searching: limits.NewAtOnce(limits.Searches, heavyOfOne),
+	}
+}
+
+// callerOf is who sends a request; what belongs to none, or comes from a worker, is the farm's own and counts as an operator's.
+func callerOf(ctx context.Context) (user string, operator bool) {
+	p := gate.PrincipalOf(ctx)
+	return p.User, p.SeesAll() || p.User == "" || p.Role == api.Worker
+}
+
+// inTurn waits for one of these places for the caller.
+func inTurn(t *limits.Turns) func(context.Context) (leave func(), err error) {
+	return func(ctx context.Context) (func(), error) {
+		user, operator := callerOf(ctx)
+		leave, err := t.Take(ctx, user, operator)
+		if err != nil && ctx.Err() != nil {
+			return nil, problem.ErrNoAnswer
+		}
+		return leave, err
+	}
+}
+
+// readInTurn lets users read the database in turn; the connections that they leave are for operators and the farm itself.
+func (t *turns) readInTurn(ctx context.Context) (leave func(), err error) {
+	user, operator := callerOf(ctx)
+	if operator {
+		return func() {}, nil
+	}
+	return t.reads.Take(ctx, user, false)
+}
+
+// few lets a user have few calls of a handler under way. The answer is made, but not sent, within.
+func few[I, O any](a *limits.AtOnce, handler func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
+	return func(ctx context.Context, in *I) (*O, error) {
+		user, _ := callerOf(ctx)
+		leave, err := a.Enter(user)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		return handler(ctx, in)
+	}
+}
