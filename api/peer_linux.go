@@ -135,7 +135,7 @@ func AccountOf(c net.Conn) (uid uint32, here bool, err error) {
 		return peerOf(context.Background(), c) // which does not wait
 	}
 	local, remote := t.LocalAddr().(*net.TCPAddr), t.RemoteAddr().(*net.TCPAddr)
-	if !remote.IP.IsLoopback() && !remote.IP.Equal(local.IP) {
+	if !isHere(local.IP, remote.IP) {
 		return 0, false, nil
 	}
 	owner, err := socketPair{local: remote.AddrPort(), remote: local.AddrPort()}.owner()

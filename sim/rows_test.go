@@ -94,7 +94,7 @@ var simEvents = map[string]string{
 	"brake-engaged": "the brake engaged", "brake-released": "the brake released", "unkillable": "unkillable reached",
 	"host-locked": "a host locked by the farm", "host-suspect": "a host suspected by the farm",
 	"lease-lowered": "a former lease was longer",
-	"job-blocked": "a hopeless job blocked", "item-held": "an item held as poison",
+	"job-blocked":   "a hopeless job blocked", "item-held": "an item held as poison",
 }
 
 // apply takes in a transaction.

@@ -12,13 +12,12 @@ import (
 // turns are what few may do at a time. Each user has a part of the places, and operators have places of their own, so that
 // nobody's calls keep those of others waiting.
 type turns struct {
-	reads    *limits.Turns // of the database
-	searches *limits.Turns // in logs
-	agendas  *limits.Turns // parsed
-	trials   *limits.Turns // on a copy of the farm
-	recalls  *limits.Turns // jobs read back
-	looks    *limits.Turns // at the live farm, whose loop answers nothing else meanwhile
-
+	reads            *limits.Turns  // of the database
+	searches         *limits.Turns  // in logs
+	agendas          *limits.Turns  // parsed
+	trials           *limits.Turns  // on a copy of the farm
+	recalls          *limits.Turns  // jobs read back
+	looks            *limits.Turns  // at the live farm, whose loop answers nothing else meanwhile
 	heavy, searching *limits.AtOnce // calls of one user
 }
 

@@ -22,7 +22,7 @@ import (
 // TestWhatIfIsPlanByHand: on random farms the answer of what-if is that of qb plan on what qb snapshot prints, changed by hand.
 func TestWhatIfIsPlanByHand(t *testing.T) {
 	moved, stopped := 0, 0
-	desk := whatif.NewTrials()
+	desk := whatif.NewTrials(func(context.Context) (func(), error) { return func() {}, nil })
 	rapid.Check(t, func(t *rapid.T) {
 		for range 20 {
 			m, n := compareWithPlans(t, desk)
@@ -82,7 +82,7 @@ func compare(t *rapid.T, reply api.WhatIfReply, before, after api.BalanceDoc, na
 
 // TestTrialIsPlanByHand: the same holds of a submission, whose job is added to the snapshot by hand.
 func TestTrialIsPlanByHand(t *testing.T) {
-	moved, stopped, desk := 0, 0, whatif.NewTrials()
+	moved, stopped, desk := 0, 0, whatif.NewTrials(func(context.Context) (func(), error) { return func() {}, nil })
 	starts := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		for range 20 {

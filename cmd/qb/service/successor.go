@@ -99,7 +99,9 @@ func (c *service) holderOfSocket(ctx context.Context) (int, error) {
 	}
 	var peer *syscall.Ucred
 	var asked error
-	if err := raw.Control(func(fd uintptr) { peer, asked = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED) }); err != nil {
+	if err := raw.Control(func(fd uintptr) {
+		peer, asked = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	}); err != nil {
 		return 0, err
 	}
 	if asked != nil {

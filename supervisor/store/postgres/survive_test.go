@@ -296,7 +296,8 @@ func TestFactsSurvive(t *testing.T) {
 		}
 	})
 	known := []string{"AccountFacts", "AnswerFacts", "AttemptFacts", "AuditFacts", "BreakageFacts", "BudgetFacts", "CreditFacts", "DoneFacts", // which are made of attempts
-		"EventFacts", "HostFacts", "JobFacts", "MailFacts", "OrderFacts", "ProfileFacts", "PublicationFacts", "ResourceFacts", "ShareFacts", "UsageFacts"}
+		"EventFacts", "HostFacts", "JobFacts", "MailFacts", "OrderFacts", "ProfileFacts", "PromiseFacts", // which TestPromiseIsInTheRow stores
+		"PublicationFacts", "ResourceFacts", "ShareFacts", "UsageFacts"}
 	if d := diff(known, rowTypes(t)); d != "" {
 		t.Errorf("rows of facts that this test does not know (-known +there):\n%s", d)
 	}
