@@ -45,8 +45,10 @@ func TestPeerOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer accepted.Close()
-		if owner, err := pair.owner(); err != nil || owner.inode == 0 || int(owner.uid) != os.Geteuid() {
-			t.Errorf("%v: %+v, %v", listen, owner, err)
+		for name, ask := range map[string]func(socketPair) (socketOwner, error){"asked": socketPair.owner, "for this one": socketPair.diagnosed, "in the lists": socketPair.listed} {
+			if owner, err := ask(pair.unmapped()); err != nil || owner.inode == 0 || int(owner.uid) != os.Geteuid() {
+				t.Errorf("%v, %s: %+v, %v", listen, name, owner, err)
+			}
 		}
 		if uid, here, err := peerOf(t.Context(), c); err != nil || !here || int(uid) != os.Geteuid() {
 			t.Errorf("%v: uid %d, here %v, %v", listen, uid, here, err)
@@ -57,6 +59,10 @@ func TestPeerOf(t *testing.T) {
 		gone := socketPair{local: pair.remote, remote: pair.remote}
 		if _, err := gone.owner(); !errors.Is(err, errNoSocket) {
 			t.Errorf("%v: a socket that is not there: %v", listen, err)
+		}
+		stranger := socketPair{local: pair.local, remote: netip.AddrPortFrom(pair.remote.Addr(), 1)}
+		if owner, err := stranger.unmapped().diagnosed(); err == nil { // the kernel then answers for who listens there
+			t.Errorf("%v: the socket that listens is taken for one of a connection: %+v", listen, owner)
 		}
 	}
 }

@@ -22,10 +22,25 @@ type socketOwner struct {
 	uid, inode uint32
 }
 
-// owner looks for the socket in the kernel's lists; that of IPv6 has those that serve both families.
+// owner asks the kernel for the socket. One that does not answer that has it in its lists, which grow with the sockets of
+// the machine; that of IPv6 has those that serve both families.
 func (p socketPair) owner() (socketOwner, error) {
+	p = p.unmapped()
+	if owner, err := p.diagnosed(); err == nil {
+		return owner, nil
+	}
+	return p.listed()
+}
+
+// unmapped has IPv4 addresses as such.
+func (p socketPair) unmapped() socketPair {
 	p.local = netip.AddrPortFrom(p.local.Addr().Unmap(), p.local.Port())
 	p.remote = netip.AddrPortFrom(p.remote.Addr().Unmap(), p.remote.Port())
+	return p
+}
+
+// listed looks for the socket in the kernel's lists.
+func (p socketPair) listed() (socketOwner, error) {
 	if p.local.Addr().Is4() {
 		if owner, err := p.findIn("/proc/net/tcp", false); !errors.Is(err, errNoSocket) {
 			return owner, err
@@ -62,7 +77,7 @@ func (p socketPair) findIn(name string, wide bool) (socketOwner, error) {
 		return socketOwner{}, err
 	}
 	defer f.Close()
-	local, remote := listed(p.local, wide), listed(p.remote, wide)
+	local, remote := asListed(p.local, wide), asListed(p.remote, wide)
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
@@ -79,8 +94,8 @@ func (p socketPair) findIn(name string, wide bool) (socketOwner, error) {
 	return socketOwner{}, errNoSocket
 }
 
-// listed writes an end as the kernel's lists do: words of four bytes in the machine's order.
-func listed(end netip.AddrPort, wide bool) string {
+// asListed writes an end as the kernel's lists do: words of four bytes in the machine's order.
+func asListed(end netip.AddrPort, wide bool) string {
 	raw := end.Addr().AsSlice()
 	if wide {
 		sixteen := end.Addr().As16()

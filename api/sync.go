@@ -181,7 +181,9 @@ type SyncReply struct {
 	Now          time.Time `json:"now,omitzero" doc:"The farm's time as this answer is written."`
 	Central      *Central  `json:"central,omitempty" doc:"What the supervisor's file sets for this worker, if the sync had another version."`
 	Restart      string    `json:"restart,omitempty" doc:"Id of an order to start again, as soon as the worker has seen that its configuration is valid; its items run on."`
-	AskEnds      string    `json:"ask_ends,omitempty" doc:"Id of an audit that requests this worker's end records, once."`
+	// PatienceSeconds is for workers of a supervisor that has more to read than it can.
+	PatienceSeconds float64 `json:"patience_seconds,omitempty" doc:"A sync with results should be waited for this long before another one with newer results is sent: many syncs wait to be read."`
+	AskEnds         string  `json:"ask_ends,omitempty" doc:"Id of an audit that requests this worker's end records, once."`
 }
 
 // Desired is an instance that should run this attempt.

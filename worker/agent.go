@@ -406,7 +406,9 @@ func (a *agent) carryOut(o core.Order) {
 	case core.SendSync:
 		a.farm.sync(o.Sync)
 	case core.GiveUpSync:
-		a.farm.giveUp(o.Overdue)
+		if o.Overdue {
+			a.farm.leave()
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,8 +18,9 @@ import (
 	"qb/worker/shim"
 )
 
-// supervisorConn speaks to the supervisor: one sync at a time, and logs beside it on connections of their own,
-// so that a long log never holds up a sync.
+// supervisorConn speaks to the supervisor: one sync at a time, beside a few that were given up for later ones, and logs on
+// connections of their own, so that a long log never holds up a sync. A sync that is given up is not cancelled: that would
+// cost its connection. The supervisor answers it when it reads the later one.
 type supervisorConn struct {
 	a      *agent
 	syncs  []*api.Client
@@ -26,7 +28,8 @@ type supervisorConn struct {
 	file   string        // of the token; empty: it was given otherwise
 	at     atomic.Uint32 // which address is in use; moves on when one cannot be reached
 	wait   sync.WaitGroup
-	cancel context.CancelFunc // of the latest sync; used by the loop only
+	open   []openSync // that may still be answered, oldest first; used by the loop only
+	newest atomic.Uint64
 
 	audit atomic.Value // the last one that was answered
 
@@ -65,15 +68,27 @@ func newSupervisorConn(a *agent, addresses []string, token string, pins []string
 	return f, nil
 }
 
+// openSync is a sync that may still be answered.
+type openSync struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
 func (f *supervisorConn) sync(s api.Sync) {
+	f.open = slices.DeleteFunc(f.open, func(o openSync) bool { return o.ctx.Err() != nil })
+	for len(f.open) >= core.OpenSyncs {
+		f.open[0].cancel()
+		f.open = f.open[1:]
+	}
 	ctx, cancel := context.WithCancel(f.a.ctx)
-	f.cancel = cancel
+	f.open = append(f.open, openSync{ctx, cancel})
+	f.newest.Store(s.Sequence)
 	f.wait.Go(func() {
 		defer cancel()
 		var reply api.SyncReply
 		f.enrol(ctx, f.at.Load())
 		at, sent, err := f.callAny(ctx, s, &reply)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || err != nil && f.newest.Load() != s.Sequence { // what becomes of the later one counts
 			return
 		}
 		if !errors.Is(err, context.Canceled) { // else another supervisor is to be asked, which looked like the leader
@@ -98,7 +113,7 @@ func (f *supervisorConn) callAny(ctx context.Context, s api.Sync, reply *api.Syn
 	for range f.syncs {
 		at, sent = f.at.Load(), shim.BootNow()
 		err = f.call(ctx, at, s, reply)
-		if refusal := api.Refusal(err); ctx.Err() != nil || !refusal.Standby && !refusal.Unsent {
+		if refusal := api.Refusal(err); ctx.Err() != nil || f.newest.Load() != s.Sequence || !refusal.Standby && !refusal.Unsent {
 			break
 		}
 		f.moveOn(at, err)
@@ -106,14 +121,15 @@ func (f *supervisorConn) callAny(ctx context.Context, s api.Sync, reply *api.Syn
 	return at, sent, err
 }
 
-// giveUp drops the latest sync. A supervisor that took it and stays silent may be stopped or cut off while another
-// leads, so the next address is tried.
-func (f *supervisorConn) giveUp(overdue bool) {
-	if overdue {
-		f.next(f.at.Load())
-		f.logFailure(errSilent)
+// leave drops all syncs. A supervisor that took them and stays silent may be stopped or cut off while another leads, so the
+// next address is tried.
+func (f *supervisorConn) leave() {
+	f.next(f.at.Load())
+	f.logFailure(errSilent)
+	for _, o := range f.open {
+		o.cancel()
 	}
-	f.cancel()
+	f.open = nil
 }
 
 // refuse logs that an answer was ignored, each reason once a minute, and tries the next address.

@@ -209,8 +209,8 @@ type Forget struct{ Attempt api.AttemptID }
 // SendSync sends a sync.
 type SendSync struct{ Sync api.Sync }
 
-// GiveUpSync cancels a sync; its answer, if any, is never looked at. Overdue says that this supervisor has
-// been silent for too long: it may be stopped while another leads.
+// GiveUpSync says that a later sync is sent without the answer to this one, which may still come. Overdue says that this
+// supervisor has been silent for too long: it may be stopped while another leads, and no answer of its is looked at.
 type GiveUpSync struct {
 	Sequence uint64
 	Overdue  bool
@@ -273,6 +273,7 @@ func toTell(want api.Desired) told { return told{true, want.Suspended, want.Stan
 // record is an end that no answer has let go yet.
 type record struct {
 	finished api.Finished
+	firstIn  uint64 // first sync that carried it, and each later one did, too
 	sentIn   uint64 // last sync that carried it, 0 for none
 	keptFrom uint64 // the sync that had no room for it
 }
@@ -319,9 +320,12 @@ type Core struct {
 
 	sequence uint64
 	flight   flight
-	silent   Moment // when the first of the syncs was sent that no answer has followed; 0: none
-	nextSync Moment
-	failures int
+	earlier  []flight // given up for later ones, oldest first; their answers may still be taken
+
+	impatience impatience
+	silent     Moment // when the first of the syncs was sent that no answer has followed; 0: none
+	nextSync   Moment
+	failures   int
 }
 
 // NewCore makes a core that says identity in each sync (its sequence, epoch, lists and memory are the
@@ -370,7 +374,7 @@ func (c *Core) Step(now Moment, ev Event) []Order {
 		return c.orders
 	}
 	c.reconcile()
-	if answered != nil {
+	if answered != nil && c.flight.sequence == 0 {
 		c.paceAfter(*answered)
 	}
 	c.maybeSync()

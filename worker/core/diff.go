@@ -133,6 +133,9 @@ func (c *Core) wishFrom(reply api.SyncReply) {
 	for _, s := range reply.Jobs {
 		c.specs[s.Job] = s
 	}
+	if c.flight.sequence != 0 { // it lists them as held here, so its answer may leave them out
+		return
+	}
 	wanted := map[int64]bool{}
 	for key := range c.desired {
 		wanted[key.Job] = true
@@ -147,7 +150,7 @@ func (c *Core) letGo(answered flight) (dropped int) {
 		listed[d.Attempt] = true
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(c.records), compareAttempts) {
-		if c.records[id].sentIn == answered.sequence && !listed[id] {
+		if r := c.records[id]; r.firstIn <= answered.sequence && answered.sequence <= r.sentIn && !listed[id] {
 			delete(c.records, id)
 			c.order(Forget{id})
 			dropped++

@@ -13,9 +13,10 @@ import (
 type Limits struct {
 	Hold      time.Duration // how long the supervisor may hold an answer
 	Overdue   time.Duration // after Hold, until a sync counts as failed
-	Patience  time.Duration // a sync that carries results is not given up for newer ones before this
+	Patience  time.Duration // a sync that carries results is not given up for newer ones before this; grows, see patience
 	Settle    time.Duration // after an answer that starts something, for its start or end to come along
-	Gap       time.Duration // between syncs of which the last changed nothing
+	Gap       time.Duration // between syncs of which the last changed nothing; doubles
+	GapMx     time.Duration // to this
 	BackOff   time.Duration // first retry after a failure
 	BackOffMx time.Duration // last
 	AskAgain  time.Duration // for a name that another host has
@@ -30,7 +31,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Hold: 10 * time.Second, Overdue: 10 * time.Second, Patience: 100 * time.Millisecond,
-		Settle: 25 * time.Millisecond, Gap: 50 * time.Millisecond,
+		Settle: 25 * time.Millisecond, Gap: 50 * time.Millisecond, GapMx: time.Second,
 		BackOff: 100 * time.Millisecond, BackOffMx: 5 * time.Second, AskAgain: 2 * time.Second,
 		Grace: 10 * time.Second, LeaseStep: time.Second, Report: time.Second, Instances: 4096,
 	}
@@ -52,7 +53,7 @@ func (c *Core) Wake() Moment {
 	}
 	wake := c.silent + c.longestHold() + c.limits.Overdue
 	if c.flight.carries && c.unsent() {
-		wake = min(wake, c.flight.sentAt+c.limits.Patience)
+		wake = min(wake, c.flight.sentAt+c.patience())
 	}
 	if c.hostMoved() {
 		wake = min(wake, c.flight.sentAt+c.limits.Report)
@@ -112,7 +113,7 @@ func (c *Core) maybeSync() {
 		case c.now-c.silent >= c.longestHold()+c.limits.Overdue:
 			c.giveUp(true)
 			c.backOff()
-		case unsent && (!c.flight.carries || waited >= c.limits.Patience):
+		case unsent && (!c.flight.carries || waited >= c.patience()):
 			c.giveUp(false)
 			c.nextSync = c.now
 		case c.hostMoved() && waited >= c.limits.Report:
@@ -147,14 +148,6 @@ func (c *Core) longestHold() time.Duration {
 		return min(hold, c.lease/3)
 	}
 	return hold
-}
-
-func (c *Core) giveUp(overdue bool) {
-	c.order(GiveUpSync{c.flight.sequence, overdue})
-	c.flight = flight{}
-	if overdue {
-		c.silent = 0
-	}
 }
 
 func (c *Core) send() {
@@ -214,6 +207,9 @@ func (c *Core) sendEnds(s *api.Sync) {
 			continue
 		}
 		room -= size
+		if r.sentIn == 0 {
+			r.firstIn = c.sequence
+		}
 		r.sentIn = c.sequence
 		s.Finished = append(s.Finished, r.finished)
 	}
@@ -233,20 +229,22 @@ func compareAttempts(a, b api.AttemptID) int {
 	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Number, b.Number))
 }
 
-// onAnswered takes an answer to the sync in flight; anything else is too late. An answer of a term that this worker
+// onAnswered takes an answer, unless one to a later sync was taken before. An answer of a term that this worker
 // does not obey is a failure: somebody else leads.
 func (c *Core) onAnswered(ev Answered) *flight {
-	answered := c.flight
-	if answered.sequence == 0 || ev.Sequence != answered.sequence {
+	answered, ok := c.answeredFlight(ev.Sequence)
+	if !ok {
 		return nil
 	}
-	c.flight, c.silent = flight{}, 0
 	reply := ev.Reply
 	if reply.Sequence != answered.sequence || !c.obey(reply) {
-		c.backOff()
+		if c.flight.sequence == 0 {
+			c.backOff()
+		}
 		return nil
 	}
 	c.heard, c.heardIn, c.failures, c.hurried = true, answered.sequence, 0, false
+	c.noteAnswer(answered, seconds(reply.PatienceSeconds))
 	if answered.settings {
 		term := c.held.Term
 		c.shownIn = &term
@@ -289,17 +287,24 @@ func (c *Core) paceAfter(last flight) {
 	case last.acted:
 		c.nextSync = c.now
 	case last.carries:
-		c.nextSync = c.now + c.limits.Patience // still listed: said again, soon
+		c.nextSync = c.now + max(c.patience(), c.gap()) // still listed: said again, soon
+		c.impatience.vain++
+		return
 	default:
-		c.nextSync = max(c.now, last.sentAt+c.limits.Gap)
+		c.nextSync = max(c.now, last.sentAt+c.gap())
+		if c.nextSync > c.now {
+			c.impatience.vain++
+			return
+		}
 	}
+	c.impatience.vain = 0
 }
 
 func (c *Core) onUnanswered(ev Unanswered) {
 	if c.flight.sequence == 0 || ev.Sequence != c.flight.sequence {
 		return
 	}
-	c.flight, c.silent = flight{}, 0
+	c.flight, c.silent, c.earlier = flight{}, 0, nil
 	c.backOff()
 	if ev.Code == api.CodeNameTaken {
 		c.freeze()
