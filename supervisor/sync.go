@@ -10,7 +10,6 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/gate"
 	"qb/supervisor/message"
-	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
 	"qb/supervisor/term"
 	"qb/supervisor/termwatch"
@@ -51,6 +50,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*jsonOf[*api.SyncR
 	}
 	s.workers.Configure(time.Now(), &in.Body, reply)
 	reply.Now, reply.AskEnds = l.Now(), s.ends.Asks(in.Body.Host, time.Now())
+	reply.PatienceSeconds = l.Patience().Seconds()
 	return &jsonOf[*api.SyncReply]{reply}, nil
 }
 
@@ -65,10 +65,7 @@ func (s *server) checkProtocol(host string, protocol int, version string) error 
 }
 
 func (s *server) askSync(ctx context.Context, l *term.Loop, e message.WorkerSynced) (*api.SyncReply, error) {
-	body, err := l.AskSync(ctx, e.Hold+syncSlack, func(t outbox.Ticket) message.Event {
-		e.Ticket = t
-		return e
-	})
+	body, err := l.AskSync(ctx, e.Hold+syncSlack, e)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ type Agent struct {
 	Answered    uint64 // the first sync of the incarnation that was answered, registrations aside; 0: none
 	LastSync    time.Time
 
+	excused time.Duration // since LastSync, for which the farm did not listen, or had reports that it had not read
 	unacked []unacked     // by their first replies
 	claims  []claim       // agents that are refused
 	unheard time.Duration // for which the farm listened in vain for the host since its name was claimed
@@ -74,13 +75,41 @@ func (a *Agent) Acknowledge(said Word, heard uint64) {
 // had the name before and knows the term: it is to show first that it hears, as who greets does.
 func (a *Agent) doubtHearing(said Word) {
 	if !slices.ContainsFunc(a.unacked, func(u unacked) bool { return u.by == said.Incarnation }) {
-		a.unacked = []unacked{{said.Incarnation, said.Sequence, a.LastSync, a.LastSync}}
+		a.unacked = []unacked{{said.Incarnation, said.Sequence, a.LastSync.Add(a.excused), a.LastSync.Add(a.excused)}}
 	}
 }
 
-// Silence is for how long the host is out of touch: nothing comes from it, or nothing arrives there.
+// Hear notes that the host was heard.
+func (a *Agent) Hear(now time.Time) {
+	a.LastSync = now
+	a.excused = 0
+}
+
+// Excuse leaves time out of the host's silence in which the farm was not listening.
+func (a *Agent) Excuse(missed time.Duration) {
+	a.excused += missed
+	for n := range a.unacked {
+		u := &a.unacked[n]
+		u.at, u.last = u.at.Add(missed), u.last.Add(missed)
+	}
+}
+
+// Excused is the time that is left out of the host's silence since it was last heard.
+func (a *Agent) Excused() time.Duration { return a.excused }
+
+// quiet is for how long the farm has listened to the host and heard nothing.
+func (a *Agent) quiet(now time.Time) time.Duration { return now.Sub(a.LastSync) - a.excused }
+
+// Silence is for how long the host is out of touch: nothing comes from it, or nothing arrives there. Reports are read in the
+// order in which they came, so a host that was read last is counted from when its report arrived, by a clock that stands
+// still while others wait.
 func (a *Agent) Silence(now time.Time) time.Duration {
-	return max(now.Sub(a.LastSync), a.Unacknowledged(now))
+	return max(a.quiet(now), a.Unacknowledged(now))
+}
+
+// Speaks says that the host was heard within that time.
+func (a *Agent) Speaks(now time.Time, within time.Duration) bool {
+	return a.Heard && a.quiet(now) <= within
 }
 
 // Unacknowledged is for how long the host has acknowledged no reply; 0 if none is outstanding.
@@ -101,5 +130,5 @@ func (a *Agent) Unacked(now time.Time, liveness time.Duration) bool {
 
 // OneWay says that the host acknowledges nothing and yet is heard.
 func (a *Agent) OneWay(now time.Time, liveness time.Duration) bool {
-	return a.Unacked(now, liveness) && now.Sub(a.LastSync) <= liveness
+	return a.Unacked(now, liveness) && a.quiet(now) <= liveness
 }

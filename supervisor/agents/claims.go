@@ -132,7 +132,7 @@ func (a *Agent) grants(now time.Time, h, row facts.HostFacts, s Situation) bool 
 	case code == OtherKey && s.Busy: // it may be anybody with a token to enrol
 		return false
 	case code == OtherMachine:
-		return !s.Busy && now.Sub(a.LastSync) > s.Lease
+		return !s.Busy && a.quiet(now) > s.Lease
 	case a.Heard:
 		return a.unheard >= claimSilence
 	}

@@ -38,6 +38,7 @@ type workerDouble struct {
 	user      string
 	silent    bool
 	deaf      bool // what it says arrives, the answers do not
+	missed    bool // an answer, being deaf
 	mute      bool // too old to say which answers it took
 	slow      bool
 	stuck     bool

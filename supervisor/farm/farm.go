@@ -106,8 +106,10 @@ func (f *Farm) Step(now time.Time, e message.Event) {
 		f.resources.onResourceReported(now, e)
 	case message.SenderHeld:
 		f.faults.onSenderHeld(now, e)
+	case message.SyncLeft:
+		f.syncs.onSyncLeft(e)
 	case message.Ticked:
-		f.onTicked(now)
+		f.onTicked(now, e.Unread)
 	default:
 		panic(fmt.Sprintf("farm: unknown event %T", e))
 	}
@@ -154,9 +156,9 @@ func (f *Farm) onPolicyChanged(now time.Time, e message.PolicyChanged) {
 	f.out.Answer(e.Ticket, message.PolicyReply{Remarks: []string{}})
 }
 
-func (f *Farm) onTicked(now time.Time) {
+func (f *Farm) onTicked(now time.Time, unread time.Duration) {
 	defer f.out.OwnWork()()
-	f.hosts.Listen(now)
+	f.hosts.Listen(now, unread)
 	f.endPromise(now)
 	f.brake.look(now)
 	f.watch.look(now)

@@ -150,6 +150,14 @@ func TestYoungTermKnowsNoSilence(t *testing.T) {
 	}
 }
 
+// listen lets time pass in which the farm listens and no worker speaks.
+func (r *rig) listen(d time.Duration) {
+	for range int(d / time.Second) {
+		r.now = r.now.Add(time.Second)
+		r.step(message.Ticked{})
+	}
+}
+
 // TestDeafAfterARestart: a worker is restarted while a sync of its former agent is held, hears the answer to its
 // registration, and then none. That the former agent took no answer any more says nothing of the new one, whose own
 // untaken answers count from the first.
@@ -167,7 +175,7 @@ func TestDeafAfterARestart(t *testing.T) {
 	}
 	word(1, 0)
 	word(2, 1) // its answer, and all that follow, are lost
-	r.now = r.now.Add(time.Minute)
+	r.listen(time.Minute)
 	word(3, 1)
 	if h := r.farm.View(r.now).Hosts[0]; h.State != "unreachable" {
 		t.Errorf("a host that took no answer for a minute is %s: %s", h.State, h.Remark)
@@ -194,7 +202,7 @@ func TestOldWordOfADeafHost(t *testing.T) {
 	word("a-start0", at+1, at)
 	r.now = r.now.Add(time.Second)
 	word("a-new", 1, 0)
-	r.now = r.now.Add(time.Minute)
+	r.listen(time.Minute)
 	if state := word("a-start0", at+2, at+1); state != "unreachable" {
 		t.Errorf("an old word makes the host %s", state)
 	}

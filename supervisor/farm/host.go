@@ -116,7 +116,7 @@ func (f *Farm) maybeLose(now time.Time, h *model.Host) {
 		if first.IsZero() || i.LeaseEnds.Before(first) {
 			first = i.LeaseEnds
 		}
-		if i.LeaseLapsed(now, &f.policy, !f.brake.since.IsZero()) {
+		if i.LeaseLapsed(now.Add(-h.Excused()), &f.policy, !f.brake.since.IsZero()) {
 			lapsed = append(lapsed, i)
 		}
 	}

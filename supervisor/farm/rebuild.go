@@ -26,7 +26,7 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	f.licences.Configure(p.Licences, p.Resources)
 	for _, hf := range rows.Hosts {
 		h := model.NewHost(hf)
-		h.LastSync = now
+		h.Hear(now)
 		if h.LockedBy == model.LockedByFarm {
 			h.Lock = model.FarmLock{Ends: now.Add(farmLockWait), Wait: farmLockWait, Trial: true}
 		}
@@ -116,7 +116,7 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 	h := f.hosts.ByID[a.Host]
 	if h == nil {
 		h = model.NewHost(facts.HostFacts{ID: a.Host})
-		h.LastSync = now
+		h.Hear(now)
 		f.hosts.ByID[h.ID] = h
 		f.hosts.Seat(h)
 	}

@@ -264,6 +264,7 @@ func (r *rig) sortedWorkers() []*workerDouble {
 func (r *rig) deliver(reply outbox.Reply) {
 	if w, ok := r.waiting[reply.Ticket]; ok {
 		delete(r.waiting, reply.Ticket)
+		w.missed = w.missed || w.deaf
 		if body, ok := reply.Body.(message.SyncReply); ok && !w.silent && !w.deaf && body.Sequence == w.sequence {
 			w.hear(body)
 		}
@@ -587,7 +588,8 @@ func (r *rig) advance(text string) {
 	for passed := time.Duration(0); passed < d; passed += time.Second {
 		r.now = r.now.Add(time.Second)
 		for _, w := range r.workers {
-			w.owes = w.owes || w.deaf || w.refused // it tries again
+			w.owes = w.owes || w.missed || w.refused // it tries again
+			w.missed = false
 		}
 		r.step(message.Ticked{})
 		r.settle()

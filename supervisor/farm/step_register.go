@@ -34,11 +34,15 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 			return
 		}
 		if e.ReadOnly {
-			h.Heard, h.LastSync = true, now
+			h.Heard = true
+			h.Hear(now)
 		}
 		f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.Stopping() && i.GivenUnder(e.Host) })
 	}
 	f.syncs.registry.Note(id, e.Incarnation)
+	if e.Left {
+		return
+	}
 	f.syncs.registrations = append(f.syncs.registrations, registration{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})
 }
 

@@ -50,7 +50,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	f.syncs.registry.Note(h.ID, e.Incarnation)
 	wasUnacked := h.Unacked(now, f.policy.Liveness)
 	h.Acknowledge(e.Word(), e.Heard)
-	f.syncs.dropHeldSync(now, h, e.Incarnation)
+	f.syncs.dropHeldSync(h)
 	f.syncs.register(now, h, e)
 	f.hosts.Seat(h)
 	if before := h.Away; h.Measure(&e) != before {
@@ -62,6 +62,9 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	f.standstill.noteResuming(h)
 	f.resources.takeUsage(now, h, e)
 	f.planning.planIfMemoryFits(now, h)
+	if e.Left {
+		return
+	}
 	h.HeldSync = &model.HeldSync{Ticket: e.Ticket, Sequence: e.Sequence, Deadline: now.Add(h.Hold(&f.policy, e.Hold))}
 	if len(e.Finished) > 0 || h.Differs() || h.LeaseBefore(h.HeldSync.Deadline) || wasUnacked {
 		f.syncs.answerSoon(h)
@@ -83,13 +86,19 @@ func (sy *syncs) stale(h *model.Host, e message.WorkerSynced) bool {
 }
 
 // dropHeldSync refuses the held sync: its sender has given it up, or is dead and followed by the one who speaks,
-// of whom an answer to the former says nothing.
-func (sy *syncs) dropHeldSync(now time.Time, h *model.Host, by string) {
+// of whom an answer to the former says nothing. It was given no answer, so none was in vain.
+func (sy *syncs) dropHeldSync(h *model.Host) {
 	if h.HeldSync != nil {
-		if by == h.Incarnation {
-			h.Expect(now, h.Incarnation, h.HeldSync.Sequence)
-		}
 		sy.silence(h, "sync %d of host %q was given up for a later one", h.HeldSync.Sequence, h.ID)
+	}
+}
+
+// onSyncLeft drops the held sync for whose answer nobody waits any more.
+func (sy *syncs) onSyncLeft(e message.SyncLeft) {
+	h := sy.hosts.Of(e.Host)
+	if h != nil && h.HeldSync != nil && h.HeldSync.Ticket == e.Ticket {
+		h.HeldSync.Ticket = 0
+		sy.dropHeldSync(h)
 	}
 }
 
@@ -99,7 +108,8 @@ func (sy *syncs) register(now time.Time, h *model.Host, e message.WorkerSynced) 
 		h.Refuses, h.Folders, h.Answered = map[string]fit.Refuses{}, fit.Folders{}, 0
 	}
 	first := !h.Heard
-	h.Heard, h.Incarnation, h.Sequence, h.LastSync = true, e.Incarnation, e.Sequence, now
+	h.Heard, h.Incarnation, h.Sequence = true, e.Incarnation, e.Sequence
+	h.Hear(now)
 	usual := first || h.RunAs != e.RunAs || h.AgentUser != e.AgentUser || h.Refusing != e.Refusing
 	h.Cores = e.Cores
 	h.Available, h.RunAs, h.AgentUser, h.Owners, h.Refusing, h.Holds = e.Available, e.RunAs, e.AgentUser, e.Owners, e.Refusing, e.Jobs

@@ -158,6 +158,8 @@ type WorkerSynced struct {
 	Registers bool
 	// ReadOnly says, of a registration, that the term writes nothing: the host is there, more is not taken in.
 	ReadOnly bool
+	// Left says that nobody waits for the answer any more. What it reports counts as ever.
+	Left bool
 }
 
 // Word is the sync as one of its incarnation.
@@ -225,8 +227,17 @@ type PolicyChanged struct {
 	By     string
 }
 
-// Ticked lets leases lapse and held syncs be answered. The shell sends one every 100 ms or so.
-type Ticked struct{}
+// SyncLeft says that nobody waits any more for the answer to a sync that was read.
+type SyncLeft struct {
+	Ticket outbox.Ticket
+	Host   facts.HostFacts // as announced
+}
+
+// Ticked lets leases lapse and held syncs be answered. The shell sends one every 100 ms or so, and one before the first other
+// event after a pause.
+type Ticked struct {
+	Unread time.Duration // for how long the oldest of the reports has waited that are not read yet
+}
 
 func (JobSubmitted) event()      {}
 func (JobModified) event()       {}
@@ -243,3 +254,4 @@ func (ResourceReported) event() {}
 func (ProfileChanged) event()   {}
 func (AccountsChanged) event()  {}
 func (Ticked) event()           {}
+func (SyncLeft) event()         {}

@@ -39,6 +39,8 @@ func From(e Event) (facts.Sender, outbox.Ticket) {
 		return facts.Sender{Kind: "BrakeReleased", Owner: e.By}, e.Ticket
 	case WorkerSynced:
 		return facts.Sender{Kind: Report, Host: e.Host.ID}, e.Ticket
+	case SyncLeft:
+		return facts.Sender{Kind: "SyncLeft", Host: e.Host.ID}, 0
 	case AccountsChanged:
 		return facts.Sender{Kind: "AccountsChanged", Owner: e.By}, e.Ticket
 	case ProfileChanged:

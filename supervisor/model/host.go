@@ -222,7 +222,7 @@ func (h *Host) Removing() bool { return h.LockReason == string(facts.ReasonBeing
 
 // Speaks says whether a person's word that the host is dead would be contradicted by its own.
 func (h *Host) Speaks(now time.Time, liveness time.Duration) bool {
-	return h.Heard && now.Sub(h.LastSync) <= liveness && !h.onlyStuck()
+	return h.Agent.Speaks(now, liveness) && !h.onlyStuck()
 }
 
 // LeaseLeft is how long the longest lease on the host lasts.

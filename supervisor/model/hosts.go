@@ -23,6 +23,7 @@ type Hosts struct {
 	Properties []agenda.Property    // that requirements may use; nil: to be read from the hosts again
 	Capacity   *fairshare.Resources // of all; nil: to be counted
 	listened   time.Time            // of the last tick
+	read       time.Time            // what came before this has been read
 }
 
 // Sorted are all hosts by name: no decision may depend on map order.
@@ -139,12 +140,23 @@ func (hs *Hosts) Failing(j *Job) []*Host {
 	return list
 }
 
-// Listen counts the time that the farm has listened in vain for hosts whose names are claimed.
-func (hs *Hosts) Listen(now time.Time) {
-	passed := min(max(0, now.Sub(hs.listened)), listenStep)
+// Listen counts the time that the farm has listened in vain for hosts: that in which what they sent was read. Where reports
+// have waited unread for some time, what was sent since then may be among them; and one tick after a long pause says that
+// this process stood still. Time in which the farm did not listen is left out of every host's silence.
+func (hs *Hosts) Listen(now time.Time, unread time.Duration) {
+	if hs.listened.IsZero() {
+		hs.listened = now.Add(-listenStep)
+		hs.read = hs.listened
+	}
+	whole := max(0, now.Sub(hs.listened))
+	passed := min(max(0, now.Add(-unread).Sub(hs.read)), listenStep, whole)
 	hs.listened = now
+	if read := now.Add(-unread); read.After(hs.read) {
+		hs.read = read
+	}
 	for _, h := range hs.Sorted() {
 		h.Listen(now, passed)
+		h.Excuse(whole - passed)
 	}
 }
 

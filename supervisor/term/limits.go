@@ -4,10 +4,12 @@ import "time"
 
 // Every queue and wait of a term.
 const (
-	inboxSize   = 1024                  // events that wait for the loop
-	turnEvents  = 512                   // events stepped before the loop looks at commits again,
-	turnFor     = 50 * time.Millisecond // and for how long
-	maxWaiting  = 20_000                // requests that wait for a reply
+	inboxSize   = 1024                   // events that wait for the loop
+	turnEvents  = 512                    // events stepped before the loop looks at commits again,
+	turnFor     = 50 * time.Millisecond  // and for how long
+	maxWaiting  = 20_000                 // requests that wait for a reply
+	patientFrom = 100 * time.Millisecond // an unread report as old as this has answers ask workers for patience,
+	patientFor  = 5 * time.Second        // of at most this: below any sensible liveness
 	tickEvery   = 100 * time.Millisecond
 	viewEvery   = 50 * time.Millisecond // least time between two views
 	viewPace    = 4                     // and so many times what the last one took: a large farm has other work

@@ -58,7 +58,7 @@ type Loop struct {
 	ends    chan struct{} // the watch found out that the term must end
 	clock   Clock
 	inbox   chan message.Event            // of people
-	syncs   chan message.Event            // of workers: a large farm has thousands wait, and nobody else waits behind them
+	syncs   *syncInbox                    // of workers: a large farm has thousands wait, and nobody else waits behind them
 	looks   chan func(Machine, time.Time) // read-only questions, answered between two events
 	waiters *waiters
 	keys    *inFlightKeys
@@ -79,6 +79,7 @@ type Loop struct {
 	// questions, so that what runs goes on; it plans nothing, lets nothing lapse and takes no change.
 	readOnly string
 
+	ticked   time.Time
 	inFlight bool
 	since    time.Time // of the commit in flight
 	next     Display   // made with the batch in flight, shown once that is durable
@@ -94,7 +95,7 @@ func NewLoop(m Machine, epoch int64, watch *termwatch.Watch, clock Clock, publis
 	return &Loop{
 		farm: m, Epoch: epoch, Watch: watch, ends: make(chan struct{}, 1), clock: clock, publish: publish, waiters: newWaiters(keys), keys: keys, over: make(chan struct{}),
 		log: slog.New(slog.DiscardHandler), senders: NewSenders(nil),
-		inbox: make(chan message.Event, inboxSize), syncs: make(chan message.Event, inboxSize), looks: make(chan func(Machine, time.Time)),
+		inbox: make(chan message.Event, inboxSize), syncs: newSyncInbox(), looks: make(chan func(Machine, time.Time)),
 		commits: make(chan outbox.Batch, 1), done: make(chan outbox.Batch, 1),
 	}
 }
@@ -117,8 +118,9 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	for {
+		l.maybeTick()
 		l.decide(l.clock.Now())
-		inbox, syncs := l.inbox, l.syncs
+		inbox, syncs := l.inbox, l.syncs.ready
 		if l.farm.Full() {
 			inbox, syncs = nil, nil
 		}
@@ -126,18 +128,18 @@ func (l *Loop) Run(ctx context.Context) (err error) {
 		case <-ctx.Done():
 			return ctx.Err()
 		case e := <-inbox:
-			l.drain(e)
-		case e := <-syncs:
-			l.drain(e)
+			l.maybeTick()
+			l.step(e)
+			l.drain()
+		case <-syncs:
+			l.maybeTick()
+			l.drain()
 		case look := <-l.looks:
 			l.at = facts.Sender{Kind: askSender}
 			look(l.farm, l.clock.Now())
 		case b := <-l.done:
 			l.onDurable(b)
 		case <-tick.C:
-			if l.readOnly == "" {
-				l.step(message.Ticked{})
-			}
 			l.maybeTellStalled()
 		}
 	}
@@ -160,26 +162,48 @@ func (l *Loop) decide(now time.Time) {
 	l.hand(now, b)
 }
 
-// drain steps what waits, up to a limit, so that one commit carries many events: what people ask first.
-func (l *Loop) drain(e message.Event) {
-	l.unshown = true
-	began := time.Now()
-	l.step(e)
-	l.drainOf(l.inbox, began)
-	l.drainOf(l.syncs, began)
+// maybeTick lets the farm look at the time when it has passed, and before anything is judged by it: where the loop was
+// busy or stood still, and while reports of workers wait unread, no worker was silent for that long.
+func (l *Loop) maybeTick() {
+	now := l.clock.Now()
+	if now.Sub(l.ticked) < tickEvery {
+		return
+	}
+	l.ticked = now
+	if l.readOnly == "" {
+		l.step(message.Ticked{Unread: l.syncs.waited(now)})
+	}
 }
 
-func (l *Loop) drainOf(inbox chan message.Event, began time.Time) {
+// drain steps what waits, up to a limit, so that one commit carries many events: what people ask first.
+func (l *Loop) drain() {
+	l.unshown = true
+	began := time.Now()
+	l.drainOf(began, l.asked)
+	l.drainOf(began, l.syncs.next)
+	l.syncs.again()
+}
+
+// asked is the next event of people that waits.
+func (l *Loop) asked() (message.Event, bool) {
+	select {
+	case e := <-l.inbox:
+		return e, true
+	default:
+		return nil, false
+	}
+}
+
+func (l *Loop) drainOf(began time.Time, next func() (message.Event, bool)) {
 	for range turnEvents {
 		if l.farm.Full() || time.Since(began) > turnFor {
 			return
 		}
-		select {
-		case e := <-inbox:
-			l.step(e)
-		default:
+		e, ok := next()
+		if !ok {
 			return
 		}
+		l.step(e)
 	}
 }
 

@@ -22,7 +22,7 @@ type Call struct {
 
 // Ask puts the change to the farm and waits for what comes of it.
 func (c Call) Ask(ctx context.Context, event func(outbox.Ticket) message.Event) (any, error) {
-	return c.loop.askOnce(ctx, c.key, AskFor, false, event)
+	return c.loop.askOnce(ctx, c.key, AskFor, event)
 }
 
 // Key is the call's Idempotency-Key, empty if it has none.

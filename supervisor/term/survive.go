@@ -22,7 +22,7 @@ func (l *Loop) begin(now time.Time) {
 		l.at = held.Sender
 		l.farm.Step(now, held)
 	}
-	l.drainOf(l.inbox, time.Now())
+	l.drainOf(time.Now(), l.asked)
 }
 
 // step lets the farm take in an event, unless its sender is refused.

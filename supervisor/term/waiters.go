@@ -70,10 +70,20 @@ func (d *waiters) take(isSync bool, m *keyedCall, n Note) (outbox.Ticket, *waite
 	return d.last, w, nil
 }
 
-func (d *waiters) leave(t outbox.Ticket) {
+// leave takes back the ticket of one who waits no longer; false: the outcome was handed out.
+func (d *waiters) leave(t outbox.Ticket) (waited bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	_, waited = d.waiting[t]
 	delete(d.waiting, t)
+	return waited
+}
+
+// supersede ends the wait of a worker whose report was merged into a later one; 0 is none.
+func (d *waiters) supersede(t outbox.Ticket) {
+	if t != 0 {
+		d.deliver([]outbox.Reply{{Ticket: t, Err: outbox.Refused("conflict", "a later sync of the same worker takes the place of this one")}})
+	}
 }
 
 // deliver hands out replies that may go now.
@@ -121,12 +131,31 @@ func (d *waiters) refuse(err error, closing bool) {
 
 // Ask puts a person's event to the farm and waits for its reply. A refusal of the farm's comes back as an *api.Error.
 func (l *Loop) Ask(ctx context.Context, event func(outbox.Ticket) message.Event) (any, error) {
-	return l.askOnce(ctx, nil, AskFor, false, event)
+	return l.askOnce(ctx, nil, AskFor, event)
 }
 
-// AskSync puts a worker's report to the farm and waits for its reply, at most for the time given.
-func (l *Loop) AskSync(ctx context.Context, wait time.Duration, event func(outbox.Ticket) message.Event) (any, error) {
-	return l.askOnce(ctx, nil, wait, true, event)
+// AskSync puts a worker's report to the farm and waits for its reply, at most for the time given. A later report of the
+// same agent takes its place while it is unread.
+func (l *Loop) AskSync(ctx context.Context, wait time.Duration, e message.WorkerSynced) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	ticket, w, err := l.waiters.take(true, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	e.Ticket = ticket
+	superseded, ok := l.syncs.put(l.clock.Now(), e)
+	if !ok {
+		l.waiters.leave(ticket)
+		return nil, api.Errorf(api.KindUnavailable, "%d reports of workers wait already; try again in a moment", maxWaiting)
+	}
+	l.waiters.supersede(superseded)
+	defer func() {
+		if l.waiters.leave(ticket) {
+			l.syncs.leave(l.clock.Now(), e)
+		}
+	}()
+	return heard(ctx, w)
 }
 
 // Tell puts an event to the farm for which nobody waits. False: so many events wait that there is no room.
@@ -140,8 +169,8 @@ func (l *Loop) Tell(e message.Event) bool {
 }
 
 // askOnce is Ask for a call that may be repeated under its key; m is nil if it has none.
-func (l *Loop) askOnce(ctx context.Context, m *keyedCall, wait time.Duration, isSync bool, event func(outbox.Ticket) message.Event) (any, error) {
-	if l.readOnly != "" && !isSync {
+func (l *Loop) askOnce(ctx context.Context, m *keyedCall, wait time.Duration, event func(outbox.Ticket) message.Event) (any, error) {
+	if l.readOnly != "" {
 		return nil, api.Errorf(api.KindUnavailable, "%s", l.readOnly)
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
@@ -150,17 +179,13 @@ func (l *Loop) askOnce(ctx context.Context, m *keyedCall, wait time.Duration, is
 	if l.noteOf != nil {
 		n = l.noteOf(ctx)
 	}
-	ticket, w, err := l.waiters.take(isSync, m, n)
+	ticket, w, err := l.waiters.take(false, m, n)
 	if err != nil {
 		return nil, err
 	}
 	defer l.waiters.leave(ticket)
-	inbox := l.inbox
-	if isSync {
-		inbox = l.syncs
-	}
 	select {
-	case inbox <- event(ticket):
+	case l.inbox <- event(ticket):
 	case heard := <-w.outcome:
 		l.waiters.drop(ticket)
 		return nil, heard.err
@@ -168,6 +193,11 @@ func (l *Loop) askOnce(ctx context.Context, m *keyedCall, wait time.Duration, is
 		l.waiters.drop(ticket)
 		return nil, problem.ErrNoAnswer
 	}
+	return heard(ctx, w)
+}
+
+// heard waits for what becomes of a request.
+func heard(ctx context.Context, w *waiter) (any, error) {
 	select {
 	case heard := <-w.outcome:
 		if heard.err != nil {

@@ -1,0 +1,172 @@
+package term
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/message"
+	"qb/supervisor/outbox"
+)
+
+// syncInbox holds the reports of workers that the loop has not read: of each agent the newest one, with the ends of those
+// before it. So a slow loop has no more to read than there are agents, and what it reads is never older than what it has.
+// An entry stays at the place of its first report.
+type syncInbox struct {
+	ready chan struct{} // has one while there is something to read
+	mu    sync.Mutex
+	queue []*unread
+	last  map[agentOf]*unread
+	asked map[outbox.Ticket]*unread // all of queue that somebody may wait for
+}
+
+// unread is a report or, where sync is nil, the word that nobody waits for the answer to one.
+type unread struct {
+	since time.Time
+	agent agentOf
+	sync  *message.WorkerSynced
+	left  message.SyncLeft
+}
+
+// agentOf is one start of an agent on one boot with one state folder, as it announces itself. Reports of two are never
+// merged: which of them is the host now is the farm's to say.
+type agentOf struct {
+	host                                 facts.HostID
+	key, machine, boot, state, incarnate string
+}
+
+func newSyncInbox() *syncInbox {
+	return &syncInbox{ready: make(chan struct{}, 1), last: map[agentOf]*unread{}, asked: map[outbox.Ticket]*unread{}}
+}
+
+func agentFrom(h facts.HostFacts, incarnation string) agentOf {
+	return agentOf{h.ID, h.Key, h.MachineID, h.Boot, h.StateID, incarnation}
+}
+
+// put adds a report. It returns the ticket of the one that will not be read by itself, if any: the older of two, which may be
+// this one. False: too many wait.
+func (q *syncInbox) put(now time.Time, e message.WorkerSynced) (superseded outbox.Ticket, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	agent := agentFrom(e.Host, e.Incarnation)
+	// A registration is read by itself and in its turn, for it is answered otherwise.
+	if u := q.last[agent]; u != nil && !e.Registers && e.Sequence != u.sync.Sequence {
+		delete(q.asked, u.sync.Ticket)
+		merged, older := mergeSyncs(*u.sync, e)
+		u.sync, q.asked[merged.Ticket] = &merged, u
+		return older, true
+	}
+	if len(q.queue) >= maxWaiting {
+		return 0, false
+	}
+	u := &unread{since: now, agent: agent, sync: &e}
+	q.add(u)
+	delete(q.last, agent)
+	if !e.Registers {
+		q.last[agent] = u
+	}
+	return 0, true
+}
+
+func (q *syncInbox) add(u *unread) {
+	q.queue = append(q.queue, u)
+	if u.sync != nil {
+		q.asked[u.sync.Ticket] = u
+	}
+	q.signal()
+}
+
+func (q *syncInbox) signal() {
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// again signals once more if something was left unread.
+func (q *syncInbox) again() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.queue) > 0 {
+		q.signal()
+	}
+}
+
+// mergeSyncs is the newer of two reports of one agent with the ends that only the older one brings, and the ticket of the older.
+// All else that a report says is of the moment when it was made.
+func mergeSyncs(a, b message.WorkerSynced) (merged message.WorkerSynced, older outbox.Ticket) {
+	if a.Sequence > b.Sequence {
+		a, b = b, a
+	}
+	reported := make(map[facts.AttemptID]bool, len(b.Finished))
+	for _, end := range b.Finished {
+		reported[end.Attempt] = true
+	}
+	ends := slices.Clone(b.Finished)
+	for _, end := range a.Finished {
+		if !reported[end.Attempt] {
+			ends = append(ends, end)
+		}
+	}
+	b.Finished = ends
+	return b, a.Ticket
+}
+
+// leave notes that nobody waits for the answer to a report any more, which stays a report.
+func (q *syncInbox) leave(now time.Time, e message.WorkerSynced) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if u := q.asked[e.Ticket]; u != nil {
+		u.sync.Left = true
+		return
+	}
+	if len(q.queue) < maxWaiting {
+		q.add(&unread{since: now, left: message.SyncLeft{Ticket: e.Ticket, Host: e.Host}})
+	}
+}
+
+// next takes what is to be read next.
+func (q *syncInbox) next() (message.Event, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.queue) == 0 {
+		return nil, false
+	}
+	u := q.queue[0]
+	q.queue[0] = nil
+	q.queue = q.queue[1:]
+	if u.sync == nil {
+		return u.left, true
+	}
+	delete(q.asked, u.sync.Ticket)
+	if q.last[u.agent] == u {
+		delete(q.last, u.agent)
+	}
+	return *u.sync, true
+}
+
+// waited is for how long the oldest entry has been unread.
+func (q *syncInbox) waited(now time.Time) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.queue) == 0 {
+		return 0
+	}
+	return max(0, now.Sub(q.queue[0].since))
+}
+
+func (q *syncInbox) len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.queue)
+}
+
+// Patience is for how long workers are asked to wait for an answer before they send another sync, 0 while syncs are read
+// at once.
+func (l *Loop) Patience() time.Duration {
+	if waited := l.syncs.waited(l.clock.Now()); waited > patientFrom {
+		return min(2*waited, patientFor)
+	}
+	return 0
+}
