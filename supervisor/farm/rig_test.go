@@ -264,9 +264,10 @@ func (r *rig) sortedWorkers() []*workerDouble {
 func (r *rig) deliver(reply outbox.Reply) {
 	if w, ok := r.waiting[reply.Ticket]; ok {
 		delete(r.waiting, reply.Ticket)
-		w.missed = w.missed || w.deaf
 		if body, ok := reply.Body.(message.SyncReply); ok && !w.silent && !w.deaf && body.Sequence == w.sequence {
 			w.hear(body)
+		} else if ok && w.deaf && body.Sequence == w.sequence {
+			w.missed = true
 		}
 		w.refused = w.refused || reply.Err != nil && reply.Err.Code == agents.CodeNameTaken
 		return
