@@ -27,7 +27,7 @@ type simAgent struct {
 
 	at       int // which supervisor it speaks to
 	calls    uint64
-	call     uint64 // the one whose answer is awaited, 0 for none
+	open     []uint64 // calls whose answers may still come, the newest last
 	asked    uint64 // its sequence
 	leaving  bool
 	others   int64 // memory of other agents' items, at the last look
@@ -241,8 +241,8 @@ func (a *simAgent) carryOut(o core.Order) {
 	case core.SendSync:
 		a.sync(o.Sync)
 	case core.GiveUpSync:
-		a.call = 0
 		if o.Overdue {
+			a.open = nil
 			h.world.some("a silent supervisor was left for the next")
 			a.at = (a.at + 1) % len(h.world.supervisors)
 		}
@@ -260,7 +260,8 @@ func (a *simAgent) sync(s api.Sync) {
 	w, at := a.host.world, a.at
 	a.calls++
 	call := a.calls
-	a.call, a.asked, a.said = call, s.Sequence, s
+	a.open = append(a.open[max(0, len(a.open)-core.OpenSyncs+1):], call)
+	a.asked, a.said = s.Sequence, s
 	w.detail("%s sends %s sync %d of %s: epoch %d, %v, ended %v", a.host.name, w.supervisors[at].name, s.Sequence, s.Incarnation, s.Epoch, s.Instances, s.Finished)
 	to := w.supervisors[at]
 	back := func(reply *api.SyncReply, err error) {
@@ -273,13 +274,24 @@ func (a *simAgent) sync(s api.Sync) {
 	})
 }
 
+// waits says whether the answer to its latest sync may still come.
+func (a *simAgent) waits() bool { return len(a.open) > 0 && a.open[len(a.open)-1] == a.calls }
+
 func (a *simAgent) hear(call uint64, at int, sequence uint64, reply *api.SyncReply, err error) {
-	if a.call != call {
+	which := slices.Index(a.open, call)
+	if which < 0 {
+		return
+	}
+	newest := call == a.calls
+	a.open = slices.Delete(a.open, which, which+1)
+	if err != nil && !newest { // what becomes of the later one counts
 		return
 	}
 	a.host.world.detail("%s hears on sync %d: %v %v", a.host.name, sequence, reply, err)
-	a.call = 0
 	if err == nil {
+		if !newest {
+			a.host.world.some("an answer came after a later sync was sent")
+		}
 		if !a.host.isTwin() {
 			a.host.world.heard(a.host.worker)
 		}

@@ -37,7 +37,7 @@ var simFaultKinds = []simFault{
 	{"agent killed", true, killAgent}, {"agent left dead", true, leaveAgentDead}, {"worker stopped", true, stopWorker},
 	{"shim killed", true, killShim}, {"shim deaf", true, deafenShim}, {"host loses power", true, crashHost}, {"host suspended", true, suspendHost},
 	{"host split", true, splitHost}, {"one way cut", true, cutOneWay}, {"folder wiped", true, func(w *simWorld) { someHost(w).wipe() }},
-	{"disk full", true, fillDisk}, {"host fails all", true, breakHost}, {"slots changed", true, changeSlots}, {"clock set", false, setClock}, {"network bad", true, badNetwork}, {"many hosts silent", true, splitMany},
+	{"disk full", true, fillDisk}, {"host fails all", true, breakHost}, {"slots changed", true, changeSlots}, {"clock set", false, setClock}, {"network bad", true, badNetwork}, {"answers slow", true, slowAnswers}, {"many hosts silent", true, splitMany},
 }
 
 func drawFaults(w *simWorld) simFaults {
@@ -247,6 +247,13 @@ func badNetwork(w *simWorld) {
 	n := w.network
 	n.drop, n.double, n.late = w.random.IntN(250), w.random.IntN(150), w.random.IntN(150)
 	w.after(w.between(3*time.Second, 30*time.Second), func() { n.drop, n.double, n.late = 0, 0, 0 })
+}
+
+// slowAnswers has a host's answers take a second longer, as those of a supervisor that is busy.
+func slowAnswers(w *simWorld) {
+	n, host := w.network, someHost(w).name
+	n.slow[host]++
+	w.after(w.between(3*time.Second, 30*time.Second), func() { n.slow[host] = max(0, n.slow[host]-1) })
 }
 
 // endFaults makes everything whole again, but for a host that is gone for good now and then.

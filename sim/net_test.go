@@ -8,13 +8,14 @@ type simNetwork struct {
 	world *simWorld
 	cuts  map[simWay]int // cuts may overlap
 
-	drop, double, late int // in 1000, of each message
+	drop, double, late int            // in 1000, of each message
+	slow               map[string]int // ends that each message takes a second longer to reach
 }
 
 type simWay struct{ from, to string }
 
 func newSimNetwork(w *simWorld) *simNetwork {
-	return &simNetwork{world: w, cuts: map[simWay]int{}}
+	return &simNetwork{world: w, cuts: map[simWay]int{}, slow: map[string]int{}}
 }
 
 // send delivers once, not at all, or more often, each time when it likes.
@@ -24,7 +25,11 @@ func (n *simNetwork) send(from, to string, deliver func()) {
 		w.note("net: %s to %s is lost", from, to)
 		return
 	}
-	w.after(n.delay(), func() {
+	delay := n.delay()
+	if n.slow[to] > 0 {
+		delay += time.Second
+	}
+	w.after(delay, func() {
 		if n.cuts[simWay{from, to}] == 0 {
 			deliver()
 		}
@@ -58,5 +63,6 @@ func (n *simNetwork) heal(way simWay) {
 // healAll ends every fault of the network; cuts that end later find nothing to end.
 func (n *simNetwork) healAll() {
 	clear(n.cuts)
+	clear(n.slow)
 	n.drop, n.double, n.late = 0, 0, 0
 }

@@ -41,6 +41,7 @@ var simSometimes = []string{
 	"a secondary gave its slot back",
 	"stale word changed nothing",
 	"a host that hears nothing was answered in vain",
+	"an answer came after a later sync was sent",
 	"lost by lease of a host that hears nothing",
 	"two agents share a machine",
 	"memory promised",

@@ -94,7 +94,7 @@ func differs(a, b *message.View) string {
 // gave it. What a late copy of an old sync is answered, nobody waits for.
 func (t *simTerm) answered(host, incarnation string, sequence uint64) {
 	w := t.supervisor.world
-	if a := w.host(host).agent; a == nil || a.call == 0 || a.asked != sequence || a.identity.Incarnation != incarnation {
+	if a := w.host(host).agent; a == nil || !a.waits() || a.asked != sequence || a.identity.Incarnation != incarnation {
 		return
 	}
 	since, there := t.words.unsaid[host]
