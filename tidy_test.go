@@ -59,7 +59,7 @@ var floors = map[string]int{
 	"supervisor/term":           6,
 	"supervisor/audit":          7,
 	"supervisor/reads":          7,
-	"supervisor/readcache":      2,
+	"supervisor/readcache":      4,
 	"cmd/qb/config":             6,
 	"cmd/qb/offline":            6,
 	"cmd/qb/commandline":        5,

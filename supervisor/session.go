@@ -7,8 +7,6 @@ import (
 	"net/url"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"qb/api"
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
@@ -22,17 +20,12 @@ const (
 	sessionLife = 12 * time.Hour
 )
 
-// sessionPace bounds the rows that codes and sessions make.
-var sessionPace = rate.NewLimiter(5, 1000)
-
-func mayBegin(p credentials.Principal) error {
-	switch {
-	case p.SessionOf != "" && !p.Exchange:
+// mayBegin bounds the rows that a user's codes and sessions make.
+func (s *server) mayBegin(p credentials.Principal) error {
+	if p.SessionOf != "" && !p.Exchange {
 		return api.Errorf(api.KindForbidden, "a session begins no other, for that would never end; run qb open, or give a token")
-	case !sessionPace.Allow():
-		return api.Errorf(api.KindLimit, "too many sessions are begun now; try again in a minute")
 	}
-	return nil
+	return s.limits.Begin(p.User)
 }
 
 // makeCode makes a code that begins one session with the caller's rights.
@@ -41,7 +34,7 @@ func (s *server) makeCode(ctx context.Context, _ *nothing) (*jsonOf[api.CodeRepl
 		return nil, api.Errorf(api.KindUnavailable, "the page cannot be opened: %s", s.pageLost)
 	}
 	p := gate.PrincipalOf(ctx)
-	if err := mayBegin(p); err != nil {
+	if err := s.mayBegin(p); err != nil {
 		return nil, err
 	}
 	_, t, err := s.issue(ctx, "", credentials.Request{
@@ -68,7 +61,7 @@ func pageURL(own, code string) string {
 // beginSession exchanges a code for a session, which ends with the token that the code was made with.
 func (s *server) beginSession(ctx context.Context, _ *nothing) (*jsonOf[api.SessionReply], error) {
 	p := gate.PrincipalOf(ctx)
-	if err := mayBegin(p); err != nil {
+	if err := s.mayBegin(p); err != nil {
 		return nil, err
 	}
 	switch {

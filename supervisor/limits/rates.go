@@ -54,8 +54,8 @@ type rates struct {
 
 // allowance is what one user may do now, and what he was refused lately.
 type allowance struct {
-	submissions, checks, bytes, changes *rate.Limiter
-	refused                             map[string]refusals // by limit
+	submissions, checks, bytes, changes, sessions *rate.Limiter
+	refused                                       map[string]refusals // by limit
 }
 
 // refusals are calls that a limit refused, with less than refusedFor between two.
@@ -70,8 +70,11 @@ const refusedFor = 5 * time.Minute
 // Bursts are these times what a minute allows.
 const (
 	changesBurst = 5
-	bytesBurst   = 8
-	maxUsers     = 10_000 // remembered
+
+	sessionsAMinute = 30 // codes and sessions of the page, of one user
+	sessionsBurst   = 60
+	bytesBurst      = 8
+	maxUsers        = 10_000 // remembered
 )
 
 func newRates(config func() *settings.Config) *rates {
@@ -92,6 +95,7 @@ func (l *rates) of(user string) *allowance {
 	a.submissions = perMinute(a.submissions, float64(c.UserSubmissions), float64(c.UserBurst))
 	a.checks = perMinute(a.checks, float64(c.UserSubmissions), float64(c.UserBurst))
 	a.bytes = perMinute(a.bytes, float64(c.UserSubmitted), bytesBurst*float64(c.UserSubmitted))
+	a.sessions = perMinute(a.sessions, sessionsAMinute, sessionsBurst)
 	a.changes = perMinute(a.changes, float64(c.UserChanges), changesBurst*float64(c.UserChanges))
 	return a
 }
@@ -111,7 +115,7 @@ func perMinute(l *rate.Limiter, much, burst float64) *rate.Limiter {
 // forget drops users who have their whole allowance again; if nobody has, all.
 func (l *rates) forget() {
 	for user, a := range l.byUser {
-		if a.submissions.Tokens() >= float64(a.submissions.Burst()) && a.changes.Tokens() >= float64(a.changes.Burst()) && a.checks.Tokens() >= float64(a.checks.Burst()) && a.bytes.Tokens() >= float64(a.bytes.Burst()) {
+		if a.sessions.Tokens() >= float64(a.sessions.Burst()) && a.submissions.Tokens() >= float64(a.submissions.Burst()) && a.changes.Tokens() >= float64(a.changes.Burst()) && a.checks.Tokens() >= float64(a.checks.Burst()) && a.bytes.Tokens() >= float64(a.bytes.Burst()) {
 			delete(l.byUser, user)
 		}
 	}
@@ -151,6 +155,16 @@ func (l *rates) Check(user string) error {
 	defer l.mu.Unlock()
 	if wait := take(l.of(user).checks, 1); wait > 0 {
 		return Beyond(Checks, wait, "%s checked more than supervisor_user_submissions = %d submissions a minute; try again in %s", user, l.config().UserSubmissions, shortly(wait))
+	}
+	return nil
+}
+
+// Begin takes one session of the page, or a code for one, from the user's allowance.
+func (l *rates) Begin(user string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if wait := take(l.of(user).sessions, 1); wait > 0 {
+		return Beyond(Sessions, wait, "%s began more than %d sessions a minute; try again in %s", user, sessionsAMinute, shortly(wait))
 	}
 	return nil
 }
