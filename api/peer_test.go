@@ -137,7 +137,7 @@ func TestLoopbackCases(t *testing.T) {
 		for _, word := range c.Words {
 			want += fmt.Sprintf("%08X", binary.NativeEndian.Uint32(binary.BigEndian.AppendUint32(nil, word)))
 		}
-		if got := listed(netip.AddrPortFrom(netip.MustParseAddr(c.Address), c.Port), c.Wide); got != want+c.Text {
+		if got := asListed(netip.AddrPortFrom(netip.MustParseAddr(c.Address), c.Port), c.Wide); got != want+c.Text {
 			t.Errorf("%+v: %s, want %s%s", c, got, want, c.Text)
 		}
 	}

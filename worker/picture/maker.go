@@ -30,15 +30,15 @@ type Maker struct {
 	Room      func() bool // whether the host has memory for it
 	Ship      func(context.Context, api.Picture) error
 
-	orders chan Order
+	orders *queue
 	limit  time.Duration // of one picture
 }
 
 const (
-	waiting   = 64 // orders; a later one gets no picture
 	shipTries = 3
 	shipFor   = 10 * time.Second
 	shipPause = 5 * time.Second
+	endFor    = 5 * time.Second // for a child that was killed
 
 	// Room is the memory that must be free on the host.
 	Room = memoryLimit
@@ -47,17 +47,12 @@ const (
 // NewMaker makes one that waits to be run.
 func NewMaker(program, converter []string, room func() bool, ship func(context.Context, api.Picture) error) *Maker {
 	proc.CloseInherited()
-	return &Maker{Program: program, Converter: converter, Room: room, Ship: ship, orders: make(chan Order, waiting), limit: timeLimit}
+	return &Maker{Program: program, Converter: converter, Room: room, Ship: ship, orders: newQueue(), limit: timeLimit}
 }
 
 // Add never waits. It says whether there is a place for the order.
 func (m *Maker) Add(t Order) bool {
-	select {
-	case m.orders <- t:
-		return true
-	default:
-		return false
-	}
+	return m.orders.add(t)
 }
 
 // Run makes pictures until ctx ends.
@@ -66,7 +61,9 @@ func (m *Maker) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case t := <-m.orders:
+		case <-m.orders.wake:
+		}
+		for t, ok := m.orders.next(); ok && ctx.Err() == nil; t, ok = m.orders.next() {
 			answer := Answer{Code: api.PictureMemory}
 			if m.Room() {
 				answer = m.make(ctx, t)
@@ -114,7 +111,9 @@ func (m *Maker) make(ctx context.Context, t Order) Answer {
 	}
 	_ = syscall.Kill(-child.Process.Pid, syscall.SIGKILL) // with what it started; it may just have ended, but a number is not given again that soon
 	select {
-	case <-ended: // a file system that does not answer may hold it: no other is made meanwhile
+	case <-ended:
+	case <-time.After(endFor): // a file system that does not answer holds it
+		m.orders.stick(t, ended)
 	case <-ctx.Done():
 	}
 	return Answer{Code: api.PictureTime}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"image"
 	"image/color"
@@ -189,6 +190,40 @@ func TestChild(t *testing.T) {
 	}
 }
 
+// TestOwnersTakeTurns: an owner with many orders keeps another's waiting for one, and an owner whose child does not end for none.
+func TestOwnersTakeTurns(t *testing.T) {
+	q := newQueue()
+	order := func(uid uint32) Order { return Order{Owner: &syscall.Credential{Uid: uid}} }
+	for n := range waitingOfOne + 1 {
+		if got := q.add(order(1)); got != (n < waitingOfOne) {
+			t.Errorf("order %d of one owner: %t", n, got)
+		}
+	}
+	q.add(order(2))
+	q.add(order(2))
+	turns := ""
+	next := func() {
+		if o, ok := q.next(); ok {
+			turns += fmt.Sprint(o.owner())
+		}
+	}
+	for range 3 {
+		next()
+	}
+	ended := make(chan error, 1)
+	q.stick(order(1), ended)
+	next()
+	next()
+	ended <- nil
+	for len(turns) == 4 {
+		<-q.wake
+		next()
+	}
+	if turns != "12121" {
+		t.Errorf("turns %s", turns)
+	}
+}
+
 // TestMaker: nobody waits for a place, what fails on the way is tried a few times, and a host without room makes none.
 func TestMaker(t *testing.T) {
 	var room atomic.Bool
@@ -198,7 +233,8 @@ func TestMaker(t *testing.T) {
 		return nil
 	})
 	for n := range waiting {
-		if !m.Add(Order{Attempt: api.AttemptID{Job: int64(n + 1)}}) {
+		owner := &syscall.Credential{Uid: uint32(n / waitingOfOne)}
+		if !m.Add(Order{Attempt: api.AttemptID{Job: int64(n + 1)}, Owner: owner}) {
 			t.Fatalf("no place for order %d", n)
 		}
 	}
@@ -212,7 +248,7 @@ func TestMaker(t *testing.T) {
 		t.Errorf("without room: %+v", p)
 	}
 	room.Store(true)
-	if p := <-shipped; p.Attempt.Job != 2 || p.Code != api.PictureMemory && p.Code != api.PictureFailed {
+	if p := <-shipped; p.Attempt.Job != waitingOfOne+1 || p.Code != api.PictureMemory && p.Code != api.PictureFailed {
 		t.Errorf("without a program: %+v", p)
 	}
 	cancel()

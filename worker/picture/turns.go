@@ -1,0 +1,94 @@
+package picture
+
+import (
+	"slices"
+	"sync"
+)
+
+// Limits of orders that wait.
+const (
+	waiting      = 64 // a later one gets no picture
+	waitingOfOne = 16 // of one owner
+)
+
+// queue lets owners take turns: files of one that take long keep each other's orders waiting, and another's for one picture.
+type queue struct {
+	wake chan struct{} // has one when there is an order
+
+	mu     sync.Mutex
+	count  int
+	owners []*ownerQueue // the next one first
+	stuck  map[int64]bool
+}
+
+type ownerQueue struct {
+	owner  int64
+	orders []Order
+}
+
+func newQueue() *queue { return &queue{wake: make(chan struct{}, 1), stuck: map[int64]bool{}} }
+
+// owner is the uid of who owns the files, or -1 for the agent's own.
+func (t *Order) owner() int64 {
+	if t.Owner == nil {
+		return -1
+	}
+	return int64(t.Owner.Uid)
+}
+
+// add says whether there is a place for the order.
+func (q *queue) add(t Order) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := slices.IndexFunc(q.owners, func(o *ownerQueue) bool { return o.owner == t.owner() })
+	if q.count >= waiting || n >= 0 && len(q.owners[n].orders) >= waitingOfOne {
+		return false
+	}
+	if n < 0 {
+		n = len(q.owners)
+		q.owners = append(q.owners, &ownerQueue{owner: t.owner()})
+	}
+	q.owners[n].orders = append(q.owners[n].orders, t)
+	q.count++
+	q.nudge()
+	return true
+}
+
+func (q *queue) nudge() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next is an order of the owner whose turn it is; the owner goes behind the others.
+func (q *queue) next() (t Order, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := slices.IndexFunc(q.owners, func(o *ownerQueue) bool { return !q.stuck[o.owner] })
+	if n < 0 {
+		return t, false
+	}
+	o := q.owners[n]
+	t, o.orders = o.orders[0], o.orders[1:]
+	q.count--
+	q.owners = slices.Delete(q.owners, n, n+1)
+	if len(o.orders) > 0 {
+		q.owners = append(q.owners, o)
+	}
+	return t, true
+}
+
+// stick passes over an owner whose child does not end, until it has.
+func (q *queue) stick(t Order, ended <-chan error) {
+	q.mu.Lock()
+	q.stuck[t.owner()] = true
+	q.mu.Unlock()
+	go func() {
+		<-ended
+		q.mu.Lock()
+		delete(q.stuck, t.owner())
+		q.mu.Unlock()
+		q.nudge()
+	}()
+}
