@@ -207,7 +207,7 @@ var homes = map[string][]string{
 	"github.com/shirou/gopsutil/v4":       {"worker"},
 	"github.com/godbus/dbus/v5":           {"worker/people"},
 	"golang.org/x/image":                  {"worker/picture"},
-	"golang.org/x/sys":                    {"worker", "worker/picture", "worker/people", "worker/cgroup", "worker/proc", "worker/shim", "supervisor/term", "supervisor/credentials", "supervisor/listeners", "supervisor/logstore", "supervisor/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
+	"golang.org/x/sys":                    {"api", "worker", "worker/picture", "worker/people", "worker/cgroup", "worker/proc", "worker/shim", "supervisor/term", "supervisor/credentials", "supervisor/listeners", "supervisor/logstore", "supervisor/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
 	"golang.org/x/time":                   {"supervisor/limits", "supervisor/mail", "supervisor/credentials", "supervisor/sso", "supervisor/audit", "supervisor/enrol.go", "supervisor/server.go", "supervisor/session.go"},
 	"golang.org/x/oauth2":                 {"supervisor/sso"},
 	"github.com/coreos/go-oidc/v3":        {"supervisor/sso"},

@@ -30,6 +30,7 @@ var bareGoroutines = map[string]struct {
 	"worker/leader.go":                     {1, "the same"},
 	"worker/people/presence.go":            {1, "the same"},
 	"worker/picture/maker.go":              {1, "waits for a child"},
+	"worker/picture/turns.go":              {1, "waits for a child"},
 	"worker/reclaim.go":                    {1, "the same as agent.go"},
 	"worker/restart.go":                    {1, "the same as agent.go"},
 	"worker/ship.go":                       {2, "the same as agent.go"},

@@ -28,7 +28,7 @@ type simAgent struct {
 	at       int // which supervisor it speaks to
 	calls    uint64
 	open     []uint64 // calls whose answers may still come, the newest last
-	asked    uint64 // its sequence
+	asked    uint64   // its sequence
 	leaving  bool
 	others   int64 // memory of other agents' items, at the last look
 	leaveBy  time.Duration

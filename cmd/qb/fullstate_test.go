@@ -108,7 +108,8 @@ func TestFullStateFolder(t *testing.T) {
 		f.disk = true
 		t.Cleanup(func() { _ = syscall.Unmount(f.dir, syscall.MNT_DETACH) })
 	}
-	cmd, url := f.start()
+	cmd, _ := f.start()
+	var url string
 	if f.disk {
 		f.fill()
 		f.kill(cmd)

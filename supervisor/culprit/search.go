@@ -8,6 +8,7 @@ package culprit
 
 import (
 	"fmt"
+	"strings"
 
 	"qb/supervisor/facts"
 )
@@ -85,4 +86,16 @@ func (s *Search) Tried(broke bool) Verdict {
 		s.stage = alone
 	}
 	return Verdict{}
+}
+
+// maxText bounds what is shown of what a panic says, in bytes.
+const maxText = 300
+
+// Text is the first line of what a panic says, shortened.
+func Text(thrown any) string {
+	text, _, _ := strings.Cut(strings.ToValidUTF8(fmt.Sprint(thrown), "?"), "\n")
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	return text
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"qb/smartshare"
@@ -187,7 +186,7 @@ const (
 	searchWork   = 8                // … and so many times what the plan which broke was allowed
 	planRest     = 10 * time.Second // without plans after a search in vain …
 	planRestMost = 10 * time.Minute // … and its longest
-	breakText    = 300              // bytes of what a panic says that are shown
+	newsKept     = 16               // of broken plans, until they are asked for
 )
 
 // broken is what a farm knows of plans that break: they panic, or take more steps than any plan of such a farm should. That
@@ -224,7 +223,7 @@ func (pl *planning) attempt(now time.Time, fill func(time.Time) *snapshot) (p *s
 		if thrown == nil {
 			return
 		}
-		broke = &planBreak{text: shortened(fmt.Sprint(thrown)), stack: string(debug.Stack()), most: pl.scratch.Most()}
+		broke = &planBreak{text: culprit.Text(thrown), stack: string(debug.Stack()), most: pl.scratch.Most()}
 		if err, is := thrown.(error); is {
 			var fault *planner.Fault
 			var work smartshare.WorkError
@@ -244,17 +243,6 @@ func (pl *planning) attempt(now time.Time, fill func(time.Time) *snapshot) (p *s
 		divide = pl.policy.Divide
 	}
 	return p, divide(&pl.scratch, p.Snapshot), nil
-}
-
-func shortened(text string) string {
-	text = strings.ToValidUTF8(text, "?")
-	if first, _, more := strings.Cut(text, "\n"); more {
-		text = first
-	}
-	if len(text) > breakText {
-		text = strings.ToValidUTF8(text[:breakText], "") + "…"
-	}
-	return text
 }
 
 // planBroke begins the search. A farm whose cross-references are broken as well is not to go on.
@@ -347,9 +335,6 @@ func (f *Farm) plansWork(now time.Time) {
 	}
 	*br = broken{news: br.news}
 }
-
-// newsKept bounds what is kept of broken plans until somebody asks.
-const newsKept = 16
 
 func (br *broken) report(b message.PlanBreak) {
 	if len(br.news) < newsKept {
