@@ -115,8 +115,8 @@ func TestAttackSearches(t *testing.T) {
 	worker.until("both jobs run", func() bool { return len(worker.running) == 2 })
 	for job, mega := range map[int64]int{large: 100, small: 0} {
 		file := filepath.Join(r.state, "logs", logstore.Name(facts.AttemptID{Job: facts.JobID(job), Item: 0, Number: 1}))
-		part := append([]byte{1, 0, 16, 0, 0}, strings.Repeat(strings.Repeat("x", 63)+"\n", 1<<14)...)
-		data := []byte(strings.Repeat(string(part), mega))
+		megabyte := append([]byte{1, 0, 16, 0, 0}, strings.Repeat(strings.Repeat("x", 63)+"\n", 1<<14)...)
+		data := []byte(strings.Repeat(string(megabyte), mega))
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -29,9 +29,7 @@ const (
 
 	maxLinks = 1000
 
-	userReads  = 5 // reads of users at a time, of the connections that the store has; the rest are for operators and the farm
-	readsOfOne = 2 // of them, of one user
-	heavyOfOne = 2 // calls of one user that take long
+	userReads = 5 // reads of users at a time, of the connections that the store has; the rest are for operators and the farm
 
 	streamReaders   = 640 // of events and of the page, whose readers share what is sent
 	streamsReserved = 32  // of them, for operators

@@ -23,14 +23,14 @@ type turns struct {
 
 func newTurns() turns {
 	return turns{
-		reads:     limits.NewTurns(limits.Reads, "reading of the database", userReads, readsOfOne, 0),
-		searches:  limits.NewTurns(limits.Searches, "searching in logs", 2, 1, 2),
-		agendas:   limits.NewTurns(limits.Agendas, "parsing of agendas", 2, 1, 1),
-		trials:    limits.NewTurns(limits.Trials, "trying of changes", 1, 1, 1),
-		recalls:   limits.NewTurns(limits.Recalls, "reading of ended jobs", 2, 1, 1),
-		looks:     limits.NewTurns(limits.Looks, "looking at the live farm", 2, 1, 2),
-		heavy:     limits.NewAtOnce(limits.Heavy, heavyOfOne),
-		searching: limits.NewAtOnce(limits.Searches, heavyOfOne),
+		reads:     limits.NewTurns(limits.Reads, "reading of the database", userReads, limits.ReadsOfOne, 0),
+		searches:  limits.NewTurns(limits.Searches, "searching in logs", 2, limits.OneOfOne, 2),
+		agendas:   limits.NewTurns(limits.Agendas, "parsing of agendas", 2, limits.OneOfOne, 1),
+		trials:    limits.NewTurns(limits.Trials, "trying of changes", 1, limits.OneOfOne, 1),
+		recalls:   limits.NewTurns(limits.Recalls, "reading of ended jobs", 2, limits.OneOfOne, 1),
+		looks:     limits.NewTurns(limits.Looks, "looking at the live farm", 2, limits.OneOfOne, 2),
+		heavy:     limits.NewAtOnce(limits.Heavy, limits.HeavyOfOne),
+		searching: limits.NewAtOnce(limits.Searches, limits.HeavyOfOne),
 	}
 }
 

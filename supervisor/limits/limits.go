@@ -62,6 +62,7 @@ func most(c *settings.Config) map[string]int64 {
 		message.LimitOrders: message.MaxOrders, problem.LimitStored: int64(c.UserStored), JobBytes: int64(c.JobBytes),
 		Submissions: int64(c.UserSubmissions), Checks: int64(c.UserSubmissions), Submitted: int64(c.UserSubmitted), Changes: int64(c.UserChanges),
 		Streams: int64(c.TokenStreams), Followed: int64(c.TokenFollowed),
+		Heavy: HeavyOfOne, Reads: ReadsOfOne, Searches: OneOfOne, Agendas: OneOfOne, Trials: OneOfOne, Recalls: OneOfOne, Looks: OneOfOne, Sessions: sessionsAMinute,
 	}
 }
 

@@ -8,6 +8,13 @@ import (
 	"time"
 )
 
+// What one user has of what users take in turn.
+const (
+	HeavyOfOne = 2 // calls under way that take long; searches are counted apart
+	ReadsOfOne = 2 // of the database
+	OneOfOne   = 1 // of what needs a processor or the live farm
+)
+
 // turnWait is how long somebody waits for a turn at most; a client repeats the call then.
 const turnWait = 4 * time.Second
 

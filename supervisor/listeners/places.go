@@ -35,6 +35,7 @@ const (
 // whoever has few always gets in.
 type places struct {
 	log      *slog.Logger
+	whose    func(net.Conn) peer
 	limited  func() // counts what was refused
 	most     int
 	reserved int
@@ -50,6 +51,7 @@ type places struct {
 
 // account is what one peer has. Its connections are in order of their last answer.
 type account struct {
+	trusted          bool
 	conns            *list.List
 	shaking, unshown int
 }
@@ -70,7 +72,7 @@ func newPlaces(log *slog.Logger, limited func()) *places {
 	if most < maxConns/2 {
 		log.Warn("few open files are allowed, so few connections are; raise LimitNOFILE or ulimit -n", "connections", most)
 	}
-	return &places{log: log, limited: limited, most: most, reserved: reserved, of: map[peer]*account{}}
+	return &places{log: log, whose: peerOf, limited: limited, most: most, reserved: reserved, of: map[peer]*account{}}
 }
 
 func openFiles() uint64 {
@@ -92,7 +94,7 @@ func roomFor(files uint64) (most, reserved int) {
 
 // enter gives a new connection a place; nil: there is none, and it is to be closed.
 func (p *places) enter(c net.Conn, begins phase) *conn {
-	who := peerOf(c)
+	who := p.whose(c)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.makeRoom(who, begins) {
@@ -140,14 +142,17 @@ func (p *places) roomToShake(mine *account) bool {
 	return most != mine && p.drop(most.first(func(c *conn) bool { return c.phase == shaking }))
 }
 
-// fromLargest is an idle connection of the peer that has most, and more than the one who wants a place.
+// fromLargest is an idle connection of the peer that has most: more than the one who wants a place, or else its own.
 func (p *places) fromLargest(now time.Time, mine *account, trusted bool) (found *conn) {
 	most := 1
 	if mine != nil {
 		most = max(most, mine.conns.Len())
 	}
-	for who, a := range p.of {
-		if who.trusted() != trusted || a.conns.Len() <= most {
+	if mine != nil && mine.trusted == trusted {
+		found = mine.oldestIdle(now)
+	}
+	for _, a := range p.of {
+		if a.trusted != trusted || a.conns.Len() <= most {
 			continue
 		}
 		if c := a.oldestIdle(now); c != nil {
@@ -184,7 +189,7 @@ func (p *places) drop(c *conn) bool {
 func (p *places) add(c *conn) {
 	a := p.of[c.peer]
 	if a == nil {
-		a = &account{conns: list.New()}
+		a = &account{conns: list.New(), trusted: c.peer.trusted()}
 		p.of[c.peer] = a
 	}
 	c.place = a.conns.PushBack(c)

@@ -82,11 +82,16 @@ export async function prepare(id, params = {}, { body, header = {}, signal: unti
 /** open sends a request and returns the answer as it begins; what is refused is thrown. */
 export async function open(id, params = {}, options = {}) {
   const as = options.as ?? session;
-  for (let left = 2; ; left--) {
+  for (let left = 2, turns = 5; ;) {
     const answer = await (await prepare(id, params, { ...options, as }))();
     if (answer.ok) return answer;
+    if (answer.status === 429 && endpoints[id].method === "GET" && --turns > 0) { // this user reads a lot already: the next in turn
+      await new Promise(done => setTimeout(done, 1000 * Math.min(Number(answer.headers.get("Retry-After")) || 1, 15)));
+      options.signal?.throwIfAborted();
+      continue;
+    }
     const refusal = new Refusal(answer.status, await answer.json().catch(() => ({})));
-    if (refusal.code === "other-run" && left) continue; // the supervisor has restarted since the proof
+    if (refusal.code === "other-run" && left-- > 0) continue; // the supervisor has restarted since the proof
     if (refusal.status === 401 && as === session) leave(refusal.message);
     throw refusal;
   }
