@@ -31,6 +31,7 @@ var shared = map[string]struct {
 	"whatif/trials.go":          {1, "changes tried"},
 	"store/postgres/lead.go":    {1, "not shared: the leader's own session"},
 	"term/loop.go":              {1, "not shared: a signal"},
+	"term/syncs.go":             {1, "not shared: a signal"},
 }
 
 var limiting = regexp.MustCompile(`make\(chan struct\{\}, |rate\.NewLimiter\(|limits\.New(Turns|Places|AtOnce)\(|NewRateLimiter\(`)
