@@ -322,10 +322,11 @@ type Core struct {
 	flight   flight
 	earlier  []flight // given up for later ones, oldest first; their answers may still be taken
 
-	impatience impatience
-	silent     Moment // when the first of the syncs was sent that no answer has followed; 0: none
-	nextSync   Moment
-	failures   int
+	waits    Patience
+	vain     int    // answers in a row that came at once and changed nothing
+	silent   Moment // when the first of the syncs was sent that no answer has followed; 0: none
+	nextSync Moment
+	failures int
 }
 
 // NewCore makes a core that says identity in each sync (its sequence, epoch, lists and memory are the

@@ -12,36 +12,53 @@ const OpenSyncs = 4
 // names in heard the last one whose answer was taken, so whatever an answer to an earlier one lists, no later list
 // proves the end of by absence, and answers to later ones alone are taken after it.
 
-// impatience is what decides for how long a sync with results is waited for before newer results are sent: a
-// supervisor that takes longer to answer has more to do than it can, and more requests only make that worse.
-type impatience struct {
+// Patience is for how long a sync with results is waited for before newer results are sent: a supervisor that takes longer
+// to answer has more to do than it can, and more requests only make that worse.
+type Patience struct {
 	roundTrip time.Duration // of the last answered sync with results
 	asked     time.Duration // by the last answer
 	givenUp   int           // syncs with results since the last answer
-	vain      int           // answers in a row that came at once and changed nothing
 }
 
-// patience is Limits.Patience or twice the last round trip, doubled with each sync that was given up since. It stays
-// below the lease, which the next answer is to lengthen.
-func (c *Core) patience() time.Duration {
-	most := c.limits.Overdue
-	if c.lease > 0 {
-		most = min(most, c.lease/3)
+// Wait is Limits.Patience or twice the last round trip, doubled with each sync that was given up since. It stays below the
+// lease, which the next answer is to lengthen; 0 is none.
+func (p *Patience) Wait(l *Limits, lease time.Duration) time.Duration {
+	most := l.Overdue
+	if lease > 0 {
+		most = min(most, lease/3)
 	}
-	wait := max(c.limits.Patience, 2*c.impatience.roundTrip, c.impatience.asked)
-	for range c.impatience.givenUp {
+	wait := max(l.Patience, 2*p.roundTrip, p.asked)
+	for range p.givenUp {
 		if wait >= most {
 			break
 		}
 		wait *= 2
 	}
-	return max(c.limits.Patience, min(wait, most))
+	return max(l.Patience, min(wait, most))
 }
+
+// GaveUp notes a sync that is waited for no longer.
+func (p *Patience) GaveUp(carries bool) {
+	if carries {
+		p.givenUp++
+	}
+}
+
+// Answered notes how long an answer took and for how much patience it asks.
+func (p *Patience) Answered(carries bool, took, asked time.Duration) {
+	if carries {
+		p.roundTrip = took
+	}
+	p.asked = max(0, asked)
+	p.givenUp = 0
+}
+
+func (c *Core) patience() time.Duration { return c.waits.Wait(&c.limits, c.lease) }
 
 // gap is the least time between two syncs of which the last one's answer changed nothing: after a few such answers in a
 // row it doubles with each, to Limits.GapMx.
 func (c *Core) gap() time.Duration {
-	return min(c.limits.Gap<<min(max(0, c.impatience.vain-vainAnswers), 15), c.limits.GapMx)
+	return min(c.limits.Gap<<min(max(0, c.vain-vainAnswers), 15), c.limits.GapMx)
 }
 
 // vainAnswers that come at once and change nothing are usual while something starts or stops.
@@ -64,24 +81,13 @@ func (c *Core) answeredFlight(sequence uint64) (answered flight, ok bool) {
 	return answered, true
 }
 
-// noteAnswer notes how long the answer took and for how much patience it asks.
-func (c *Core) noteAnswer(answered flight, asked time.Duration) {
-	if answered.carries {
-		c.impatience.roundTrip = c.now - answered.sentAt
-	}
-	c.impatience.asked = max(0, asked)
-	c.impatience.givenUp = 0
-}
-
 // giveUp waits no longer for the newest sync before the next one is sent. Its answer is taken if it comes first after
 // all; where the supervisor is overdue, no answer to what it was sent is.
 func (c *Core) giveUp(overdue bool) {
 	c.order(GiveUpSync{c.flight.sequence, overdue})
 	c.earlier = append(c.earlier, c.flight)
 	c.earlier = c.earlier[max(0, len(c.earlier)-(OpenSyncs-1)):]
-	if c.flight.carries {
-		c.impatience.givenUp++
-	}
+	c.waits.GaveUp(c.flight.carries)
 	c.flight = flight{}
 	if overdue {
 		c.silent, c.earlier = 0, nil

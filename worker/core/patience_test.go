@@ -22,7 +22,7 @@ func TestPatienceGrows(t *testing.T) {
 		c.now = Moment(time.Hour)
 		f := flight{sequence: 1, sentAt: c.now - span("round trip", 30*time.Second), carries: true}
 		asked := span("asked", 30*time.Second)
-		c.noteAnswer(f, asked)
+		c.waits.Answered(true, c.now-f.sentAt, asked)
 		most := c.limits.Overdue
 		if c.lease > 0 {
 			most = max(c.limits.Patience, min(most, c.lease/3))
@@ -42,7 +42,7 @@ func TestPatienceGrows(t *testing.T) {
 		if len(c.earlier) >= OpenSyncs {
 			t.Fatalf("%d syncs beside the newest may be answered", len(c.earlier))
 		}
-		c.noteAnswer(flight{sentAt: c.now, carries: true}, 0)
+		c.waits.Answered(true, 0, 0)
 		if c.patience() != c.limits.Patience {
 			t.Fatalf("patience %v after an answer at once", c.patience())
 		}

@@ -244,7 +244,7 @@ func (c *Core) onAnswered(ev Answered) *flight {
 		return nil
 	}
 	c.heard, c.heardIn, c.failures, c.hurried = true, answered.sequence, 0, false
-	c.noteAnswer(answered, seconds(reply.PatienceSeconds))
+	c.waits.Answered(answered.carries, c.now-answered.sentAt, seconds(reply.PatienceSeconds))
 	if answered.settings {
 		term := c.held.Term
 		c.shownIn = &term
@@ -288,16 +288,16 @@ func (c *Core) paceAfter(last flight) {
 		c.nextSync = c.now
 	case last.carries:
 		c.nextSync = c.now + max(c.patience(), c.gap()) // still listed: said again, soon
-		c.impatience.vain++
+		c.vain++
 		return
 	default:
 		c.nextSync = max(c.now, last.sentAt+c.gap())
 		if c.nextSync > c.now {
-			c.impatience.vain++
+			c.vain++
 			return
 		}
 	}
-	c.impatience.vain = 0
+	c.vain = 0
 }
 
 func (c *Core) onUnanswered(ev Unanswered) {

@@ -31,7 +31,7 @@ type benchOptions struct {
 	database                  string
 	duration, limit           time.Duration
 	seed                      uint64
-	standstill, tls           bool
+	standstill, tls, overload bool
 }
 
 // Result is the contract's JSON object.
@@ -79,6 +79,7 @@ func NewCommand() *cobra.Command {
 	flags.Var((*units.Span)(&o.duration), "duration", "mean run time of an item, a `DURATION`, exponentially distributed; 0: none")
 	flags.Uint64Var(&o.seed, "seed", 1, "`N` that seeds the run times")
 	flags.BoolVar(&o.standstill, "standstill", false, "measure how long submissions wait while all slots are filled and all hosts are lost")
+	flags.BoolVar(&o.overload, "overload", false, "measure what is done when twice as much is demanded as can be, and whether all hosts stay up")
 	flags.BoolVar(&o.tls, "tls", false, "let hosts and commands use TLS; the throughput with and without it tells what it costs")
 	return cmd
 }
@@ -89,7 +90,7 @@ type Run struct {
 	state  string
 	farm   *exec.Cmd
 	hosts  *exec.Cmd
-	stop   io.Closer // ends the hosts
+	stop   io.WriteCloser // its end ends the hosts; takes mean run times
 	report *bytes.Buffer
 	file   struct { // STATE/farm.json of the farm that is measured
 		URL         string `json:"url"`
@@ -125,6 +126,13 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		}
 		return errors.Join(encoder.Encode(result), b.verify(ctx, 0))
 	}
+	if b.benchOptions.overload {
+		result, err := b.overload(ctx, errOut)
+		if err != nil {
+			return err
+		}
+		return errors.Join(encoder.Encode(result), b.verify(ctx, 0), result.judge())
+	}
 	result, err := b.measure(ctx, errOut)
 	if err != nil {
 		return err
@@ -146,6 +154,9 @@ func (b *Run) startFarm(errOut io.Writer) error {
 	if b.standstill {
 		b.duration = standItem
 		b.farm.Env = append(b.farm.Env, "QB_SUPERVISOR_EXECUTION_LEASE="+standLease.String(), "QB_SUPERVISOR_LIVENESS=10s")
+	}
+	if b.benchOptions.overload {
+		b.farm.Env = append(b.farm.Env, "QB_SUPERVISOR_SOCKET="+filepath.Join(b.state, "qb.sock"))
 	}
 	if b.database != "" {
 		b.farm.Env = append(b.farm.Env, "QB_DATABASE_URL="+b.database)

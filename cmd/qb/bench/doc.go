@@ -5,5 +5,5 @@
 //
 // It measures through the API and the process table only, and must never reach into the supervisor.
 //
-// Read first: bench.go (a run from start to end), host.go (what a simulated host does), standstill.go.
+// Read first: bench.go (a run from start to end), host.go (what a simulated host does), standstill.go, overload.go.
 package bench

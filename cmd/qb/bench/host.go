@@ -12,8 +12,9 @@ import (
 	"qb/worker/core"
 )
 
-// benchHost is one simulated host. Like an agent it has one sync under way at a time: one that is merely held is given
-// up for a result, and one that carries results is after worker.Limits.Patience.
+// benchHost is one simulated host. Like an agent it waits for one sync at a time: one that is merely held is given up for a
+// result, and one that carries results after core.Patience; the answer to one given up is taken if it comes before that to
+// a later one.
 type benchHost struct {
 	all    *benchHosts
 	client *api.Client
@@ -25,8 +26,12 @@ type benchHost struct {
 	ended   map[api.AttemptID]benchEnd // results that the supervisor has not acknowledged
 	freed   map[instanceRef]time.Time  // when an instance got its last result
 	flight  *benchFlight               // nil: none
-	next    time.Time                  // no sync before this, unless there is a result
-	failed  bool                       // the last sync was: next holds for results too
+	earlier []*benchFlight             // given up for later ones
+	answers chan benchAnswer
+	waits   core.Patience
+	lease   time.Duration
+	next    time.Time // no sync before this, unless there is a result
+	failed  bool      // the last sync was: next holds for results too
 }
 
 type instanceRef struct {
@@ -49,15 +54,21 @@ type benchEnd struct {
 
 // benchFlight is a sync under way.
 type benchFlight struct {
-	sent    time.Time
-	carries bool // results, so that it is answered at once
-	giveUp  context.CancelFunc
-	answer  chan *api.SyncReply // room for one; nil: it failed
+	sequence uint64
+	sent     time.Time
+	carries  bool // results, so that it is answered at once
+	giveUp   context.CancelFunc
+}
+
+// benchAnswer is what came of one; reply is nil if it failed.
+type benchAnswer struct {
+	to    *benchFlight
+	reply *api.SyncReply
 }
 
 func newBenchHost(all *benchHosts, client *api.Client, n int) *benchHost {
 	name := fmt.Sprintf("sim-%d", n)
-	h := &benchHost{all: all, client: client, random: rand.New(rand.NewPCG(all.seed, uint64(n))), limits: core.DefaultLimits(),
+	h := &benchHost{all: all, client: client, random: rand.New(rand.NewPCG(all.seed, uint64(n))), limits: core.DefaultLimits(), answers: make(chan benchAnswer),
 		running: map[instanceRef]simulated{}, ended: map[api.AttemptID]benchEnd{}, freed: map[instanceRef]time.Time{}}
 	h.sync = api.Sync{
 		Host: name, MachineID: name, BootID: "bench", StateID: name, Incarnation: fmt.Sprint(time.Now().UnixNano()),
@@ -75,14 +86,13 @@ func (h *benchHost) play(ctx context.Context) {
 		now := time.Now()
 		h.endItems(now)
 		h.maybeSync(ctx, now)
-		var answer chan *api.SyncReply
-		if h.flight != nil {
-			answer = h.flight.answer
-		}
+		changed := h.all.changed()
 		wake.Reset(time.Until(h.wake(now)))
 		select {
-		case reply := <-answer:
-			h.take(reply, time.Now())
+		case answer := <-h.answers:
+			h.take(answer, time.Now())
+		case <-changed:
+			h.redraw(time.Now())
 		case <-wake.C:
 		case <-ctx.Done():
 		}
@@ -99,6 +109,16 @@ func (h *benchHost) endItems(now time.Time) {
 	}
 }
 
+// redraw draws the time left of all items, as the mean run time has changed: how long an item has run says nothing of when
+// it ends.
+func (h *benchHost) redraw(now time.Time) {
+	for ref, s := range h.running {
+		took := h.all.drawn(h.random)
+		s.ends, s.wall = now.Add(took), took.Seconds()
+		h.running[ref] = s
+	}
+}
+
 // unsent says whether a result waits that no sync has carried yet.
 func (h *benchHost) unsent() bool {
 	for _, e := range h.ended {
@@ -112,17 +132,24 @@ func (h *benchHost) unsent() bool {
 func (h *benchHost) maybeSync(ctx context.Context, now time.Time) {
 	unsent := h.unsent()
 	if h.flight != nil {
-		if !unsent || h.flight.carries && now.Sub(h.flight.sent) < h.limits.Patience {
+		if !unsent || h.flight.carries && now.Sub(h.flight.sent) < h.patience() {
 			return
 		}
-		h.flight.giveUp()
+		h.waits.GaveUp(h.flight.carries)
+		h.earlier = append(h.earlier, h.flight)
 		h.flight = nil
+		for len(h.earlier) >= core.OpenSyncs {
+			h.earlier[0].giveUp()
+			h.earlier = h.earlier[1:]
+		}
 	}
 	if now.Before(h.next) && (!unsent || h.failed) {
 		return
 	}
 	h.send(ctx, now)
 }
+
+func (h *benchHost) patience() time.Duration { return h.waits.Wait(&h.limits, h.lease) }
 
 // wake is when there is something to do without an answer.
 func (h *benchHost) wake(now time.Time) time.Time {
@@ -136,7 +163,7 @@ func (h *benchHost) wake(now time.Time) time.Time {
 	case h.flight == nil:
 		sooner(h.next)
 	case h.flight.carries && h.unsent():
-		sooner(h.flight.sent.Add(h.limits.Patience))
+		sooner(h.flight.sent.Add(h.patience()))
 	}
 	for _, s := range h.running {
 		if _, known := h.ended[s.attempt]; !known {
@@ -166,27 +193,39 @@ func (h *benchHost) send(ctx context.Context, now time.Time) {
 		h.ended[id] = e
 	}
 	within, giveUp := context.WithTimeout(ctx, h.limits.Hold+h.limits.Overdue)
-	f := &benchFlight{sent: now, carries: len(s.Finished) > 0, giveUp: giveUp, answer: make(chan *api.SyncReply, 1)}
+	f := &benchFlight{sequence: s.Sequence, sent: now, carries: len(s.Finished) > 0, giveUp: giveUp}
 	h.flight = f
 	body := *s
 	go func() {
 		defer giveUp()
-		var reply api.SyncReply
-		if err := h.client.Call(within, api.SyncWorker, nil, body, &reply); err != nil {
-			f.answer <- nil
-			return
+		reply := &api.SyncReply{}
+		if err := h.client.Call(within, api.SyncWorker, nil, body, reply); err != nil {
+			reply = nil
 		}
-		f.answer <- &reply
+		select {
+		case h.answers <- benchAnswer{f, reply}:
+		case <-ctx.Done():
+		}
 	}()
 }
 
 // take makes the supervisor's list true and notes how long freed slots waited.
-func (h *benchHost) take(reply *api.SyncReply, now time.Time) {
-	last := h.flight
-	h.flight = nil
-	if h.failed = reply == nil; h.failed {
-		h.next = now.Add(h.limits.BackOff)
+func (h *benchHost) take(answer benchAnswer, now time.Time) {
+	last, reply := answer.to, answer.reply
+	h.earlier = slices.DeleteFunc(h.earlier, func(f *benchFlight) bool { return f == last })
+	switch {
+	case last == h.flight:
+		h.flight = nil
+		if h.failed = reply == nil; h.failed {
+			h.next = now.Add(h.limits.BackOff)
+			return
+		}
+	case reply == nil || last.sequence <= h.sync.Heard:
 		return
+	}
+	h.waits.Answered(last.carries, now.Sub(last.sent), time.Duration(reply.PatienceSeconds*float64(time.Second)))
+	if reply.LeaseSeconds > 0 {
+		h.lease = time.Duration(reply.LeaseSeconds * float64(time.Second))
 	}
 	desired, listed := map[api.AttemptID]bool{}, make(map[instanceRef]simulated, len(reply.Instances))
 	var started []instanceRef
@@ -198,7 +237,7 @@ func (h *benchHost) take(reply *api.SyncReply, now time.Time) {
 		if !ok || s.attempt != d.Attempt {
 			took := h.all.drawn(h.random)
 			s = simulated{d.Attempt, now.Add(took), took.Seconds()}
-			if h.all.duration == 0 {
+			if h.all.mean() == 0 {
 				s.wall = 1
 			}
 			started = append(started, ref)
@@ -224,7 +263,7 @@ func (h *benchHost) pace(last *benchFlight, now time.Time, started, acted bool) 
 	case acted:
 		h.next = now
 	case last.carries:
-		h.next = now.Add(h.limits.Patience)
+		h.next = now.Add(h.patience())
 	default:
 		h.next = last.sent.Add(h.limits.Gap)
 	}

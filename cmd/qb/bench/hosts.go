@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,12 +23,13 @@ import (
 // item after a drawn time, without a process. It runs apart from the supervisor, in a process of its own.
 type benchHosts struct {
 	hosts, slots   int
-	duration       time.Duration // mean; 0: items take no time
 	seed           uint64
 	address, token string
 
-	mu      sync.Mutex
-	refills []float64 // milliseconds from having a result to holding the slot's next item
+	mu       sync.Mutex
+	duration time.Duration // mean; 0: items take no time
+	news     chan struct{} // closed when it changes
+	refills  []float64     // milliseconds from having a result to holding the slot's next item
 }
 
 // benchReport is what the simulated hosts print at their end.
@@ -42,7 +44,7 @@ const benchSpareFiles = 1000
 
 // NewHostsCommand makes `qb bench-hosts`, the hidden command that simulates hosts.
 func NewHostsCommand() *cobra.Command {
-	b := &benchHosts{token: os.Getenv("QB_TOKEN")}
+	b := &benchHosts{token: os.Getenv("QB_TOKEN"), news: make(chan struct{})}
 	cmd := &cobra.Command{
 		Use: "bench-hosts", Short: "Simulated hosts of qb bench", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd.Context(), os.Stdin, cmd.OutOrStdout()) },
@@ -55,7 +57,7 @@ func NewHostsCommand() *cobra.Command {
 	return cmd
 }
 
-// run plays until its standard input is closed, then reports.
+// run plays until its standard input is closed, then reports. Each line there is another mean run time.
 func (b *benchHosts) run(ctx context.Context, until io.Reader, out io.Writer) error {
 	if err := b.enoughFiles(); err != nil {
 		return err
@@ -63,8 +65,12 @@ func (b *benchHosts) run(ctx context.Context, until io.Reader, out io.Writer) er
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		_, _ = io.Copy(io.Discard, until)
-		stop()
+		defer stop()
+		for lines := bufio.NewScanner(until); lines.Scan(); {
+			if mean, err := time.ParseDuration(lines.Text()); err == nil {
+				b.change(mean)
+			}
+		}
 	}()
 	var playing sync.WaitGroup
 	for n := range b.hosts {
@@ -96,7 +102,28 @@ func (b *benchHosts) enoughFiles() error {
 
 // drawn is how long the next item of a host takes.
 func (b *benchHosts) drawn(random *rand.Rand) time.Duration {
-	return time.Duration(random.ExpFloat64() * float64(b.duration))
+	return time.Duration(random.ExpFloat64() * float64(b.mean()))
+}
+
+func (b *benchHosts) mean() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.duration
+}
+
+// changed is closed when the mean run time changes.
+func (b *benchHosts) changed() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.news
+}
+
+func (b *benchHosts) change(mean time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.duration = mean
+	close(b.news)
+	b.news = make(chan struct{})
 }
 
 // note adds a host's figures to those of all.
