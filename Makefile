@@ -169,7 +169,7 @@ measure-standstill: build #measure what others wait for while 160,000 slots of 1
 	bin/qb bench -hosts 10000 -slots 16 -jobs 10 -items 200000 -standstill
 
 OVERLOAD_HOSTS ?= 1500
-measure-overload: build #measure what OVERLOAD_HOSTS=1500 hosts get done at twice the demand that the machine can serve (2 minutes)
+measure-overload: build #measure what OVERLOAD_HOSTS=1500 hosts get done at twice the demand that the machine can serve (3 minutes)
 	@tools/deps postgres
 	bin/qb bench -overload -hosts $(OVERLOAD_HOSTS) -slots 16 -jobs 20 -items 4000000
 

@@ -27,6 +27,7 @@ type overloadResult struct {
 const (
 	overloadFirst   = 200.0 // items per second that are demanded first
 	overloadStep    = 1.3   // and by how much more each time
+	overloadRise    = 1.05  // while this much more is done than at less demand, the best is not found
 	overloadSettle  = 3 * time.Second
 	overloadLook    = 5 * time.Second
 	overloadFor     = 30 * time.Second
@@ -72,7 +73,8 @@ func (b *Run) overload(ctx context.Context, errOut io.Writer) (*overloadResult, 
 			return nil, err
 		}
 		fmt.Fprintf(errOut, "%.0f items/s demanded, %.0f done\n", demand, done)
-		if r.Best = max(r.Best, done); done < 0.8*demand {
+		rises := done > overloadRise*r.Best
+		if r.Best = max(r.Best, done); done < overloadLeast*demand && !rises {
 			break
 		}
 	}
