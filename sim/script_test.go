@@ -24,6 +24,7 @@ func script(t *testing.T, plan func(*simWorld, *simHost)) {
 	for seed := uint64(1); seed <= simScripts; seed++ {
 		w := newWorldOf(seed)
 		w.faults = simFaults{lasts: simScriptEnds}
+		w.scripted = true
 		w.at(simScriptAt, func() {
 			for _, h := range w.hosts {
 				if w.rows.held[facts.HostID(h.worker)] > 0 && h.on && len(h.machine.hosts) == 1 {

@@ -17,8 +17,11 @@ const (
 	simSettingsAt    = 7
 )
 
-// settingsDiffer is by the seed alone, so that all other worlds are as they would be without.
-func (w *simWorld) settingsDiffer() bool { return w.seed%simSettingsEvery == simSettingsAt }
+// settingsDiffer is by the seed alone, so that all other worlds are as they would be without. In scripts settings stay, as
+// they say to the second what is to happen.
+func (w *simWorld) settingsDiffer() bool {
+	return !w.scripted && w.seed%simSettingsEvery == simSettingsAt
+}
 
 // policy is what the supervisor's configuration says now. The world's own has the longest lease and grace.
 func (s *simSupervisor) policy() message.Policy {

@@ -34,6 +34,7 @@ type simWorld struct {
 	breaking    string // the worker_name of a host whose reports break the step; "": none
 	broken      int    // terms that it ended
 	lifts       int    // times that a person let it be heard again
+	scripted    bool   // one thing goes wrong, by a script
 	calm        bool   // no more faults: everything must come to its end
 	database    *simDatabase
 	supervisors []*simSupervisor

@@ -33,9 +33,9 @@ func (a *Agent) Last() Word { return Word{a.Incarnation, a.Sequence} }
 // unacked is what an incarnation was answered since it last acknowledged a reply. A held reply that the worker did not
 // wait for is one too, else an agent that asks again and again would never count as one that does not hear.
 type unacked struct {
-	by       string // the incarnation that asked
-	sequence uint64 // of its first such answer
-	at, last time.Time
+	by            string // the incarnation that asked
+	first, newest uint64 // sequences of its first such answer and of its newest
+	at, last      time.Time
 }
 
 // maxUnacked is how many agents of a host, one after another, can be answered in vain and each be remembered.
@@ -45,14 +45,15 @@ const maxUnacked = 4
 func (a *Agent) Expect(now time.Time, incarnation string, sequence uint64) {
 	for n := range a.unacked {
 		if u := &a.unacked[n]; u.by == incarnation {
-			if sequence >= u.sequence {
+			if sequence >= u.first {
+				u.newest = sequence
 				u.last = now
 			}
 			return
 		}
 	}
 	if len(a.unacked) < maxUnacked {
-		a.unacked = append(a.unacked, unacked{incarnation, sequence, now, now})
+		a.unacked = append(a.unacked, unacked{incarnation, sequence, sequence, now, now})
 	}
 }
 
@@ -65,9 +66,16 @@ func (a *Agent) Acknowledge(said Word, heard uint64) {
 	switch {
 	case heard == 0, at < 0 && said.Incarnation != a.Incarnation:
 		a.unacked = a.unacked[:0]
-	case at >= 0 && heard >= a.unacked[at].sequence:
+	case at >= 0 && heard >= a.unacked[at].newest:
 		taken := a.unacked[at].last
 		a.unacked = slices.DeleteFunc(a.unacked, func(u unacked) bool { return !u.at.After(taken) })
+	case at >= 0 && heard >= a.unacked[at].first: // a later answer may still have been lost
+		left := a.unacked[at]
+		a.unacked = slices.DeleteFunc(a.unacked, func(u unacked) bool { return !u.at.After(left.at) })
+		left.first = heard + 1
+		left.at = left.last
+		a.unacked = append(a.unacked, left)
+		slices.SortStableFunc(a.unacked, func(x, y unacked) int { return x.at.Compare(y.at) })
 	}
 }
 
@@ -75,7 +83,8 @@ func (a *Agent) Acknowledge(said Word, heard uint64) {
 // had the name before and knows the term: it is to show first that it hears, as who greets does.
 func (a *Agent) doubtHearing(said Word) {
 	if !slices.ContainsFunc(a.unacked, func(u unacked) bool { return u.by == said.Incarnation }) {
-		a.unacked = []unacked{{said.Incarnation, said.Sequence, a.LastSync.Add(a.excused), a.LastSync.Add(a.excused)}}
+		since := a.LastSync.Add(a.excused)
+		a.unacked = []unacked{{said.Incarnation, said.Sequence, said.Sequence, since, since}}
 	}
 }
 

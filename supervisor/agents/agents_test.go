@@ -11,7 +11,8 @@ var start = time.Unix(1000, 0)
 
 func after(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
-// A host that reports, and acknowledges nothing, is as silent as one that is not heard; the first acknowledgement ends it.
+// A host that reports, and acknowledges nothing, is as silent as one that is not heard. An acknowledgement ends that for
+// the replies until then: a later one may have been lost.
 func TestUnacknowledgedIsSilence(t *testing.T) {
 	a := &Agent{Incarnation: "one", LastSync: after(60)}
 	a.Expect(after(10), "one", 5)
@@ -27,8 +28,12 @@ func TestUnacknowledgedIsSilence(t *testing.T) {
 		t.Error("an older reply acknowledges a later one")
 	}
 	a.Acknowledge(Word{"one", 7}, 5)
+	if got := a.Silence(after(60)); got != 10*time.Second {
+		t.Errorf("silent for %v, want 10s since the reply that may have been lost", got)
+	}
+	a.Acknowledge(Word{"one", 8}, 9)
 	if got := a.Silence(after(60)); got != 0 {
-		t.Errorf("silent for %v after an acknowledgement", got)
+		t.Errorf("silent for %v after all was acknowledged", got)
 	}
 }
 
