@@ -194,13 +194,16 @@ func TestChild(t *testing.T) {
 func TestOwnersTakeTurns(t *testing.T) {
 	q := newQueue()
 	order := func(uid uint32) Order { return Order{Owner: &syscall.Credential{Uid: uid}} }
-	for n := range waitingOfOne + 1 {
-		if got := q.add(order(1)); got != (n < waitingOfOne) {
+	for n := range waiting + 1 {
+		if got := q.add(order(1)); got != (n < waiting) {
 			t.Errorf("order %d of one owner: %t", n, got)
 		}
 	}
-	q.add(order(2))
-	q.add(order(2))
+	for range 2 { // in place of another's newest
+		if !q.add(order(2)) || q.count != waiting {
+			t.Errorf("no place for another owner, %d wait", q.count)
+		}
+	}
 	turns := ""
 	next := func() {
 		if o, ok := q.next(); ok {
@@ -233,12 +236,12 @@ func TestMaker(t *testing.T) {
 		return nil
 	})
 	for n := range waiting {
-		owner := &syscall.Credential{Uid: uint32(n / waitingOfOne)}
+		owner := &syscall.Credential{Uid: uint32(n / 16)}
 		if !m.Add(Order{Attempt: api.AttemptID{Job: int64(n + 1)}, Owner: owner}) {
 			t.Fatalf("no place for order %d", n)
 		}
 	}
-	if m.Add(Order{}) {
+	if m.Add(Order{Owner: &syscall.Credential{Uid: 1}}) {
 		t.Error("there is no bound")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -248,7 +251,7 @@ func TestMaker(t *testing.T) {
 		t.Errorf("without room: %+v", p)
 	}
 	room.Store(true)
-	if p := <-shipped; p.Attempt.Job != waitingOfOne+1 || p.Code != api.PictureMemory && p.Code != api.PictureFailed {
+	if p := <-shipped; p.Attempt.Job != 17 || p.Code != api.PictureMemory && p.Code != api.PictureFailed {
 		t.Errorf("without a program: %+v", p)
 	}
 	cancel()

@@ -5,11 +5,9 @@ import (
 	"sync"
 )
 
-// Limits of orders that wait.
-const (
-	waiting      = 64 // a later one gets no picture
-	waitingOfOne = 16 // of one owner
-)
+// waiting bounds the orders that wait. A later one gets no picture, unless another owner has more of them: then that owner's newest
+// gets none.
+const waiting = 64
 
 // queue lets owners take turns: files of one that take long keep each other's orders waiting, and another's for one picture.
 type queue struct {
@@ -41,7 +39,11 @@ func (q *queue) add(t Order) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := slices.IndexFunc(q.owners, func(o *ownerQueue) bool { return o.owner == t.owner() })
-	if q.count >= waiting || n >= 0 && len(q.owners[n].orders) >= waitingOfOne {
+	own := 0
+	if n >= 0 {
+		own = len(q.owners[n].orders)
+	}
+	if q.count >= waiting && !q.giveUpOne(own) {
 		return false
 	}
 	if n < 0 {
@@ -51,6 +53,17 @@ func (q *queue) add(t Order) bool {
 	q.owners[n].orders = append(q.owners[n].orders, t)
 	q.count++
 	q.nudge()
+	return true
+}
+
+// giveUpOne drops the newest order of the owner with most of them, if that is more than one beyond another's own.
+func (q *queue) giveUpOne(own int) bool {
+	most := slices.MaxFunc(q.owners, func(x, y *ownerQueue) int { return len(x.orders) - len(y.orders) })
+	if len(most.orders) <= own+1 {
+		return false
+	}
+	most.orders = most.orders[:len(most.orders)-1]
+	q.count--
 	return true
 }
 
