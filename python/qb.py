@@ -494,6 +494,11 @@ class Client:
                 except (OSError, http.client.HTTPException) as error:
                     failed = Error("unreachable", "%s: %s" % (address, error or type(error).__name__))
                     continue
+                except Error as error:  # the kernel does not say who answers, as while a supervisor starts again
+                    if error.code != "unreachable":
+                        raise
+                    failed = error
+                    continue
                 if answer.status < 300:
                     return answer
                 failed = _refusal(answer)
