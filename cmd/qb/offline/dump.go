@@ -19,31 +19,27 @@ import (
 type Database struct {
 	url    string
 	binDir string // of the programs; empty: found
-	major  int    // version of the server
+	server postgres.Server
 }
 
-// Open asks the server for its version, for which the programs must fit.
+// Open finds the server with the farm's rows and its version, for which the programs must fit.
 func Open(ctx context.Context, url, binDir string) (*Database, error) {
-	major, err := postgres.Major(ctx, url)
+	server, err := postgres.FindServer(ctx, url)
 	if err != nil {
 		return nil, api.Errorf(api.KindUnavailable, "%v", err)
 	}
-	return &Database{url: url, binDir: binDir, major: major}, nil
+	return &Database{url: url, binDir: binDir, server: server}, nil
 }
 
 // program makes a command of Postgres's that reaches the database by its environment alone.
 func (d *Database) program(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
-	path, err := pgcluster.Program(ctx, d.binDir, name, d.major)
+	path, err := pgcluster.Program(ctx, d.binDir, name, d.server.Major)
 	if err != nil {
 		return nil, api.Errorf(api.KindUnavailable, "%v", err)
 	}
-	env, err := postgres.ClientEnv(d.url)
-	if err != nil {
-		return nil, err
-	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	foreign := func(pair string) bool { return strings.HasPrefix(pair, "PG") } // PGOPTIONS and the like are meant for other databases
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), foreign), env...)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), foreign), d.server.ClientEnv()...)
 	return cmd, nil
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Restore replaces all rows of the database with those of a dump.
 func (d *Database) Restore(ctx context.Context, file string, o postgres.RestoreOptions) (postgres.Restored, error) {
-	r, err := postgres.PrepareRestore(ctx, d.url, o)
+	r, err := postgres.PrepareRestore(ctx, d.server, o)
 	if err != nil {
 		return postgres.Restored{}, fmt.Errorf("restore: %w", err)
 	}

@@ -95,18 +95,17 @@ func Live(ctx context.Context, url string) (live []facts.AttemptFacts, err error
 
 // inspect reads in a session of its own, as of one moment.
 func inspect(ctx context.Context, url string, read func(pgx.Tx) error) error {
-	cfg, err := parse(url)
+	p, err := beside(url)
 	if err != nil {
 		return err
 	}
-	return inspectBy(ctx, cfg, read)
+	return p.inspect(ctx, read)
 }
 
-func inspectBy(ctx context.Context, cfg *pgx.ConnConfig, read func(pgx.Tx) error) error {
-	cfg.RuntimeParams["application_name"] = "qb audit"
-	conn, err := pgx.ConnectConfig(ctx, cfg)
+func (p *Store) inspect(ctx context.Context, read func(pgx.Tx) error) error {
+	conn, err := p.reach(ctx, "qb audit")
 	if err != nil {
-		return connecting(cfg, err)
+		return connecting(p.lead, err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	readUTC(conn.TypeMap())
@@ -234,21 +233,20 @@ const (
 
 // EndsSince hands each attempt that lives or ended since then to each, in any order.
 func EndsSince(ctx context.Context, url string, since time.Time, each func(endsaudit.EndRow)) error {
-	cfg, err := parse(url)
+	p, err := beside(url)
 	if err != nil {
 		return err
 	}
-	return endRows(ctx, cfg, each, sqlEndsSince, since)
+	return p.EndsSince(ctx, since, each)
 }
 
 // EndsOf hands each attempt of the items to each, in any order.
 func EndsOf(ctx context.Context, url string, items []facts.AttemptID, each func(endsaudit.EndRow)) error {
-	cfg, err := parse(url)
+	p, err := beside(url)
 	if err != nil {
 		return err
 	}
-	jobs, numbers := itemColumns(items)
-	return endRows(ctx, cfg, each, sqlEndsOf, jobs, numbers)
+	return p.EndsOf(ctx, items, each)
 }
 
 func itemColumns(items []facts.AttemptID) (jobs []int64, numbers []int32) {
@@ -260,17 +258,17 @@ func itemColumns(items []facts.AttemptID) (jobs []int64, numbers []int32) {
 
 // EndsSince hands each attempt that lives or ended since then to each, in any order, by a session of its own.
 func (s *Store) EndsSince(ctx context.Context, since time.Time, each func(endsaudit.EndRow)) error {
-	return endRows(ctx, s.lead.Copy(), each, sqlEndsSince, since)
+	return s.endRows(ctx, each, sqlEndsSince, since)
 }
 
 // EndsOf hands each attempt of the items to each, likewise.
 func (s *Store) EndsOf(ctx context.Context, items []facts.AttemptID, each func(endsaudit.EndRow)) error {
 	jobs, numbers := itemColumns(items)
-	return endRows(ctx, s.lead.Copy(), each, sqlEndsOf, jobs, numbers)
+	return s.endRows(ctx, each, sqlEndsOf, jobs, numbers)
 }
 
-func endRows(ctx context.Context, cfg *pgx.ConnConfig, each func(endsaudit.EndRow), sql string, args ...any) error {
-	return inspectBy(ctx, cfg, func(tx pgx.Tx) error {
+func (s *Store) endRows(ctx context.Context, each func(endsaudit.EndRow), sql string, args ...any) error {
+	return s.inspect(ctx, func(tx pgx.Tx) error {
 		var r endsaudit.EndRow
 		targets := []any{&r.ID.Job, &r.ID.Item, &r.ID.Number, &r.Host, &r.StateID, &r.State, &r.EndedAt, &r.ExitCode}
 		return scanEach(ctx, tx, targets, func() { each(r) }, sql, args...)

@@ -20,18 +20,40 @@ import (
 // deposeLimit is how long a leader may take to give a database back that a restore replaces.
 const deposeLimit = 30 * time.Second
 
-// ClientEnv is the environment by which Postgres's own programs reach the database that url names. No part of it is
-// in their arguments, which every user of the machine can read.
-func ClientEnv(databaseURL string) ([]string, error) {
-	cfg, err := parse(databaseURL)
+// Server is the one of those in database_url that has the farm's rows. All steps of a backup or restore go to the same.
+type Server struct {
+	Major int // version
+	cfg   *pgx.ConnConfig
+	url   string
+}
+
+// FindServer chooses the server as a leader does.
+func FindServer(ctx context.Context, databaseURL string) (s Server, err error) {
+	p, err := beside(databaseURL)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
+	conn, err := p.reach(ctx, "qb restore")
+	if err != nil {
+		return s, connecting(p.lead, err)
+	}
+	defer drop(conn)
+	var version int
+	if err := conn.QueryRow(ctx, sqlServerVersion).Scan(&version); err != nil {
+		return s, fmt.Errorf("asking the database for its version: %w", err)
+	}
+	return Server{Major: version / 10000, cfg: conn.Config(), url: databaseURL}, nil
+}
+
+// ClientEnv is the environment by which Postgres's own programs reach the server. No part of it is in their arguments, which
+// every user of the machine can read.
+func (s Server) ClientEnv() []string {
+	cfg := s.cfg
 	env := []string{"PGHOST=" + cfg.Host, fmt.Sprintf("PGPORT=%d", cfg.Port), "PGUSER=" + cfg.User, "PGDATABASE=" + cfg.Database}
 	if cfg.Password != "" {
 		env = append(env, "PGPASSWORD="+cfg.Password)
 	}
-	if u, err := url.Parse(databaseURL); err == nil {
+	if u, err := url.Parse(s.url); err == nil {
 		for key, name := range map[string]string{
 			"sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT", "sslcert": "PGSSLCERT", "sslkey": "PGSSLKEY", "channel_binding": "PGCHANNELBINDING",
 		} {
@@ -40,21 +62,7 @@ func ClientEnv(databaseURL string) ([]string, error) {
 			}
 		}
 	}
-	return env, nil
-}
-
-// Major is the version of the server that url names.
-func Major(ctx context.Context, databaseURL string) (int, error) {
-	conn, err := openRestore(ctx, databaseURL)
-	if err != nil {
-		return 0, err
-	}
-	defer drop(conn)
-	var version int
-	if err := conn.QueryRow(ctx, sqlServerVersion).Scan(&version); err != nil {
-		return 0, fmt.Errorf("asking the database for its version: %w", err)
-	}
-	return version / 10000, nil
+	return env
 }
 
 // RestoreOptions say how a database is replaced.
@@ -78,10 +86,10 @@ type Restore struct {
 }
 
 // PrepareRestore looks at the rows that are to go, and keeps leaders away from them.
-func PrepareRestore(ctx context.Context, databaseURL string, opts RestoreOptions) (*Restore, error) {
-	conn, err := openRestore(ctx, databaseURL)
+func PrepareRestore(ctx context.Context, server Server, opts RestoreOptions) (*Restore, error) {
+	conn, err := pgx.ConnectConfig(ctx, server.cfg)
 	if err != nil {
-		return nil, err
+		return nil, connecting(server.cfg, err)
 	}
 	r := &Restore{opts: opts, conn: conn}
 	if err := r.look(ctx); err != nil {
@@ -91,6 +99,7 @@ func PrepareRestore(ctx context.Context, databaseURL string, opts RestoreOptions
 	return r, nil
 }
 
+// openRestore goes to the first address that takes it: the older server is the one that is asked for.
 func openRestore(ctx context.Context, databaseURL string) (*pgx.Conn, error) {
 	cfg, err := parse(databaseURL)
 	if err != nil {

@@ -76,8 +76,7 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Store{lead: lead, name: rules.Clean(opts.Name), farm: opts.Farm, log: opts.Log}
-	p.servers.list, p.servers.avoided, p.servers.said = addresses(lead), map[string]time.Time{}, map[string]time.Time{}
+	p := newStore(lead, opts)
 	conn, err := p.connect(ctx) // says at the start what would keep every term from beginning
 	if err != nil {
 		return nil, err
@@ -94,6 +93,12 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+func newStore(lead *pgx.ConnConfig, opts Options) *Store {
+	p := &Store{lead: lead, name: rules.Clean(opts.Name), farm: opts.Farm, log: opts.Log}
+	p.servers.list, p.servers.avoided, p.servers.said = addresses(lead), map[string]time.Time{}, map[string]time.Time{}
+	return p
 }
 
 // Close ends the reading connections. Terms end by themselves.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -72,11 +73,39 @@ func (p *Store) at(conn *pgx.Conn) *pgx.ConnConfig {
 	return p.lead
 }
 
-// connectBest connects to the server with the farm's rows: of those that answer the one on the highest timeline, and then with
-// the highest term. Where a term has just failed comes last among equals.
+// connectBest connects to the server with the farm's rows, and has readers go there, too.
 func (p *Store) connectBest(ctx context.Context) (*pgx.Conn, error) {
+	conn, err := p.reach(ctx, p.lead.RuntimeParams["application_name"])
+	if err != nil || len(p.servers.list) == 1 {
+		return conn, err
+	}
+	at := p.at(conn)
+	if was := p.servers.chosen.Swap(at); was != nil && was != at && p.pool != nil {
+		p.pool.Reset()
+	}
+	return conn, nil
+}
+
+// beside is for programs beside the supervisor, such as an audit: they go to the server to which a leader goes. A former primary
+// takes connections, too, but its rows are not the farm's.
+func beside(databaseURL string) (*Store, error) {
+	cfg, err := parse(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	return newStore(cfg, Options{Log: slog.New(slog.DiscardHandler)}), nil
+}
+
+// reach connects under a name to the server with the farm's rows: of those that answer the one on the highest timeline, and
+// then with the highest term. Where a term has just failed comes last among equals.
+func (p *Store) reach(ctx context.Context, as string) (*pgx.Conn, error) {
+	connect := func(at *pgx.ConnConfig) (*pgx.Conn, error) {
+		cfg := at.Copy()
+		cfg.RuntimeParams["application_name"] = as
+		return pgx.ConnectConfig(ctx, cfg)
+	}
 	if len(p.servers.list) == 1 {
-		return pgx.ConnectConfig(ctx, p.lead)
+		return connect(p.lead)
 	}
 	var failed []error
 	for _, a := range p.ask(ctx) {
@@ -84,11 +113,8 @@ func (p *Store) connectBest(ctx context.Context) (*pgx.Conn, error) {
 			failed = append(failed, fmt.Errorf("%s: %w", place(a.at), a.err))
 			continue
 		}
-		conn, err := pgx.ConnectConfig(ctx, a.at)
+		conn, err := connect(a.at)
 		if err == nil {
-			if was := p.servers.chosen.Swap(a.at); was != nil && was != a.at && p.pool != nil {
-				p.pool.Reset()
-			}
 			return conn, nil
 		}
 		failed = append(failed, err)
@@ -137,6 +163,7 @@ func askOne(ctx context.Context, at *pgx.ConnConfig) (a answer) {
 	a.at = at
 	cfg := at.Copy()
 	cfg.ConnectTimeout, cfg.RuntimeParams["application_name"] = askLimit, "qb looks around"
+	cfg.ValidateConnect = nil // a replica that follows is in order, and says so itself
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		a.err = err

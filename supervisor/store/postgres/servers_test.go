@@ -1,18 +1,24 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	osexec "os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
@@ -124,6 +130,7 @@ func TestOldPrimaryComesBack(t *testing.T) {
 	second.Close(ctx)
 
 	a.start() // as a reboot does
+	goToTheFarmsRows(t, p, a, b)
 	for _, restarted := range []*Store{p, openPostgres(t, urlOf(a, b)), openPostgres(t, urlOf(b, a))} {
 		term := must(soonLead(t, restarted))(t)
 		if d := term.Descent(); d.Timeline != 2 || d.PutBack || len(load(t, term).Jobs) != 2 {
@@ -150,6 +157,41 @@ func TestOldPrimaryComesBack(t *testing.T) {
 		cancel()
 	}
 	acceptsOlder(t, a, one.Lineage)
+}
+
+// goToTheFarmsRows looks that programs beside the supervisor, and the leader's own audit, take the rows of the second server,
+// whichever address comes first. A backup of the former primary's would lack all that came after the promotion.
+func goToTheFarmsRows(t *testing.T, leader *Store, former, promoted *server) {
+	t.Helper()
+	for _, url := range []string{urlOf(former, promoted), urlOf(promoted, former)} {
+		if report := must(Audit(ctx, url))(t); report.Jobs != 2 {
+			t.Errorf("an audit finds %d jobs, want the 2 of the promoted replica", report.Jobs)
+		}
+		found := must(FindServer(ctx, url))(t)
+		if env := found.ClientEnv(); !slices.Contains(env, fmt.Sprintf("PGPORT=%d", promoted.port)) || !slices.Contains(env, "PGSSLMODE=disable") {
+			t.Errorf("a backup goes to %q, want port %d", env, promoted.port)
+		}
+		restore := must(PrepareRestore(ctx, found, RestoreOptions{Force: true}))(t)
+		if at := place(restore.conn.Config()); at != place(found.cfg) {
+			t.Errorf("a restore replaces the rows at %s, want %s", at, place(found.cfg))
+		}
+		restore.Close()
+	}
+	var at string
+	if err := leader.inspect(ctx, func(tx pgx.Tx) error { return tx.QueryRow(ctx, `SHOW port`).Scan(&at) }); err != nil || at != fmt.Sprint(promoted.port) {
+		t.Errorf("the leader's audit of its workers reads at port %s, want %d: %v", at, promoted.port, err)
+	}
+}
+
+// A replica that follows is in order: nothing is said of it when its primary is chosen.
+func TestReplicaThatFollowsIsNoWarning(t *testing.T) {
+	a, b := replicated(t)
+	var log bytes.Buffer
+	p := must(Open(ctx, urlOf(b, a), Options{Log: slog.New(slog.NewTextHandler(&log, nil))}))(t)
+	p.Close()
+	if strings.Contains(log.String(), "WARN") {
+		t.Errorf("a farm with its replica warns at its start:\n%s", &log)
+	}
 }
 
 func acceptsOlder(t *testing.T, a *server, before string) {

@@ -72,7 +72,7 @@ func TestRestoreIntoAReadOnlyDatabase(t *testing.T) {
 	url := newDatabase(t)
 	p := openPostgres(t, url)
 	exec(t, p, "ALTER DATABASE "+p.lead.Database+" SET default_transaction_read_only = on")
-	if _, err := PrepareRestore(ctx, url, RestoreOptions{}); !errors.Is(err, store.ErrReadOnly) {
+	if _, err := PrepareRestore(ctx, must(FindServer(ctx, url))(t), RestoreOptions{}); !errors.Is(err, store.ErrReadOnly) {
 		t.Errorf("PrepareRestore: %v", err)
 	}
 }
