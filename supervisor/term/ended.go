@@ -24,6 +24,8 @@ const (
 	EndedReadOnly   = "database_read_only"
 	EndedRefused    = "database_refuses"
 	EndedSuperseded = "superseded"
+	EndedNewer      = "newer_server"
+	EndedPutBack    = "rows_put_back"
 	EndedOther      = "other_database"
 	EndedLost       = "lead_lost"
 	EndedDatabase   = "database_failed"
@@ -34,6 +36,7 @@ var endings = []struct {
 	err  error
 	code string
 }{
+	{store.ErrBetterServer, EndedNewer}, {store.ErrOlderServer, EndedNewer}, {errSuperseded, EndedSuperseded}, {errPutBack, EndedPutBack},
 	{ErrPanic, EndedPanic}, {store.ErrFull, EndedFull}, {store.ErrReadOnly, EndedReadOnly}, {store.ErrSuperseded, EndedSuperseded},
 	{termwatch.ErrOtherDatabase, EndedOther}, {store.ErrConnections, EndedRefused}, {store.ErrRefused, EndedRefused}, {store.ErrPooler, EndedRefused},
 	{context.DeadlineExceeded, EndedHung}, {store.ErrTermOver, EndedLost},
@@ -46,7 +49,9 @@ var endTexts = map[string]string{
 	EndedHung:       "the database did not answer a commit or a proof of the term in time",
 	EndedReadOnly:   "the database is read-only now",
 	EndedRefused:    "the database refuses the supervisor; its log says why",
-	EndedSuperseded: "the hosts obey a copy of this database",
+	EndedSuperseded: "the hosts obey a copy of this database, or a promoted replica of its server",
+	EndedNewer:      "another address of database_url has newer rows",
+	EndedPutBack:    "the rows were older than what a host had proof of",
 	EndedOther:      "the hosts obey another database",
 	EndedLost:       "its session ended, or another supervisor leads",
 	EndedDatabase:   "the database failed; the supervisor's log says how",
@@ -60,7 +65,8 @@ func (t *Leader) Ended() *Ended { return t.ended.Load() }
 
 // noteEnded remembers how a term ended.
 func (t *Leader) noteEnded(epoch int64, err error) {
-	if epoch == 0 || errors.Is(err, errRoom) { // none was led, or it was to end
+	planned := errors.Is(err, errRoom) || errors.Is(err, errSettled) && !errors.Is(err, store.ErrTermOver)
+	if epoch == 0 || planned { // none was led, or it was to end
 		return
 	}
 	e := &Ended{At: time.Now(), Epoch: epoch, Code: EndedDatabase}

@@ -20,6 +20,10 @@ func TestEndedByCode(t *testing.T) {
 		{fmt.Errorf("%w: index out of range", ErrPanic), EndedPanic},
 		{fmt.Errorf("proving the term: %w", store.ErrTermOver), EndedLost},
 		{fmt.Errorf("committing: %w: %w", store.ErrTermOver, context.DeadlineExceeded), EndedHung},
+		{errors.Join(errSettled, fmt.Errorf("%w: it hung", store.ErrTermOver)), EndedLost},
+		{errors.Join(errSuperseded, nil), EndedSuperseded}, {errors.Join(errPutBack, nil), EndedPutBack},
+		{errors.Join(errPutBack, fmt.Errorf("%w: %w", store.ErrTermOver, store.ErrBetterServer)), EndedNewer},
+		{fmt.Errorf("proving the term: %w: %w", store.ErrTermOver, store.ErrOlderServer), EndedNewer},
 		{store.ErrSuperseded, EndedSuperseded}, {errors.New("odd"), EndedDatabase},
 	} {
 		var l Leader
@@ -30,6 +34,7 @@ func TestEndedByCode(t *testing.T) {
 	}
 	var l Leader
 	l.noteEnded(7, errRoom)
+	l.noteEnded(7, errors.Join(errSettled, nil))
 	l.noteEnded(0, store.ErrFull)
 	if e := l.Ended(); e != nil {
 		t.Errorf("an end that is none: %+v", e)
