@@ -35,7 +35,7 @@ const (
 // floors: a package imports only packages of lower floors, so never one beside it.
 var floors = map[string]int{
 	"cmd/qb": 11, "cmd/qb/service": 10, "cmd/qb/find": 8,
-	"cmd/qb/bench": 6, "sim": 8, "sim/crash": 8, "sim/netns": 7,
+	"cmd/qb/bench": 6, "sim": 8, "sim/crash": 8, "sim/netns": 7, "sim/replica": 0,
 	"supervisor": 9, "supervisor/settings": 5, "worker": 5,
 	"supervisor/problem":        5,
 	"supervisor/metrics":        5,

@@ -325,7 +325,7 @@ func (r *crashRig) endPostgres() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		r.must(r.cluster.Stop(ctx))
-		r.startPostgres()
+		r.startPostgres("")
 		return true
 	}
 	how := []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL}[r.random.IntN(3)]

@@ -128,6 +128,12 @@ func (p *crashProcess) kill() {
 // newCrashRig starts Postgres, two supervisors and the agents, and returns once one leads.
 func newCrashRig(t testing.TB, seed uint64, agents, slots int, settings ...string) *crashRig {
 	t.Helper()
+	return newCrashRigOn(t, os.Getenv("QB_CRASH_DATABASE"), seed, agents, slots, settings...)
+}
+
+// newCrashRigOn does so without Postgres on an empty database that is there; empty: none is.
+func newCrashRigOn(t testing.TB, database string, seed uint64, agents, slots int, settings ...string) *crashRig {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "qb-crash-")
 	if err == nil {
 		err = os.Chmod(dir, 0o755) // the server's user must enter
@@ -147,7 +153,7 @@ func newCrashRig(t testing.TB, seed uint64, agents, slots int, settings ...strin
 	r.must(os.WriteFile(r.path("item.sh"), []byte(crashItem), 0o755))
 	r.must(os.WriteFile(r.path("child.sh"), []byte(crashChild), 0o755))
 	r.startMachines(agents)
-	r.startPostgres()
+	r.startPostgres(database)
 	r.startSupervisors(settings)
 	r.startAgents(agents, slots)
 	return r
@@ -168,10 +174,10 @@ func (r *crashRig) note(format string, args ...any) {
 	fmt.Fprintf(r.log, "%8.3f %s\n", time.Since(r.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// startPostgres starts the rig's own server, unless QB_CRASH_DATABASE is the URL of an empty database, perhaps with a
+// startPostgres starts the rig's own server, unless there is an empty database with this URL, perhaps with a
 // pooler before it. The rig then ends sessions only, not the server.
-func (r *crashRig) startPostgres() {
-	if r.database = os.Getenv("QB_CRASH_DATABASE"); r.database != "" {
+func (r *crashRig) startPostgres(database string) {
+	if r.database = database; r.database != "" {
 		return
 	}
 	cluster, err := pgcluster.Start(context.Background(), pgcluster.Config{State: r.path("db"), Fast: true})
