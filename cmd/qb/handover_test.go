@@ -103,8 +103,13 @@ func TestSocketUnit(t *testing.T) {
 	// A shell names itself as the one that the sockets are for and becomes the farm.
 	cmd := exec.Command("sh", "-c", `export LISTEN_PID=$$ LISTEN_FDS=3; exec qb farm -hosts 0 -state "$1" -listen "$2"`, "sh", filepath.Join(dir, "farm"), fmt.Sprint("127.0.0.1:", port))
 	cmd.Env, cmd.ExtraFiles = append(os.Environ(), "QB_CONF="+os.DevNull), files
-	var said strings.Builder
-	cmd.Stderr = &said
+	log := filepath.Join(dir, "log")
+	written, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer written.Close()
+	cmd.Stderr = written
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -117,11 +122,12 @@ func TestSocketUnit(t *testing.T) {
 		_ = file.Close() // the farm has its own
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
+	said, _ := os.ReadFile(log)
 	if want := fmt.Sprintf("ready http://127.0.0.1:%d\n", port); line != want {
-		t.Fatalf("the farm says %q, want %q: %v\n%s", line, want, err, said.String())
+		t.Fatalf("the farm says %q, want %q: %v\n%s", line, want, err, said)
 	}
-	if !strings.Contains(said.String(), other.Addr().String()) {
-		t.Errorf("the socket that is no address is not named:\n%s", said.String())
+	if !strings.Contains(string(said), other.Addr().String()) {
+		t.Errorf("the socket that is no address is not named:\n%s", said)
 	}
 	if got := listening(t, cmd.Process.Pid, dir); !slices.Equal(got, []string{fmt.Sprintf("tcp 127.0.0.1:%d", port), fmt.Sprintf("tcp ::1:%d", port)}) {
 		t.Errorf("the farm listens on %q", got)
