@@ -467,14 +467,18 @@ func resumingSentence(p Params, _ string) string {
 }
 
 func retrySentence(p Params, detail string) string {
-	given, who := fmt.Sprintf("retrywork_delay %d s", p.Limit), " failed and waits"
+	given, failed := fmt.Sprintf("retrywork_delay %d s", p.Limit), " failed and"
 	if p.Limit == 0 {
-		given, who = "its attempts end again and again", " waits"
+		given, failed = "attempts end again and again", ""
+	}
+	wait := "wait"
+	if p.Items == 1 {
+		wait = "waits"
 	}
 	if detail != "" {
 		return fmt.Sprintf("%s; tried again at %s (%s)", detail, p.Until, given)
 	}
-	return fmt.Sprintf("%s%s to be tried again, the first until %s (%s)", Several(p.Items, "item"), who, p.Until, given)
+	return fmt.Sprintf("%s%s %s to be tried again, the first until %s (%s)", Several(p.Items, "item"), failed, wait, p.Until, given)
 }
 
 // startsIn is a time span to the minute, so that the sentence of a job changes once a minute.
