@@ -119,7 +119,7 @@ func (w *simWorld) checkBuried() {
 				continue
 			}
 			a := list[len(list)-1]
-			if h := w.holder(&a); h.on && a.Boot != h.boot() && w.now > h.bootedAt+simFound+simClaim {
+			if h := w.holder(&a); h.on && a.Boot != h.boot() && w.now > h.bootedAt+simFound+simClaim+w.busy.since(h.bootedAt) {
 				w.fail("L2: %v is still %s, though %s was restarted %s ago", a.AttemptID, a.State, h.name, w.now-h.bootedAt)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 // simOnceWrong are seeds that failed once, and why.
 var simOnceWrong = map[uint64]string{
+	783: "an item of a suspended job started as others of it had been resumed by themselves",
 	500: "the model of a shim whose folder was wiped kept an item that was suspended before it began",
 	133: "a job over a budget of the kind idle began an item beyond another, for which it waits",
 	346: "the next agent started an attempt again whose loss its former one had told without a record, on a full disk", 11865: "likewise", 13376: "likewise",

@@ -41,6 +41,8 @@ var simSometimes = []string{
 	"a secondary gave its slot back",
 	"stale word changed nothing",
 	"a host that hears nothing was answered in vain",
+	"a report took the place of an older one",
+	"time passed while reports waited unread",
 	"an answer came after a later sync was sent",
 	"lost by lease of a host that hears nothing",
 	"two agents share a machine",

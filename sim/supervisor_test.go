@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"qb/supervisor/facts"
@@ -43,6 +42,8 @@ type simTerm struct {
 	farm       *farm.Farm
 	watch      *termwatch.Watch
 	inbox      []message.Event
+	reports    *terms.SyncInbox // of workers, which the loop reads after what people ask
+	busyFor    time.Duration    // for how long the loop read nothing, in all
 	loaded     bool
 	turning    bool
 	inFlight   bool
@@ -145,7 +146,7 @@ func (s *simSupervisor) standBy() {
 	if session.epoch > 1 {
 		w.some("leadership changed hands")
 	}
-	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, clock: session.clock, readOnly: s.disk.readOnly(), desk: map[outbox.Ticket]func(outbox.Reply, error){}, syncs: map[outbox.Ticket]bool{}, words: newSimWords(), keys: map[string]*simKeyed{}, keyOf: map[outbox.Ticket]string{}}
+	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, clock: session.clock, readOnly: s.disk.readOnly(), desk: map[outbox.Ticket]func(outbox.Reply, error){}, syncs: map[outbox.Ticket]bool{}, reports: terms.NewSyncInbox(), words: newSimWords(), keys: map[string]*simKeyed{}, keyOf: map[outbox.Ticket]string{}}
 	s.term = t
 	var rows facts.Facts
 	load := func() (err error) {
@@ -306,7 +307,12 @@ func (t *simTerm) turnSoon() {
 		return
 	}
 	t.turning = true
-	t.supervisor.do(t.supervisor.world.between(0, time.Millisecond), t.turn)
+	w := t.supervisor.world
+	busy := w.busy.turn(w.now, w.calm)
+	t.supervisor.do(w.between(0, time.Millisecond)+busy, func() {
+		t.busyFor += busy
+		t.turn()
+	})
 }
 
 // turn is one turn of the loop.
@@ -316,20 +322,9 @@ func (t *simTerm) turn() {
 		return
 	}
 	s := t.supervisor
-	inbox := t.inbox
-	t.inbox = nil
-	for n, e := range inbox {
-		if t.farm.Full() {
-			t.inbox = append(slices.Clone(inbox[n:]), t.inbox...)
-			s.world.some("an event that waited for room in a commit")
-			break
-		}
-		if t.takesIn(e) {
-			t.step(e)
-		}
-		if t.over {
-			return
-		}
+	t.read()
+	if t.over {
+		return
 	}
 	if !t.readOnly {
 		t.farm.Plan(t.now())
@@ -368,6 +363,40 @@ func (t *simTerm) turn() {
 		t.maybeCompare()
 		t.turnSoon()
 	})
+}
+
+// read steps what waits: what people ask first, then the reports of workers.
+func (t *simTerm) read() {
+	w := t.supervisor.world
+	for !t.over {
+		if t.farm.Full() {
+			w.some("an event that waited for room in a commit")
+			return
+		}
+		var e message.Event
+		if len(t.inbox) > 0 {
+			e, t.inbox = t.inbox[0], t.inbox[1:]
+		} else if report, is := t.reports.Next(); is {
+			e = report
+		} else {
+			return
+		}
+		if _, is := e.(message.Ticked); is {
+			e = t.ticked()
+		}
+		if t.takesIn(e) {
+			t.step(e)
+		}
+	}
+}
+
+// ticked is what the farm hears of time as it passes.
+func (t *simTerm) ticked() message.Ticked {
+	unread := t.reports.Waited(t.now())
+	if unread > time.Second {
+		t.supervisor.world.some("time passed while reports waited unread")
+	}
+	return message.Ticked{Unread: unread}
 }
 
 // toPeople says whether anybody but workers waits for one of the replies.
@@ -428,17 +457,38 @@ func (t *simTerm) ask(wait time.Duration, event func(outbox.Ticket) message.Even
 	t.last++
 	ticket := t.last
 	e := event(ticket)
-	if _, isSync := e.(message.WorkerSynced); t.readOnly && !isSync {
+	sync, isSync := e.(message.WorkerSynced)
+	if t.readOnly && !isSync {
 		answer(outbox.Reply{}, errSimFull)
 		return
 	}
 	t.desk[ticket] = answer
-	t.inbox = append(t.inbox, e)
+	if isSync {
+		t.report(sync)
+	} else {
+		t.inbox = append(t.inbox, e)
+	}
 	t.turnSoon()
 	t.supervisor.do(wait, func() {
 		if answer := t.desk[ticket]; answer != nil {
 			delete(t.desk, ticket)
 			answer(outbox.Reply{}, errSimNoWord)
+			if isSync {
+				t.reports.Leave(t.now(), sync)
+			}
 		}
 	})
+}
+
+// report puts a worker's report to those that wait to be read, and answers one whose place it takes.
+func (t *simTerm) report(sync message.WorkerSynced) {
+	w := t.supervisor.world
+	superseded, ok := t.reports.Put(t.now(), sync)
+	if !ok {
+		w.fail("%s: there is no room for a report", t.supervisor.name)
+	}
+	if superseded != 0 {
+		w.some("a report took the place of an older one")
+		t.say(outbox.Batch{Replies: []outbox.Reply{terms.Superseded(superseded)}})
+	}
 }

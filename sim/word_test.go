@@ -15,7 +15,7 @@ type simWords struct {
 	read   map[simWord]bool
 	last   map[string]uint64        // highest sequence of each incarnation, registrations aside
 	latest map[string]string        // incarnation that last spoke in this term, registrations aside
-	unsaid map[string]time.Duration // the first answer to a host since the host last took one
+	unsaid map[string]time.Duration // the first answer to a host since the host last took one, by the time for which the loop was not busy
 	took   time.Duration            // when decisions were last taken from the farm
 }
 
@@ -99,8 +99,8 @@ func (t *simTerm) answered(host, incarnation string, sequence uint64) {
 	}
 	since, there := t.words.unsaid[host]
 	if !there {
-		t.words.unsaid[host] = w.now
-	} else if w.now-since > w.policy.Liveness {
+		t.words.unsaid[host] = w.now - t.busyFor
+	} else if w.now-t.busyFor-since > w.policy.Liveness {
 		w.some("a host that hears nothing was answered in vain")
 	}
 }
@@ -114,7 +114,7 @@ func (w *simWorld) heard(host string) {
 }
 
 // checkDeaf: nothing new is given to a host that has taken no answer for longer than the liveness, whatever
-// it says meanwhile. What a batch holds was decided after the last one was taken.
+// it says meanwhile. What a batch holds was decided after the last one was taken; while the loop was busy no host was silent.
 func (t *simTerm) checkDeaf(batch outbox.Batch) {
 	w := t.supervisor.world
 	for _, write := range batch.Writes {
@@ -126,5 +126,5 @@ func (t *simTerm) checkDeaf(batch outbox.Batch) {
 			w.fail("F31: %v is given to %s, which has taken no answer since %s", start.Attempt.AttemptID, start.Attempt.Host, since)
 		}
 	}
-	t.words.took = w.now
+	t.words.took = w.now - t.busyFor
 }

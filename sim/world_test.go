@@ -43,6 +43,7 @@ type simWorld struct {
 	machineOf   map[facts.HostID]string
 	network     *simNetwork
 	clients     *simClients
+	busy        simBusy
 	rows        *simRows
 	sides       []*simSide // databases, of which one is in use at a moment
 	side        int
@@ -93,7 +94,7 @@ func newSimWorld(seed uint64) *simWorld {
 		w.hosts = append(w.hosts, newSimHost(w, n))
 	}
 	w.drawMemory()
-	w.clients = newSimClients(w)
+	w.clients, w.busy = newSimClients(w), newSimBusy(w)
 	return w
 }
 

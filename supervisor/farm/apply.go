@@ -125,7 +125,7 @@ func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 	case !f.admission.fitsMemory(now, j, h, slots):
 		f.planning.await(a, s)
 		a.short = true
-	case j.Pending() == 0, j.WaitsForBudget(&f.policy.Share): // the item is still with the instance that is to leave elsewhere
+	case !j.WantsInstances(), j.WaitsForBudget(&f.policy.Share): // the item is still with the instance that is to leave elsewhere
 		a.vain[j]++
 	default:
 		f.startInstance(now, j, h, s.Kind, slots)

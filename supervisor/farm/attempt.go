@@ -25,11 +25,12 @@ func (f *Farm) startInstance(now time.Time, j *model.Job, h *model.Host, kind fa
 	}
 }
 
-// giveItem starts an attempt at the job's lowest pending item on the instance.
+// giveItem starts an attempt at the job's lowest pending item on the instance. A suspended job, of which items were resumed by
+// themselves, has others that wait.
 func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	j := i.Job
 	n, ok := j.Tally.NextPending()
-	if !ok {
+	if !ok || j.State != facts.Active {
 		return false
 	}
 	memory, ok := f.planning.promise(now, i)

@@ -58,7 +58,7 @@ type Loop struct {
 	ends    chan struct{} // the watch found out that the term must end
 	clock   Clock
 	inbox   chan message.Event            // of people
-	syncs   *syncInbox                    // of workers: a large farm has thousands wait, and nobody else waits behind them
+	syncs   *SyncInbox                    // of workers: a large farm has thousands wait, and nobody else waits behind them
 	looks   chan func(Machine, time.Time) // read-only questions, answered between two events
 	waiters *waiters
 	keys    *inFlightKeys
@@ -95,7 +95,7 @@ func NewLoop(m Machine, epoch int64, watch *termwatch.Watch, clock Clock, publis
 	return &Loop{
 		farm: m, Epoch: epoch, Watch: watch, ends: make(chan struct{}, 1), clock: clock, publish: publish, waiters: newWaiters(keys), keys: keys, over: make(chan struct{}),
 		log: slog.New(slog.DiscardHandler), senders: NewSenders(nil),
-		inbox: make(chan message.Event, inboxSize), syncs: newSyncInbox(), looks: make(chan func(Machine, time.Time)),
+		inbox: make(chan message.Event, inboxSize), syncs: NewSyncInbox(), looks: make(chan func(Machine, time.Time)),
 		commits: make(chan outbox.Batch, 1), done: make(chan outbox.Batch, 1),
 	}
 }
@@ -171,7 +171,7 @@ func (l *Loop) maybeTick() {
 	}
 	l.ticked = now
 	if l.readOnly == "" {
-		l.step(message.Ticked{Unread: l.syncs.waited(now)})
+		l.step(message.Ticked{Unread: l.syncs.Waited(now)})
 	}
 }
 
@@ -180,7 +180,7 @@ func (l *Loop) drain() {
 	l.unshown = true
 	began := time.Now()
 	l.drainOf(began, l.asked)
-	l.drainOf(began, l.syncs.next)
+	l.drainOf(began, l.syncs.Next)
 	l.syncs.again()
 }
 

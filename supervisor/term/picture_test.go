@@ -153,7 +153,7 @@ func TestPeopleDoNotWaitForAllReports(t *testing.T) {
 	l := turn(t, f)
 	for n := range 1000 { // 10 s of work, in one turn if its time had no bound
 		name := fmt.Sprint("h", n)
-		l.syncs.put(l.clock.Now(), message.WorkerSynced{Incarnation: "i", Sequence: 1, Registers: true, Host: facts.HostFacts{ID: facts.HostID(name), Boot: "b", StateID: name, Slots: 1, Cluster: "/"}})
+		l.syncs.Put(l.clock.Now(), message.WorkerSynced{Incarnation: "i", Sequence: 1, Registers: true, Host: facts.HostFacts{ID: facts.HostID(name), Boot: "b", StateID: name, Slots: 1, Cluster: "/"}})
 	}
 	l.submit()
 	if left := l.syncs.len(); left < 100 {

@@ -10,10 +10,10 @@ import (
 	"qb/supervisor/outbox"
 )
 
-// syncInbox holds the reports of workers that the loop has not read: of each agent the newest one, with the ends of those
+// SyncInbox holds the reports of workers that the loop has not read: of each agent the newest one, with the ends of those
 // before it. So a slow loop has no more to read than there are agents, and what it reads is never older than what it has.
 // An entry stays at the place of its first report.
-type syncInbox struct {
+type SyncInbox struct {
 	ready chan struct{} // has one while there is something to read
 	mu    sync.Mutex
 	queue []*unread
@@ -36,17 +36,18 @@ type agentOf struct {
 	key, machine, boot, state, incarnate string
 }
 
-func newSyncInbox() *syncInbox {
-	return &syncInbox{ready: make(chan struct{}, 1), last: map[agentOf]*unread{}, asked: map[outbox.Ticket]*unread{}}
+// NewSyncInbox is an inbox that holds nothing.
+func NewSyncInbox() *SyncInbox {
+	return &SyncInbox{ready: make(chan struct{}, 1), last: map[agentOf]*unread{}, asked: map[outbox.Ticket]*unread{}}
 }
 
 func agentFrom(h facts.HostFacts, incarnation string) agentOf {
 	return agentOf{h.ID, h.Key, h.MachineID, h.Boot, h.StateID, incarnation}
 }
 
-// put adds a report. It returns the ticket of the one that will not be read by itself, if any: the older of two, which may be
+// Put adds a report. It returns the ticket of the one that will not be read by itself, if any: the older of two, which may be
 // this one. False: too many wait.
-func (q *syncInbox) put(now time.Time, e message.WorkerSynced) (superseded outbox.Ticket, ok bool) {
+func (q *SyncInbox) Put(now time.Time, e message.WorkerSynced) (superseded outbox.Ticket, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	agent := agentFrom(e.Host, e.Incarnation)
@@ -69,7 +70,7 @@ func (q *syncInbox) put(now time.Time, e message.WorkerSynced) (superseded outbo
 	return 0, true
 }
 
-func (q *syncInbox) add(u *unread) {
+func (q *SyncInbox) add(u *unread) {
 	q.queue = append(q.queue, u)
 	if u.sync != nil {
 		q.asked[u.sync.Ticket] = u
@@ -77,7 +78,7 @@ func (q *syncInbox) add(u *unread) {
 	q.signal()
 }
 
-func (q *syncInbox) signal() {
+func (q *SyncInbox) signal() {
 	select {
 	case q.ready <- struct{}{}:
 	default:
@@ -85,7 +86,7 @@ func (q *syncInbox) signal() {
 }
 
 // again signals once more if something was left unread.
-func (q *syncInbox) again() {
+func (q *SyncInbox) again() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.queue) > 0 {
@@ -113,8 +114,8 @@ func mergeSyncs(a, b message.WorkerSynced) (merged message.WorkerSynced, older o
 	return b, a.Ticket
 }
 
-// leave notes that nobody waits for the answer to a report any more, which stays a report.
-func (q *syncInbox) leave(now time.Time, e message.WorkerSynced) {
+// Leave notes that nobody waits for the answer to a report any more, which stays a report.
+func (q *SyncInbox) Leave(now time.Time, e message.WorkerSynced) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if u := q.asked[e.Ticket]; u != nil {
@@ -126,8 +127,8 @@ func (q *syncInbox) leave(now time.Time, e message.WorkerSynced) {
 	}
 }
 
-// next takes what is to be read next.
-func (q *syncInbox) next() (message.Event, bool) {
+// Next takes what is to be read next.
+func (q *SyncInbox) Next() (message.Event, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.queue) == 0 {
@@ -146,8 +147,8 @@ func (q *syncInbox) next() (message.Event, bool) {
 	return *u.sync, true
 }
 
-// waited is for how long the oldest entry has been unread.
-func (q *syncInbox) waited(now time.Time) time.Duration {
+// Waited is for how long the oldest entry has been unread.
+func (q *SyncInbox) Waited(now time.Time) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.queue) == 0 {
@@ -156,7 +157,7 @@ func (q *syncInbox) waited(now time.Time) time.Duration {
 	return max(0, now.Sub(q.queue[0].since))
 }
 
-func (q *syncInbox) len() int {
+func (q *SyncInbox) len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.queue)
@@ -165,7 +166,7 @@ func (q *syncInbox) len() int {
 // Patience is for how long workers are asked to wait for an answer before they send another sync, 0 while syncs are read
 // at once.
 func (l *Loop) Patience() time.Duration {
-	if waited := l.syncs.waited(l.clock.Now()); waited > patientFrom {
+	if waited := l.syncs.Waited(l.clock.Now()); waited > patientFrom {
 		return min(2*waited, patientFor)
 	}
 	return 0

@@ -17,7 +17,7 @@ import (
 // merged with those of another incarnation, boot or folder.
 func TestInboxOfSyncs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		q, now := newSyncInbox(), time.Unix(1000, 0)
+		q, now := NewSyncInbox(), time.Unix(1000, 0)
 		newest, ends, gone := map[string]uint64{}, map[string]map[facts.ItemNo]bool{}, map[outbox.Ticket]bool{}
 		sent := rapid.IntRange(1, 60).Draw(t, "reports")
 		registrations := 0
@@ -32,7 +32,7 @@ func TestInboxOfSyncs(t *testing.T) {
 				ends[agent] = map[facts.ItemNo]bool{}
 			}
 			ends[agent][item] = true
-			older, ok := q.put(now.Add(time.Duration(n)*time.Second), e)
+			older, ok := q.Put(now.Add(time.Duration(n)*time.Second), e)
 			if !ok {
 				t.Fatal("no room")
 			}
@@ -47,12 +47,12 @@ func TestInboxOfSyncs(t *testing.T) {
 			}
 			newest[agent] = max(newest[agent], e.Sequence)
 		}
-		if got := q.waited(now.Add(time.Hour)); got != time.Hour {
+		if got := q.Waited(now.Add(time.Hour)); got != time.Hour {
 			t.Fatalf("the oldest has waited for %v", got)
 		}
 		read := 0
 		for {
-			next, ok := q.next()
+			next, ok := q.Next()
 			if !ok {
 				break
 			}
@@ -88,15 +88,15 @@ func TestInboxOfSyncs(t *testing.T) {
 
 // A report whose sender has left stays a report; where it was read already, the farm hears that nobody waits.
 func TestLeftSyncStaysAReport(t *testing.T) {
-	q, now := newSyncInbox(), time.Unix(1000, 0)
+	q, now := NewSyncInbox(), time.Unix(1000, 0)
 	e := message.WorkerSynced{Ticket: 1, Incarnation: "i", Sequence: 1, Host: facts.HostFacts{ID: "h"}}
-	q.put(now, e)
-	q.leave(now, e)
-	if got, _ := q.next(); !got.(message.WorkerSynced).Left {
+	q.Put(now, e)
+	q.Leave(now, e)
+	if got, _ := q.Next(); !got.(message.WorkerSynced).Left {
 		t.Errorf("read as %+v", got)
 	}
-	q.leave(now, e)
-	if got, _ := q.next(); got.(message.SyncLeft).Ticket != 1 {
+	q.Leave(now, e)
+	if got, _ := q.Next(); got.(message.SyncLeft).Ticket != 1 {
 		t.Errorf("read as %+v", got)
 	}
 }

@@ -82,8 +82,13 @@ func (d *waiters) leave(t outbox.Ticket) (waited bool) {
 // supersede ends the wait of a worker whose report was merged into a later one; 0 is none.
 func (d *waiters) supersede(t outbox.Ticket) {
 	if t != 0 {
-		d.deliver([]outbox.Reply{{Ticket: t, Err: outbox.Refused("conflict", "a later sync of the same worker takes the place of this one")}})
+		d.deliver([]outbox.Reply{Superseded(t)})
 	}
+}
+
+// Superseded is the answer to a report that was merged into a later one before it was read.
+func Superseded(t outbox.Ticket) outbox.Reply {
+	return outbox.Reply{Ticket: t, Err: outbox.Refused("conflict", "a later sync of the same worker takes the place of this one")}
 }
 
 // deliver hands out replies that may go now.
@@ -144,7 +149,7 @@ func (l *Loop) AskSync(ctx context.Context, wait time.Duration, e message.Worker
 		return nil, err
 	}
 	e.Ticket = ticket
-	superseded, ok := l.syncs.put(l.clock.Now(), e)
+	superseded, ok := l.syncs.Put(l.clock.Now(), e)
 	if !ok {
 		l.waiters.leave(ticket)
 		return nil, api.Errorf(api.KindUnavailable, "%d reports of workers wait already; try again in a moment", maxWaiting)
@@ -152,7 +157,7 @@ func (l *Loop) AskSync(ctx context.Context, wait time.Duration, e message.Worker
 	l.waiters.supersede(superseded)
 	defer func() {
 		if l.waiters.leave(ticket) {
-			l.syncs.leave(l.clock.Now(), e)
+			l.syncs.Leave(l.clock.Now(), e)
 		}
 	}()
 	return heard(ctx, w)
