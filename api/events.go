@@ -64,6 +64,7 @@ var EventKinds = []EventKind{
 	{"out-of-memory", "item", "job, item, instance, host", "both", "The item ran out of memory"},
 	{"unkillable", "item", "job, item, instance, host", "both", "Processes of the item do not end"},
 	{"item-held", "item", "job, item", "both", "qb blocked the item"},
+	{"late-end", "item", "job, item, host", "both", "The item counts as complete: an attempt that was given up had done it before its lease ended"},
 
 	{"host-registered", "host", "host, status", "stream", "A new host"},
 	{"host-changed", "host", "host, status", "stream", "Its listing has changed: its state, slots, instances, groups or resources"},

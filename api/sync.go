@@ -161,6 +161,7 @@ type Finished struct {
 	CPU        float64   `json:"cpu" doc:"Seconds, whole tree."`
 	PeakMemory int64     `json:"peak_memory" doc:"Bytes, whole tree."`
 	Suspended  float64   `json:"suspended,omitempty" doc:"Seconds for which it was suspended."`
+	InLease    bool      `json:"in_lease,omitempty" doc:"Its whole tree had ended before its lease did, by the host's clock since boot: so an exit code of 0 that is reported after the attempt was given up counts for its item, if the item's next attempt has not ended."`
 
 	Highlights  []string `json:"highlights,omitempty" doc:"Up to 20 lines of its output that match regex_highlights, of up to 400 bytes. Ends whose highlights and output paths take more than 4 MiB in one sync wait for the next."`
 	OutputPaths []string `json:"outputpaths,omitempty" doc:"Up to 50 paths that regex_outputpaths found in its output, of up to 1024 bytes."`

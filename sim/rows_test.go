@@ -27,6 +27,7 @@ type simRows struct {
 	profiles map[facts.ProfileKey]facts.ProfileFacts
 	stopped  map[facts.AttemptID]time.Duration // of those that stop, since when
 	outlived map[facts.AttemptID]bool          // KILL, as a worker told
+	late     map[simItemID]bool                // counted late
 	standing map[facts.AttemptID]time.Duration // of those that are suspended, since when
 	resumed  map[facts.AttemptID]int           // how often
 	released map[facts.AttemptID]simReleased   // for how long they had given back their slots
@@ -67,7 +68,7 @@ func newSimRows() *simRows {
 		vacated: map[simInstance]int{}, draining: map[simInstance]bool{}, wide: map[simInstance]time.Duration{}, overtaken: map[facts.JobID]time.Duration{},
 		orderEpoch: map[int64]int64{},
 		jobs:       map[facts.JobID]*simJobRow{}, held: map[facts.HostID]int{}, locks: map[facts.HostID]bool{}, slots: map[facts.HostID]int{}, hosts: map[facts.HostID]facts.HostFacts{},
-		began: map[facts.AttemptID]time.Duration{}, books: newSimBooks(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, stopped: map[facts.AttemptID]time.Duration{}, outlived: map[facts.AttemptID]bool{},
+		began: map[facts.AttemptID]time.Duration{}, books: newSimBooks(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, stopped: map[facts.AttemptID]time.Duration{}, outlived: map[facts.AttemptID]bool{}, late: map[simItemID]bool{},
 		standing: map[facts.AttemptID]time.Duration{}, resumed: map[facts.AttemptID]int{}, released: map[facts.AttemptID]simReleased{},
 	}
 }
@@ -94,7 +95,7 @@ var simEvents = map[string]string{
 	"brake-engaged": "the brake engaged", "brake-released": "the brake released", "unkillable": "unkillable reached",
 	"host-locked": "a host locked by the farm", "host-suspect": "a host suspected by the farm",
 	"lease-lowered": "a former lease was longer",
-	"job-blocked":   "a hopeless job blocked", "item-held": "an item held as poison",
+	"job-blocked":   "a hopeless job blocked", "item-held": "an item held as poison", "late-end": "an end from before a lease's end counted late",
 }
 
 // apply takes in a transaction.
@@ -169,6 +170,8 @@ func (r *simRows) hear(e facts.EventFacts) {
 		r.outlived[r.jobs[e.Job].latest(e.Item).AttemptID] = true
 	case "host-suspect":
 		r.close(e)
+	case "late-end":
+		r.checkLate(e)
 	case "stopped":
 		r.leave(e)
 	case "draining":

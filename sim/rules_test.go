@@ -152,6 +152,9 @@ func (r *simRows) checkStop(a *facts.AttemptFacts) {
 	switch a.Reason {
 	case facts.ReasonKilled, facts.ReasonBlocked, facts.ReasonInterrupted, facts.ReasonMigrated, facts.ReasonHostLocked, facts.ReasonMarkedComplete, facts.ReasonMarkedFailed:
 		return
+	case facts.ReasonDoneBefore:
+		r.checkDoneBefore(a)
+		return
 	case facts.ReasonRetired, facts.ReasonSentAway:
 		w.fail("S26: %v is stopped, and its instance is to leave when it ends (%s)", a.AttemptID, a.Reason)
 	case facts.ReasonRestored:
@@ -175,6 +178,40 @@ func (r *simRows) checkStop(a *facts.AttemptFacts) {
 		w.fail("S10: %v is stopped (%s), and is %s", a.AttemptID, a.Cause, a.Kind)
 	case left < j.facts.CPUs && !r.mayBeIdle(j.facts):
 		w.fail("S10: %v is stopped (%s), which leaves job %d with %d of its %d cpus", a.AttemptID, a.Cause, a.Job, left, j.facts.CPUs)
+	}
+}
+
+// checkDoneBefore: what is stopped as an earlier attempt did its item is not, if none did (S30).
+func (r *simRows) checkDoneBefore(a *facts.AttemptFacts) {
+	r.world.some("the next attempt of an item was stopped for one that had done it")
+	for n := range r.jobs[a.Job].attempts[a.Item] {
+		before := &r.jobs[a.Job].attempts[a.Item][n]
+		if run := r.world.truth.attempts[before.AttemptID]; before.Number < a.Number && before.State == facts.Lost && run != nil && run.done {
+			return
+		}
+	}
+	r.world.fail("S30: %v stops (%s), and no earlier attempt that was given up had done the item", a.AttemptID, a.Cause)
+}
+
+// checkLate: what counts late was done by an attempt that was given up, before another attempt began (S30).
+func (r *simRows) checkLate(e facts.EventFacts) {
+	r.late[simItemID{e.Job, e.Item}] = true
+	var did *simRun
+	for _, a := range r.jobs[e.Job].attempts[e.Item] {
+		run := r.world.truth.attempts[a.AttemptID]
+		switch {
+		case a.State == facts.Done:
+			r.world.fail("S30: item %d of job %d counts late, and %v is done", e.Item, e.Job, a.AttemptID)
+		case run != nil && run.done && a.State == facts.Lost:
+			did = run
+		case did != nil && !a.State.Live():
+			r.world.fail("S30: %v counts late, and %v has ended since: %s", did.id, a.AttemptID, a.State)
+		case did != nil && run != nil && run.began < did.over:
+			r.world.fail("S30: %v counts late, and ended after %v began", did.id, a.AttemptID)
+		}
+	}
+	if did == nil {
+		r.world.fail("S30: item %d of job %d counts as done on %s, and no attempt that was given up had done it", e.Item, e.Job, e.Host)
 	}
 }
 

@@ -313,6 +313,7 @@ func (s *simShim) kill(it *simProcess) {
 func (s *simShim) finish(it *simProcess, f api.Finished) {
 	it.over = true
 	f.Attempt, f.Instance = it.attempt, it.instance
+	f.InLease = s.host.moment() < s.lease
 	s.record(it, f)
 }
 

@@ -112,7 +112,7 @@ func (r *simRows) clone() *simRows {
 	}
 	c.held, c.locks, c.slots, c.began = maps.Clone(r.held), maps.Clone(r.locks), maps.Clone(r.slots), maps.Clone(r.began)
 	c.vacated, c.draining, c.wide = maps.Clone(r.vacated), maps.Clone(r.draining), maps.Clone(r.wide)
-	c.stopped, c.outlived = maps.Clone(r.stopped), maps.Clone(r.outlived)
+	c.stopped, c.outlived, c.late = maps.Clone(r.stopped), maps.Clone(r.outlived), maps.Clone(r.late)
 	c.books.given, c.books.owed, c.books.rows = maps.Clone(r.books.given), maps.Clone(r.books.owed), maps.Clone(r.books.rows)
 	c.books.budgets = maps.Clone(r.books.budgets)
 	return &c

@@ -89,6 +89,8 @@ var simSometimes = []string{
 	"slots of a suspended item released", "a resumed item waited for slots", "a resumed item got its slots back", "what waited to go on ended",
 	"a suspended item made no progress",
 	"lost by lease",
+	"an end from before a lease's end counted late",
+	"the next attempt of an item was stopped for one that had done it",
 	"an attempt that never started lost by lease",
 	"absence taken as proof",
 	"a stopped attempt that never started",

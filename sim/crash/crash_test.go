@@ -102,6 +102,7 @@ func (r *crashRig) check(jobs *crashJobs) {
 		t.Error(text)
 	}
 	rows, known := r.rows()
+	r.readLate()
 	if audit.Jobs != int64(len(jobs.taken)+len(r.large.jobs)) || len(known) != len(jobs.taken) {
 		t.Errorf("%d jobs were acknowledged, the rows hold %d", len(jobs.taken), len(known))
 	}
@@ -152,9 +153,10 @@ type crashJobRow struct {
 }
 
 // checkItem wants exactly one done attempt, whose end the item itself wrote, on the host of its row. Where
-// items were killed there may be none; then qb audit accounts for the item.
+// items were killed there may be none; then qb audit accounts for the item. Nor is there one where an attempt counts that was
+// given up: then the item wrote its end in that.
 func (r *crashRig) checkItem(job facts.JobID, item facts.ItemNo, j crashJob, rows map[itemOf][]crashRow, runs map[facts.AttemptID]*crashRun) {
-	done := 0
+	done, late := 0, false
 	for _, row := range rows[itemOf{job, item}] {
 		id := facts.AttemptID{Job: job, Item: item, Number: row.number}
 		run := runs[id]
@@ -173,9 +175,11 @@ func (r *crashRig) checkItem(job facts.JobID, item facts.ItemNo, j crashJob, row
 			if j.manner != "fail" || run == nil || run.fails != 1 {
 				r.t.Errorf("%v is charged as failed: %+v", id, run)
 			}
+		case "lost":
+			late = late || r.late[itemOf{job, item}] && run != nil && run.ends == 1
 		}
 	}
-	if done != 1 && !(done == 0 && j.ordered.kill) {
+	if done != 1 && !(done == 0 && (j.ordered.kill || late)) {
 		r.t.Errorf("item %d of job %d has %d done attempts: %+v", item, job, done, rows[itemOf{job, item}])
 	}
 }
@@ -269,6 +273,23 @@ func (r *crashRig) rows() (map[itemOf][]crashRow, map[facts.JobID]crashJobRow) {
 	})
 	r.must(err)
 	return rows, jobs
+}
+
+// readLate notes which items count as complete by a result from before the end of a lease.
+func (r *crashRig) readLate() {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, r.database)
+	r.must(err)
+	defer conn.Close(ctx)
+	list, err := conn.Query(ctx, `SELECT job, item FROM event WHERE type = 'late-end'`)
+	r.must(err)
+	r.late = map[itemOf]bool{}
+	var of itemOf
+	_, err = pgx.ForEachRow(list, []any{&of.job, &of.item}, func() error {
+		r.late[of] = true
+		return nil
+	})
+	r.must(err)
 }
 
 func (r *crashRig) report(jobs *crashJobs) {

@@ -18,6 +18,7 @@ import (
 // boot id of its own, mounted over the kernel's in a mount namespace that only it and its shims are in.
 const (
 	crashDisk     = "6m"  // of every other host
+	crashState    = "2m"  // of each supervisor
 	crashDiskLeft = "1MB" // less than this, and the agent takes nothing new
 	crashBootID   = "/proc/sys/kernel/random/boot_id"
 	crashMassMost = 22 * time.Second // longest silence of all; the brake adds a lease
@@ -122,6 +123,38 @@ func (r *crashRig) fillDisk() bool {
 	r.must(fillWith(fill))
 	r.later(r.absence(), "full disk of "+name, func() { r.must(os.Remove(fill)) })
 	return true
+}
+
+// smallState gives a supervisor a state folder with little room, as root; a machine of its own has its mounts from before.
+func (r *crashRig) smallState(name string) {
+	if !r.root || r.machines != nil {
+		return
+	}
+	r.must(os.Mkdir(r.path(name), 0o700))
+	r.must(syscall.Mount("qb-crash", r.path(name), "tmpfs", 0, "size="+crashState+",mode=0700"))
+	r.small = append(r.small, name)
+}
+
+// fillState leaves no byte in a supervisor's state folder for a while, and has it start again in that.
+func (r *crashRig) fillState() bool {
+	i := r.random.IntN(len(r.supervisors))
+	s := r.supervisors[i]
+	fill := r.path(s.name, "fill")
+	if _, err := os.Stat(fill); err == nil || !slices.Contains(r.small, s.name) || !s.up() {
+		return false
+	}
+	r.must(fillWith(fill))
+	s.kill()
+	r.must(s.start())
+	r.later(r.absence(), "full state folder of "+s.name, func() { r.must(os.Remove(fill)) })
+	return true
+}
+
+// lastWord is the last line that a process of the rig's wrote.
+func (p *crashProcess) lastWord() string {
+	text, _ := os.ReadFile(p.log)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
 }
 
 // fillWith writes a file until the disk is full.

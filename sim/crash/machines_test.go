@@ -109,7 +109,7 @@ func (r *crashRig) shareAuthority(standby string) {
 	if r.machines == nil {
 		return
 	}
-	r.must(os.Mkdir(r.path(standby), 0o700))
+	r.must(os.MkdirAll(r.path(standby), 0o700))
 	if out, err := exec.Command("cp", "-a", r.path("s1", "tls"), r.path(standby)).CombinedOutput(); err != nil {
 		r.t.Fatalf("copying the folder tls: %v: %s", err, out)
 	}

@@ -43,6 +43,7 @@ var crashFaults = []crashFault{
 	{"shim stopped", 2, (*crashRig).stopShim},
 	{"host rebooted", 2, (*crashRig).rebootHost},
 	{"disk full", 2, (*crashRig).fillDisk},
+	{"state folder full", 2, (*crashRig).fillState},
 	{"name doubled", 2, (*crashRig).doubleName},
 	{"all hosts silent", 1, (*crashRig).silenceAll},
 	{"network cut", 4, (*crashRig).cutNetwork},
@@ -101,6 +102,9 @@ func (r *crashRig) settle(now time.Time) {
 			r.note("%s has ended by itself; starting it", p.name)
 			if slices.Contains(r.agents, p) { // a supervisor may find no database at its start
 				r.t.Errorf("agent %s has ended by itself; see %s", p.name, p.log)
+			}
+			if word := p.lastWord(); strings.Contains(word, "no space left") {
+				r.t.Errorf("%s has ended for want of room: %s", p.name, word)
 			}
 			r.faults["supervisor found no database"]++
 			r.must(p.start())

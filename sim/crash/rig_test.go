@@ -36,6 +36,7 @@ type crashRig struct {
 
 	root  bool            // hosts can be rebooted and have disks of their own
 	disks []string        // hosts with a small disk
+	small []string        // state folders of supervisors with one
 	marks map[string]bool // what only items of this rig have in their environment
 
 	supervisors [2]*crashProcess
@@ -47,8 +48,9 @@ type crashRig struct {
 	toDatabase  *crashProxy               // of the supervisors' machines
 	clients     []*api.Client
 
-	large           *crashLarge // without jobs: none
-	unfinishedOrder chan int64  // jobs, while an order on them is shown as unfinished
+	large           *crashLarge     // without jobs: none
+	late            map[itemOf]bool // items that count by a result that came late
+	unfinishedOrder chan int64      // jobs, while an order on them is shown as unfinished
 
 	began  time.Time
 	faults map[string]int
@@ -190,6 +192,7 @@ func (r *crashRig) startSupervisors(settings []string) {
 	for i := range r.supervisors {
 		name := "s" + strconv.Itoa(i+1)
 		r.addresses[i] = r.ownAddress(name)
+		r.smallState(name)
 		if i > 0 {
 			r.shareAuthority(name)
 		}
@@ -337,7 +340,7 @@ func (r *crashRig) end() {
 			r.t.Error(err)
 		}
 	}
-	for _, name := range r.disks {
+	for _, name := range slices.Concat(r.disks, r.small) {
 		if err := syscall.Unmount(r.path(name), syscall.MNT_DETACH); err != nil {
 			r.t.Errorf("unmounting %s: %v", r.path(name), err)
 		}

@@ -43,6 +43,14 @@ func (a Action) Marks() MarkKind {
 	return map[Action]MarkKind{Kill: MarkKilled, ToComplete: MarkComplete, Retire: MarkComplete, ToFailed: MarkFailed}[a]
 }
 
+var stops = map[Action]Reason{
+	Kill: ReasonKilled, Block: ReasonBlocked, Interrupt: ReasonInterrupted, Migrate: ReasonMigrated, ToComplete: ReasonMarkedComplete,
+	ToFailed: ReasonMarkedFailed, Preempt: ReasonSentAway, Retire: ReasonRetired,
+}
+
+// Stops is why what runs is stopped by the order, or is the last of its instance.
+func (a Action) Stops() Reason { return stops[a] }
+
 // Covers says whether an order takes an ended item in this state out of it: to run again, or to be complete.
 func (a Action) Covers(s agenda.State) bool {
 	return s == agenda.Failed || s == agenda.Killed || s == agenda.Complete && a == Redo

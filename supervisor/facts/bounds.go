@@ -1,6 +1,10 @@
 package facts
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"time"
+)
 
 // Bound is what keeps an item whose attempts all end by themselves for one reason from being tried for ever, as fast as
 // they end.
@@ -36,6 +40,20 @@ func (r Reason) Bound() Bound { return bounds[r] }
 
 // Strange is whether the item itself may have caused an end that is charged no retry, by what it did to its worker.
 func (r Reason) Strange() bool { return r.Bound() == BoundStrange }
+
+// HeldItem is why an item is held under which these hosts were lost, or which ended strangely there, last so.
+func HeldItem(hosts []HostID, end Why) Why {
+	if !end.Reason.Strange() {
+		return Why{Reason: ReasonHostsLost, Params: Params{Hosts: len(hosts)}, Cause: fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)}
+	}
+	mend := "look at what it does to its worker"
+	if end.Reason == ReasonUnknownOutcome {
+		mend = "update the supervisor"
+	}
+	distinct := slices.Compact(slices.Sorted(slices.Values(hosts)))
+	return Why{Reason: end.Reason, Params: Params{Hosts: len(hosts), Outcome: end.Params.Outcome}, Cause: fmt.Sprintf(
+		"%s; it ended so or was lost %d times, on %v; %s, then unblock the job", end.Cause, len(hosts), distinct, mend)}
+}
 
 // Unlucky is whether an attempt that ended so did so by itself and is charged no retry: what bounds its tries are the waits
 // between them. A loss that the rows name by a code of another release is one, too.

@@ -225,6 +225,11 @@ type DoneFacts struct {
 // InShort is whether a is an attempt that DoneFacts are made of: it did its item, which stays done, and gives no reason.
 func (a AttemptFacts) InShort() bool { return a.State == Done && a.Again == Never && a.Reason == "" }
 
+// Lapsed is whether a was given up as its lease had run out unheard, and nobody ordered otherwise.
+func (a *AttemptFacts) Lapsed() bool {
+	return a.State == Lost && a.Again == ByItself && (a.Reason == ReasonHostSilent || a.Reason == ReasonHostDeaf)
+}
+
 // MarkKind is an order on items that is not an attempt.
 type MarkKind string
 

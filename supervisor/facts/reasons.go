@@ -22,6 +22,7 @@ const (
 	ReasonMigrated       Reason = "migrated"        // its item is pending again, and its job avoids the host for a while
 	ReasonMarkedComplete Reason = "marked_complete" // its item counts as complete
 	ReasonMarkedFailed   Reason = "marked_failed"   // its item counts as failed
+	ReasonDoneBefore     Reason = "done_before"     // by an earlier attempt, whose host told it late; its item counts as complete
 	ReasonHostLocked     Reason = "host_locked"     // by a person, with the wish that its items run elsewhere
 	ReasonSentAway       Reason = "sent_away"       // its instance goes at its item's end
 	ReasonRetired        Reason = "retired"         // the same, and its job is narrower
@@ -278,6 +279,9 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonMigrated:       func(p Params, _ string) string { return "migrated by " + p.By },
 	ReasonMarkedComplete: func(p Params, _ string) string { return "marked complete by " + p.By },
 	ReasonMarkedFailed:   func(p Params, _ string) string { return "marked failed by " + p.By },
+	ReasonDoneBefore: func(p Params, _ string) string {
+		return fmt.Sprintf("its item was done on %s before, which tells so only now", p.Host)
+	},
 	ReasonHostLocked:     func(p Params, _ string) string { return "its host was locked by " + p.By },
 	ReasonSentAway:       func(p Params, _ string) string { return "sent away at its item's end by " + p.By },
 	ReasonRetired:        func(p Params, _ string) string { return "retired at its item's end by " + p.By },

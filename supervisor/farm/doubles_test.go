@@ -61,6 +61,9 @@ type workerDouble struct {
 	running  []facts.AttemptID
 	stopping []facts.AttemptID
 	finished []message.ReportedEnd
+
+	clock  *time.Time // the rig's, from the first answer on
+	leased time.Time  // until when the answer that it took last lets it run what it lists
 }
 
 func newWorkerDouble(host, slots string) *workerDouble {
@@ -163,7 +166,7 @@ func (w *workerDouble) hear(reply message.SyncReply) {
 
 func (w *workerDouble) end(id facts.AttemptID, outcome string, exit int, reason string, wall float64) {
 	w.running = slices.DeleteFunc(w.running, func(o facts.AttemptID) bool { return o == id })
-	e := message.ReportedEnd{Attempt: id, Outcome: outcome, Reason: reason, Wall: wall, CPU: wall}
+	e := message.ReportedEnd{Attempt: id, Outcome: outcome, Reason: reason, Wall: wall, CPU: wall, InLease: w.clock != nil && w.clock.Before(w.leased)}
 	if outcome == "exit" {
 		e.ExitCode = &exit
 	}

@@ -151,22 +151,8 @@ func (fa *faults) maybeHoldPoison(now time.Time, j *model.Job, end facts.EndAtte
 	j.Put(item, agenda.Blocked)
 	held := facts.Mark{Kind: facts.MarkBlocked, By: model.LockedByFarm, At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
 	fa.setMarks(j, items.WithMarks(j.Marks, []facts.Mark{held}))
-	why := facts.Why{Reason: facts.ReasonHostsLost, Params: facts.Params{Hosts: len(hosts)}, Cause: fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)}
-	if end.Reason.Strange() {
-		mend := "look at what it does to its worker"
-		if end.Reason == facts.ReasonUnknownOutcome {
-			mend = "update the supervisor"
-		}
-		why.Reason, why.Params.Outcome = end.Reason, end.Params.Outcome
-		why.Cause = fmt.Sprintf("%s; it ended so or was lost %d times, on %v; %s, then unblock the job", end.Cause, len(hosts), distinct(hosts), mend)
-	}
-	fa.out.Record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: model.LockedByFarm, Why: why})
+	fa.out.Record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: model.LockedByFarm, Why: facts.HeldItem(hosts, end.Why)})
 	delete(j.Trouble.LostOn, item)
-}
-
-// distinct are the hosts, each once.
-func distinct(hosts []facts.HostID) []facts.HostID {
-	return slices.Compact(slices.Sorted(slices.Values(hosts)))
 }
 
 // maybeBlockHopeless blocks a job that completes nothing anywhere, before it has wasted the night.

@@ -1,11 +1,11 @@
 package farm
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
+	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
@@ -68,24 +68,11 @@ func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 	f.out.Answer(e.Ticket, reply)
 }
 
-// purge stops what runs on locked slots of the host, to run elsewhere: all of a host that is locked whole, else secondaries first, the
-// newest first.
+// purge stops what runs on locked slots of the host, to run elsewhere.
 func (f *Farm) purge(now time.Time, h *model.Host, why facts.Why) (stopped int) {
-	over, whole := h.Used-(h.Slots-h.Locked), h.LockedBy != ""
-	running := h.SortedInstances()
-	slices.SortStableFunc(running, func(a, b *model.Instance) int {
-		return cmp.Or(cmp.Compare(b.Kind, a.Kind), b.Attempt.StartedAt.Compare(a.Attempt.StartedAt))
-	})
-	for _, i := range running {
-		if i.Stopping() {
-			over -= i.Taken()
-		}
-	}
-	for _, i := range running {
-		if !i.Stopping() && (whole || over > 0 && !i.Released()) {
-			f.stop(now, i, why)
-			stopped, over = stopped+1, over-i.Taken()
-		}
+	for _, i := range h.OnLocked() {
+		f.stop(now, i, why)
+		stopped++
 	}
 	return stopped
 }
@@ -139,6 +126,34 @@ func (f *Farm) lose(now time.Time, i *model.Instance, why facts.Why) {
 		end.State, end.Why = facts.Preempted, i.Attempt.Why
 	}
 	f.endAttempt(now, i, end)
+	i.Attempt.Again, i.Attempt.Why = end.Again, end.Why
+	i.Job.NoteLapsed(&i.Attempt)
 	f.close(i)
 	f.maybeFinish(now, i.Job)
+}
+
+// countLate lets items count as complete that a host did before its leases ended, and tells of only now. Row is the host as its
+// worker announced it. An item is completed by a mark, as by a person's order: in one commit with the stop of its next attempt.
+func (f *Farm) countLate(now time.Time, row facts.HostFacts, ends []message.ReportedEnd) {
+	running := model.Runs{}
+	for n := range ends {
+		j := f.jobs.ByID[ends[n].Attempt.Job]
+		if j == nil {
+			continue
+		}
+		late := j.DoneLate(now, row, &ends[n], running)
+		if late == nil {
+			continue
+		}
+		f.setMarks(j, late.Marks)
+		f.out.Record(now, facts.EventFacts{Type: "late-end", Job: j.ID, Item: late.Item, Instance: -1, Host: late.By.Host, By: model.LockedByFarm, Why: late.Event})
+		if late.Next != nil {
+			late.Next.Under = agenda.Complete
+			f.stop(now, late.Next, late.Why)
+			continue
+		}
+		j.Put(late.Item, agenda.Complete)
+		f.planStale = true
+		f.maybeFinish(now, j)
+	}
 }

@@ -277,22 +277,15 @@ func (f *Farm) endOrdered(now time.Time, o *model.Order) {
 		f.standstill.suspend(now, t.Instance, o.Action == facts.Suspend, o.By)
 	case o.Action == facts.Preempt || o.Action == facts.Retire:
 		if !t.Stopping() {
-			f.sendAway(now, t.Instance, awayReasons[o.Action], o.By)
+			f.sendAway(now, t.Instance, o.Action.Stops(), o.By)
 			f.planStale = true
 		}
 	default:
-		f.stop(now, t.Instance, facts.Because(stopReasons[o.Action], facts.Params{By: o.By}, ""))
+		f.stop(now, t.Instance, facts.Because(o.Action.Stops(), facts.Params{By: o.By}, ""))
 		if o.Action == facts.Migrate {
 			f.retries.leaveHost(now, t.Instance, o.By)
 		}
 	}
-}
-
-var awayReasons = map[facts.Action]facts.Reason{facts.Preempt: facts.ReasonSentAway, facts.Retire: facts.ReasonRetired}
-
-var stopReasons = map[facts.Action]facts.Reason{
-	facts.Kill: facts.ReasonKilled, facts.Block: facts.ReasonBlocked, facts.Interrupt: facts.ReasonInterrupted, facts.Migrate: facts.ReasonMigrated,
-	facts.ToComplete: facts.ReasonMarkedComplete, facts.ToFailed: facts.ReasonMarkedFailed,
 }
 
 // reopen lets an ended item run again, or be complete instead of what its attempt was.

@@ -265,6 +265,9 @@ func (r *rig) deliver(reply outbox.Reply) {
 	if w, ok := r.waiting[reply.Ticket]; ok {
 		delete(r.waiting, reply.Ticket)
 		if body, ok := reply.Body.(message.SyncReply); ok && !w.silent && !w.deaf && body.Sequence == w.sequence {
+			if w.clock = &r.now; body.Lease > 0 {
+				w.leased = r.now.Add(body.Lease)
+			}
 			w.hear(body)
 		} else if ok && w.deaf && body.Sequence == w.sequence {
 			w.missed = true

@@ -38,6 +38,7 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 			h.Hear(now)
 		}
 		f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.Stopping() && i.GivenUnder(e.Host) })
+		f.countLate(now, e.Host, e.Finished)
 	}
 	f.syncs.registry.Note(id, e.Incarnation)
 	if e.Left {

@@ -58,6 +58,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	}
 	f.endOldBoot(now, h)
 	f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.GivenUnder(h.HostFacts) })
+	f.countLate(now, h.HostFacts, e.Finished)
 	f.reconcile(now, h, e)
 	f.standstill.noteResuming(h)
 	f.resources.takeUsage(now, h, e)

@@ -29,6 +29,7 @@ type Items struct {
 	Strikes    Strikes   // against hosts
 	doneWall   float64   // seconds of those
 	attempts   []uint32  // latest attempt number of each item; nil until the first
+	lapsed     map[facts.ItemNo]Lapsed
 
 	Waits []uint32 // what each item waits for of other jobs, counted; nil: nothing
 	Watch Watcher  // may be nil
@@ -79,6 +80,7 @@ func (s *Items) Start(now time.Time, item facts.ItemNo, number int) {
 // it waits before that.
 func (s *Items) End(end facts.EndAttempt, under agenda.State, paused bool) {
 	item := end.ID.Item
+	delete(s.lapsed, item)
 	s.countEnd(item, end.State, end.Reason, end.Wall)
 	switch {
 	case end.State == facts.Done:
@@ -162,6 +164,7 @@ func (s *Items) countEnd(item facts.ItemNo, state facts.AttemptState, why facts.
 // Reopen lets an ended item be pending, or complete by order, as if it had not failed before.
 func (s *Items) Reopen(item facts.ItemNo, to agenda.State) {
 	s.Put(item, to)
+	delete(s.lapsed, item)
 	delete(s.Failures, item)
 	delete(s.Preempted, item)
 	delete(s.unlucky, item)

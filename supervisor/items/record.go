@@ -143,6 +143,7 @@ func (s *Items) takeUpDone(d facts.DoneFacts) {
 		s.doneWall += d.Wall[n]
 		delete(s.unlucky, item)
 		delete(s.Trouble.LostOn, item)
+		delete(s.lapsed, item)
 		s.Tally.Set(int(item), agenda.Complete)
 	}
 	s.DoneCount += len(d.Items)
@@ -162,6 +163,10 @@ func (s *Items) takeUpAttempt(a facts.AttemptFacts) error {
 		s.Times.Add(a.Wall)
 	}
 	s.countEnd(a.Item, a.State, a.Reason, a.Wall)
+	if !a.State.Live() {
+		delete(s.lapsed, a.Item)
+		s.NoteLapsed(&a)
+	}
 	switch {
 	case a.State == facts.Done:
 		delete(s.Trouble.LostOn, a.Item)

@@ -196,6 +196,7 @@ type ReportedEnd struct {
 	Peak      int64
 	Limit     bool // outcome memory: it reached its own limit
 	Suspended float64
+	InLease   bool // by its host's clock
 	Found     facts.Found
 }
 

@@ -287,3 +287,24 @@ func (h *Host) Evidence(now time.Time, js *Jobs) (evidence []facts.AttemptID, ow
 	}
 	return evidence, owners
 }
+
+// OnLocked is what runs on locked slots of the host and is not being stopped: all of a host that is locked whole, else as many as are
+// locked too much, secondaries first, the newest first.
+func (h *Host) OnLocked() (list []*Instance) {
+	over, whole := h.Used-(h.Slots-h.Locked), h.LockedBy != ""
+	running := h.SortedInstances()
+	slices.SortStableFunc(running, func(a, b *Instance) int {
+		return cmp.Or(cmp.Compare(b.Kind, a.Kind), b.Attempt.StartedAt.Compare(a.Attempt.StartedAt))
+	})
+	for _, i := range running {
+		if i.Stopping() {
+			over -= i.Taken()
+		}
+	}
+	for _, i := range running {
+		if !i.Stopping() && (whole || over > 0 && !i.Released()) {
+			list, over = append(list, i), over-i.Taken()
+		}
+	}
+	return list
+}

@@ -53,7 +53,7 @@ func reportedInstance(i api.SyncInstance) message.ReportedInstance {
 func reportedEnd(f api.Finished) message.ReportedEnd {
 	return message.ReportedEnd{
 		Attempt: AttemptID(f.Attempt), Outcome: problem.Clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Code: facts.Reason(f.Code), Reason: f.Reason, Resource: problem.Clip(f.Resource),
-		Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit, Suspended: f.Suspended,
+		Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit, Suspended: f.Suspended, InLease: f.InLease,
 		Found: facts.Found{Highlights: kept(f.Highlights, patterns.MostHighlights, patterns.MaxHighlight), OutputPaths: kept(f.OutputPaths, patterns.MostPaths, patterns.MaxPath)},
 	}
 }

@@ -319,6 +319,7 @@ func (s *shim) finish(it *shimItem, f api.Finished) {
 	}
 	f.Attempt, f.Instance = it.order.Attempt, it.order.Instance
 	f.Highlights, f.OutputPaths = it.highlights, it.paths
+	f.InLease = BootNow() < s.lease
 	s.record(it, f)
 }
 
