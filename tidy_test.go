@@ -181,7 +181,7 @@ var pure = []string{"units", "pathmap", "patterns", "agenda", "smartshare", "sma
 var pureStd = []string{
 	"bytes", "cmp", "container/heap", "container/list", "errors", "fmt", "hash/fnv", "iter", "maps", "math",
 	"math/bits", "math/rand/v2", "reflect", "regexp", "regexp/syntax", "runtime/debug", "slices", "sort", "strconv", "strings",
-	"time", "unicode", "unicode/utf8",
+	"time", "unicode", "unicode/utf16", "unicode/utf8",
 }
 
 // seeded are the parts of package math/rand/v2 that draw from a given seed alone.

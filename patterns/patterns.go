@@ -3,18 +3,18 @@ package patterns
 import (
 	"fmt"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Bounds of what is looked at.
 const (
 	Most      = 8    // expressions of a kind
 	MaxLength = 256  // bytes of an expression
-	MaxLine   = 4096 // bytes of a line; what follows is not looked at
+	MaxLine   = 8192 // bytes of a line that are looked at together; a longer one is looked at in parts that overlap by half
 	maxTold   = 200  // of a line that is told
 
 	// MaxProgram bounds what the expressions of a kind compile to, together, in instructions. "Linear" is linear in instructions times
@@ -51,7 +51,7 @@ func Check(text string) error {
 	return err
 }
 
-func compiled(list []string) (all []*regexp.Regexp, err error) {
+func compiled(list []string) (all []*Expression, err error) {
 	if len(list) > Most {
 		return nil, fmt.Errorf("%d expressions; at most %d, one in each line", len(list), Most)
 	}
@@ -69,40 +69,12 @@ func compiled(list []string) (all []*regexp.Regexp, err error) {
 	return all, nil
 }
 
-// Compile reads one expression that stands by itself.
-func Compile(text string) (*regexp.Regexp, error) {
-	re, _, err := compile(text)
-	return re, err
-}
-
-// compile says how many instructions an expression has, too.
-func compile(text string) (re *regexp.Regexp, size int, err error) {
-	if len(text) > MaxLength {
-		return nil, 0, fmt.Errorf("an expression of %d bytes; at most %d", len(text), MaxLength)
-	}
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w (RE2, without look-around and back-references)", err)
-	}
-	program, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w (RE2, without look-around and back-references)", err)
-	}
-	if size = len(program.Inst); size > MaxProgram {
-		return nil, size, fmt.Errorf("%q compiles to %d instructions; at most %d; write smaller repeats", text, size, MaxProgram)
-	}
-	if re, err = regexp.Compile(text); err != nil {
-		return nil, 0, fmt.Errorf("%w (RE2, without look-around and back-references)", err)
-	}
-	return re, size, nil
-}
-
 // Watch looks at the output of one item. It has one user at a time.
 type Watch struct {
 	Stop func() bool // asked before each expression whether nothing more is to be looked at; nil: it never is
 
-	progress, errors  []*regexp.Regexp
-	highlights, paths []*regexp.Regexp
+	progress, errors  []*Expression
+	highlights, paths []*Expression
 	percent           int
 	failure           string
 	foundLines        []string
@@ -116,7 +88,7 @@ func New(r Rules) (*Watch, error) {
 	}
 	w := &Watch{}
 	for _, kind := range []struct {
-		to   *[]*regexp.Regexp
+		to   *[]*Expression
 		list []string
 	}{{&w.progress, r.Progress}, {&w.errors, r.Errors}, {&w.highlights, r.Highlights}, {&w.paths, r.OutputPaths}} {
 		var err error
@@ -127,16 +99,19 @@ func New(r Rules) (*Watch, error) {
 	return w, nil
 }
 
-// Look looks at a line.
-func (w *Watch) Look(line []byte) {
-	if w.failure == "" && w.matches(w.errors, line) {
-		w.failure = strings.ToValidUTF8(string(line[:min(len(line), maxTold)]), "�")
+// Look looks at a line, or at a part of one.
+func (w *Watch) Look(line Part) {
+	if w.failure == "" {
+		if at := w.match(w.errors, line); at >= 0 {
+			w.failure = Excerpt(line, at, maxTold)
+		}
 	}
-	for _, re := range w.progress {
+	for _, e := range w.progress {
 		if w.stopped() {
 			return
 		}
-		if percent, ok := percentOf(re.FindSubmatch(line)); ok {
+		groups, _ := e.Find(line)
+		if percent, ok := percentOf(groups); ok {
 			w.percent = percent
 			break
 		}
@@ -145,27 +120,38 @@ func (w *Watch) Look(line []byte) {
 }
 
 // keep keeps a line that is a highlight, and the paths that it names, each once and as many as there is room for.
-func (w *Watch) keep(line []byte) {
-	if len(w.foundLines) < MostHighlights && w.matches(w.highlights, line) {
-		w.foundLines = addOnce(w.foundLines, Clean(string(line), MaxHighlight))
+func (w *Watch) keep(line Part) {
+	if len(w.foundLines) < MostHighlights {
+		if at := w.match(w.highlights, line); at >= 0 {
+			w.foundLines = addOnce(w.foundLines, Excerpt(line, at, MaxHighlight))
+		}
 	}
-	for _, re := range w.paths {
+	for _, e := range w.paths {
 		if len(w.foundPaths) == MostPaths || w.stopped() {
 			break
 		}
-		found := re.FindSubmatch(line)
+		found, _ := e.Find(line)
 		if found == nil {
 			continue
 		}
-		if path := found[min(1, len(found)-1)]; len(path) <= MaxPath {
+		// With a sign for bytes that are no UTF-8 it would be the path of another file, or of none.
+		if path := found[min(1, len(found)-1)]; len(path) <= MaxPath && utf8.Valid(path) {
 			w.foundPaths = addOnce(w.foundPaths, Clean(string(path), MaxPath))
 		}
 	}
 }
 
-// matches says whether a line matches one of the expressions.
-func (w *Watch) matches(list []*regexp.Regexp, line []byte) bool {
-	return slices.ContainsFunc(list, func(re *regexp.Regexp) bool { return !w.stopped() && re.Match(line) })
+// match says at which byte the first of the expressions that match a line does; -1 if none does.
+func (w *Watch) match(list []*Expression, line Part) int {
+	for _, e := range list {
+		if w.stopped() {
+			break
+		}
+		if _, at := e.Find(line); at >= 0 {
+			return at
+		}
+	}
+	return -1
 }
 
 func (w *Watch) stopped() bool { return w.Stop != nil && w.Stop() }
@@ -177,14 +163,24 @@ func addOnce(list []string, text string) []string {
 	return append(list, text)
 }
 
-// Clean is text without control characters and what is no UTF-8, cut to a length in bytes.
+// Excerpt is what is kept of a line that was matched at a byte: its begin if the match stands there, else what is around the match.
+func Excerpt(line Part, at, most int) string {
+	text, before := line.Text, most/4
+	if at < most-before && !line.Later {
+		return Clean(string(text[:min(len(text), 2*most)]), most)
+	}
+	from := max(0, at-before)
+	return Clean("…"+strings.ToValidUTF8(string(text[from:min(len(text), from+2*most)]), "\uFFFD"), most)
+}
+
+// Clean is text without control characters, sequences for a terminal and what is no UTF-8, cut to a length in bytes.
 func Clean(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	}, strings.ToValidUTF8(Plain(text), "\uFFFD"))
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "")
 	}
@@ -202,13 +198,13 @@ func percentOf(groups [][]byte) (int, bool) {
 	if len(groups) < 2 {
 		return 0, false
 	}
-	part, err := strconv.ParseFloat(strings.TrimSuffix(string(groups[1]), "%"), 64)
+	counted, whole := len(groups) > 2 && len(groups[2]) > 0, 100.0
+	part, err := number(groups[1], counted)
 	if err != nil {
 		return 0, false
 	}
-	whole := 100.0
-	if len(groups) > 2 && len(groups[2]) > 0 {
-		if whole, err = strconv.ParseFloat(string(groups[2]), 64); err != nil || !(whole > 0) {
+	if counted {
+		if whole, err = number(groups[2], true); err != nil || !(whole > 0) {
 			return 0, false
 		}
 	}
@@ -218,6 +214,18 @@ func percentOf(groups [][]byte) (int, bool) {
 	}
 	return int(percent), true
 }
+
+// number reads a number with a decimal point or, as some languages write it, a comma. In counts a comma before three digits
+// divides thousands.
+func number(text []byte, count bool) (float64, error) {
+	digits := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(string(text)), "%"))
+	if count && thousands.MatchString(digits) {
+		digits = strings.ReplaceAll(digits, ",", "")
+	}
+	return strconv.ParseFloat(strings.Replace(digits, ",", ".", 1), 64)
+}
+
+var thousands = regexp.MustCompile(`^\d{1,3}(,\d{3})+(\.\d*)?$`)
 
 // Progress is per cent, 0 while nothing is known.
 func (w *Watch) Progress() int { return w.percent }

@@ -33,10 +33,13 @@ func TestProgress(t *testing.T) {
 		"ALF_PROGRESS 5":                      0, // the line has not ended
 		"ALF_PROGRESS 500%\ntile 1/0\n":       0,
 		"x\n":                                 0,
-		strings.Repeat("x", MaxLine) + "tile 1/2\n":     0, // beyond the bound
+		strings.Repeat("x", MaxLine) + "tile 1/2\n":     50,
+		"\b\b\b12%\b\b\b13%\b":                          13,
+		"45,7% \r":                                      45,
+		"tile 1,024/4,096\n":                            25,
 		strings.Repeat("x", 2*MaxLine) + "\ntile 1/2\n": 50,
 	} {
-		w := watch(t, "ALF_PROGRESS (\\d+)%\ntile (\\d+)/(\\d+)", "")
+		w := watch(t, "ALF_PROGRESS (\\d+)%\ntile ([\\d,]+)/([\\d,]+)\n([\\d,]+)%", "")
 		w.Write(0, []byte(output))
 		if w.Progress() != want {
 			t.Errorf("%.40q: %d, want %d", output, w.Progress(), want)
@@ -105,19 +108,19 @@ func TestFinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"fine", "Warning: \x1b[31mno texture\x1b[0m", "Warning: \x1b[31mno texture\x1b[0m", "total 5 s", "Saved: '/a b/c.png'", "writes /out/1.exr", "writes /out/1.exr",
+	for _, line := range []string{"fine", "Warning: \x1b[31mno texture\x1b[0m", "Warning: \x1b[31mno texture\x1b[0m", "total 5 s", "Saved: '/a b/c.png'", "writes /out/1.exr", "writes /out/1.exr", "Saved: '/x/Pok\xe9mon.exr'",
 		"Saved: ''", "Saved: '" + strings.Repeat("x", MaxPath+1) + "'", "warning: \xff " + strings.Repeat("ä", MaxHighlight)} {
-		w.Look([]byte(line))
+		w.Look(Part{Text: []byte(line)})
 	}
 	lines, paths := w.Highlights(), w.OutputPaths()
-	if len(lines) != 3 || lines[0] != "Warning: [31mno texture[0m" || lines[1] != "total 5 s" || len(lines[2]) > MaxHighlight || !utf8.ValidString(lines[2]) {
+	if len(lines) != 3 || lines[0] != "Warning: no texture" || lines[1] != "total 5 s" || len(lines[2]) > MaxHighlight || !utf8.ValidString(lines[2]) {
 		t.Errorf("%q", lines)
 	}
 	if !slices.Equal(paths, []string{"/a b/c.png", "/out/1.exr"}) {
 		t.Errorf("%q", paths)
 	}
 	for n := range 1000 {
-		w.Look(fmt.Appendf(nil, "warning %d about /out/%d.exr", n, n))
+		w.Look(Part{Text: fmt.Appendf(nil, "warning %d about /out/%d.exr", n, n)})
 	}
 	if lines, paths := w.Highlights(), w.OutputPaths(); len(lines) != MostHighlights || len(paths) != MostPaths || lines[3] != "warning 0 about /out/0.exr" {
 		t.Errorf("%d lines, %d paths, %q", len(lines), len(paths), lines[3])

@@ -2,7 +2,6 @@ package shim
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"qb/api"
@@ -20,8 +19,8 @@ type licences []licenceRule
 
 type licenceRule struct {
 	api.NoLicence
-	pattern *regexp.Regexp // nil: none, or it was found
-	found   string         // the line
+	pattern *patterns.Expression // nil: none, or it was found
+	found   string               // the line
 }
 
 // watchLicences is nil if there is nothing to look for. A pattern that cannot be read finds nothing; the supervisor has read it.
@@ -36,10 +35,15 @@ func watchLicences(rules []api.NoLicence) (l licences) {
 	return l
 }
 
-func (l licences) look(line []byte, over func() bool) {
+func (l licences) look(line patterns.Part, over func() bool) {
 	for n := range l {
-		if r := &l[n]; r.pattern != nil && !over() && r.pattern.Match(line) {
-			r.pattern, r.found = nil, string(line[:min(len(line), mostSaid)])
+		r := &l[n]
+		if r.pattern == nil || over() {
+			continue
+		}
+		if _, at := r.pattern.Find(line); at >= 0 {
+			r.pattern = nil
+			r.found = patterns.Excerpt(line, at, mostSaid)
 		}
 	}
 }

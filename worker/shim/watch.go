@@ -61,7 +61,7 @@ func (w *watcher) watch(o *RunOrder) {
 		return
 	}
 	w.seen.Stop = w.over
-	w.lines.Take = func(line []byte) {
+	w.lines.Take = func(line patterns.Part) {
 		if w.over() {
 			w.skipped = true
 			return
