@@ -67,6 +67,40 @@ _MAX_VALUE = 16 << 20    # bytes of an argument or a result of map
 _MAX_VALUES = 1 << 30    # bytes of all arguments, or all results, of one map
 _MAX_TRACE = 64 << 10    # bytes of a traceback that an item sends back
 
+# What the farm sets for one item alone, and a script that runs as an item has in its environment. Made by go test ./api.
+_ITEM_VARIABLES = frozenset((
+    "QBJOBID",
+    "QBSUBID",
+    "QBPGRPID",
+    "QBDIR",
+    "QB_DOMAIN",
+    "QB_SUPERVISOR",
+    "QB_HOST",
+    "QB_ITEM",
+    "QB_ATTEMPT",
+    "QB_JOBSLOTS",
+    "QB_ALLOCATIONS",
+    "QB_FRAME_PADDING",
+    "QB_FRAME_NUMBER",
+    "QB_FRAME_START",
+    "QB_FRAME_END",
+    "QB_FRAME_STEP",
+    "QB_FRAME_RANGE",
+    "QB_PADDED_FRAME_NUMBER",
+    "QB_PADDED_FRAME_START",
+    "QB_PADDED_FRAME_END",
+    "QB_PADDED_FRAME_STEP",
+    "QB_FRAME_STATUS",
+    "QB_INSTANCE_STATUS",
+    "QB_SYSTEM_EXIT_CODE",
+    "QB_GPUS",
+    "CUDA_VISIBLE_DEVICES",
+    "TMPDIR",
+    "QB_INSTANCE_MARK",
+))
+_MARK = "QB_INSTANCE_MARK"
+_SECRETS = frozenset(("QB_TOKEN", "QB_DATABASE_URL", "QB_SUBMIT_KEY"))
+
 
 class Error(Exception):
     """A request that failed.
@@ -532,7 +566,7 @@ class Client:
     def submit(self, command: Union[str, Sequence[str]], **attributes: Any) -> "JobHandle":
         """Submits a job. A text is a line for /bin/sh, a list is a program with its arguments; tokens such as QB_FRAME_NUMBER are
         replaced in both. Attributes are those of POST /v1/jobs: name, range, cpus, max_cpus (a number or "*"), priority,
-        cluster, cwd (by default the current folder), env, reservations, dependency, time_estimate (seconds of an item), …"""
+        cluster, cwd (by default the current folder), umask (by default the current one), env, reservations, dependency, time_estimate (seconds of an item), …"""
         if os.environ.get(_IMPORTING):
             raise Error("usage", 'a job was submitted while a host imported %s for map; put what your script does below: if __name__ == "__main__":' % os.environ[_IMPORTING])
         body = dict(attributes)
@@ -541,6 +575,7 @@ class Client:
         else:
             body["command"] = [str(word) for word in command]
         body.setdefault("cwd", os.getcwd())
+        _surround(body)
         reply = self.request("POST", "/v1/jobs", body=body)
         for remark in reply["remarks"]:
             warnings.warn("job %d: %s" % (reply["job"], remark), stacklevel=2)
@@ -813,6 +848,37 @@ class _JobFuture(concurrent.futures.Future):  # type: ignore[type-arg] # it has 
     def cancel(self) -> bool:
         """Kills the job; its result is then qb.JobFailed."""
         return self.job.cancel()
+
+
+def _surround(body: Dict[str, Any]) -> None:
+    """Gives a job the umask and, if asked, the environment of this process, as qbsub does."""
+    if body.get("umask") is None:
+        body["umask"] = _umask()
+    env, own = dict(body.get("env") or {}), dict(os.environ)
+    copied = bool(own) and all(name in env for name in own)  # the whole environment, perhaps changed
+    flags = body.get("flags") or []
+    if "export_environment" in ([one.strip() for one in flags.split(",")] if isinstance(flags, str) else flags):
+        env = {**own, **env}
+        copied = True
+    if copied:
+        env = {name: value for name, value in env.items() if not (name in _ITEM_VARIABLES | _SECRETS and value == own.get(name))}
+    env.pop(_MARK, None)
+    if env or "env" in body:
+        body["env"] = env
+
+
+def _umask() -> int:
+    """The umask of this process; to ask the system call for it would change it for other threads."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            for line in status:
+                if line.startswith("Umask:"):
+                    return int(line.split()[1], 8)
+    except OSError:
+        pass
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _query(value: Any) -> str:

@@ -51,25 +51,26 @@ const (
 
 // agent is the shell around the core: one goroutine steps it, connections to shims and senders hand it events.
 type agent struct {
-	ctx         context.Context
-	config      Config
-	log         *slog.Logger
-	state       *stateFolder
-	ends        endLog
-	boot        string
-	incarnation string
-	gpus        int      // of the machine, if this agent is to offer them
-	shim        []string // path, then argv
-	groupKinds  []string // kinds of control groups to try
-	core        *core.Core
-	launcher    *launcher
-	orders      orderGate
-	temps       *temps // nil: items have no folders of their own
-	ships       *shipper
-	pictures    *picture.Maker // nil: it makes none
-	conns       map[core.Key]*shimConn
-	linked      sync.WaitGroup
-	farm        *supervisorConn
+	ctx           context.Context
+	config        Config
+	log           *slog.Logger
+	state         *stateFolder
+	ends          endLog
+	boot          string
+	incarnation   string
+	gpus          int      // of the machine, if this agent is to offer them
+	gpusElsewhere bool     // another worker of the machine offers them
+	shim          []string // path, then argv
+	groupKinds    []string // kinds of control groups to try
+	core          *core.Core
+	launcher      *launcher
+	orders        orderGate
+	temps         *temps // nil: items have no folders of their own
+	ships         *shipper
+	pictures      *picture.Maker // nil: it makes none
+	conns         map[core.Key]*shimConn
+	linked        sync.WaitGroup
+	farm          *supervisorConn
 
 	sweeping  atomic.Bool
 	looks     int
@@ -156,9 +157,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	if a.groupKinds = options.groupKinds; a.groupKinds == nil {
 		a.groupKinds = cgroup.Kinds
 	}
-	if !options.NoDevices {
-		a.gpus = countGPUs("/dev")
-	}
+	a.findGPUs(deviceFolder, options.NoDevices)
 	var err error
 	if a.boot, err = shim.BootID(); err != nil {
 		return nil, err
@@ -191,6 +190,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	if a.launcher.temps != "" {
 		a.temps = newTemps(a.launcher.temps, a.shim, a.log)
 	}
+	a.launcher.hidesGPUs.Store(a.hidesGPUs())
 	a.ships = newShipper(ctx, a.log, state.logPath, a.farm.appendLog)
 	a.central.own, a.central.keys = config, options.Own
 	a.keeper = a.startKeeper(config)

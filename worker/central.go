@@ -109,6 +109,7 @@ func (a *agent) takeCentral(c api.Central) {
 	a.keeper.stop()
 	a.keeper = a.startKeeper(config)
 	a.config, a.central.Values = config, c.Values
+	a.launcher.hidesGPUs.Store(a.hidesGPUs())
 	if err := shim.ReplaceSealed(filepath.Join(a.state.root, centralFile), c, true); err != nil {
 		a.log.Warn("the central configuration cannot be kept; a restart of this worker begins without it", "error", err)
 	}

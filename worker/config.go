@@ -43,7 +43,7 @@ type Config struct {
 	Properties       map[string]string `toml:"worker_properties" doc:"Properties for -requirements, such as {site = \"attic\"}. os, architecture and kernel_version are detected."`
 	JobTypes         string            `toml:"worker_job_types" doc:"Types of jobs that this host runs, separated by commas, of cmdline and cmdrange; further names are for -requirements such as '\"maya\" in host.jobtypes'. Empty or auto: all."`
 	Flags            string            `toml:"worker_flags" doc:"Names for -requirements such as host.flag.NAME, separated by commas."`
-	Resources        map[string]int    `toml:"worker_resources" doc:"Resources for -reservations, such as {maya = 2}. Each instance gets GPUs of its own. Without gpus the worker counts the GPUs itself."`
+	Resources        map[string]int    `toml:"worker_resources" doc:"Resources for -reservations, such as {maya = 2}. Each instance gets GPUs of its own, and sees no others. Without gpus the worker counts the GPUs itself, unless another worker of the machine offers them. gpus = 0: it offers none, and its items see all."`
 	Scratch          units.Bytes       `toml:"worker_scratch" doc:"Disk space that jobs may reserve as host.scratch, such as 500GiB. 0: none."`
 	Memory           units.Bytes       `toml:"worker_memory" doc:"Maximum memory for all items of this worker, such as 2GiB. 0: all of the machine's."`
 	MemoryReserve    units.Bytes       `toml:"worker_memory_reserve" doc:"Memory left free for people at the machine. It is not offered to jobs. If less is free, the item furthest above its need is ended. 0: none."`

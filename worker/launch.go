@@ -11,10 +11,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/proc"
 	"qb/worker/shim"
 )
 
@@ -26,6 +28,7 @@ type launcher struct {
 	passEnv    []string
 	supervisor string
 	host       string
+	hidesGPUs  atomic.Bool // from items that hold none
 	logLimit   int64
 	lowest     int    // uid
 	lowUsers   string // file of exceptions
@@ -159,7 +162,10 @@ func (l *launcher) environment(item core.Item, owner ownerFacts) ([]string, erro
 	if l.runAs == RunAsAgent {
 		env["USER"], env["LOGNAME"] = l.agentUser, l.agentUser
 	}
-	for _, more := range []map[string]string{item.Spec.Env, item.Desired.Env} {
+	if l.hidesGPUs.Load() {
+		env["CUDA_VISIBLE_DEVICES"], env["QB_GPUS"] = "", "" // unless it holds some
+	}
+	for _, more := range []map[string]string{ofJob(item.Spec.Env), item.Desired.Env} {
 		for name, value := range more {
 			if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
 				return nil, fmt.Errorf("the environment variable %q has a name or a value that no process can have", shown(name))
@@ -173,6 +179,16 @@ func (l *launcher) environment(item core.Item, owner ownerFacts) ([]string, erro
 		list = append(list, name+"="+env[name])
 	}
 	return list, nil
+}
+
+// ofJob is a job's environment without what belongs to another instance: if it has a mark, it is a copy of that item's.
+func ofJob(env map[string]string) map[string]string {
+	if _, copied := env[proc.MarkVariable]; !copied {
+		return env
+	}
+	own := maps.Clone(env)
+	maps.DeleteFunc(own, func(name, _ string) bool { return api.IsItemVariable(name) })
+	return own
 }
 
 func (l *launcher) passes(name string) bool {

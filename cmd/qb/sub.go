@@ -297,7 +297,7 @@ func (o *subOptions) addSurroundings() error {
 	maps.Copy(env, req.Env) // of a file
 	if slices.Contains(facts.AttributeNamed("flags").Form(req.Flags), facts.FlagExport) {
 		for _, pair := range os.Environ() {
-			if name, value, ok := strings.Cut(pair, "="); ok && !slices.Contains([]string{"QB_TOKEN", "QB_DATABASE_URL", submitKey}, name) {
+			if name, value, ok := strings.Cut(pair, "="); ok && !api.IsItemVariable(name) && !slices.Contains([]string{"QB_TOKEN", "QB_DATABASE_URL", submitKey}, name) {
 				env[name] = value
 			}
 		}
@@ -314,6 +314,7 @@ func (o *subOptions) addSurroundings() error {
 		}
 		env[name] = value
 	}
+	delete(env, api.InstanceMark)
 	if len(env) > 0 {
 		req.Env = env
 	}

@@ -205,7 +205,13 @@ func Leftovers(mark string, first ID, justDied bool) []Process {
 // MarkVariable carries an instance's mark through everything that its shim starts.
 const MarkVariable = "QB_INSTANCE_MARK"
 
+// carriesMark looks at the last mark alone: a shim puts its own behind what its item was given.
 func carriesMark(pid int, mark string) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && bytes.Contains(append([]byte{0}, data...), []byte("\x00"+MarkVariable+"="+mark+"\x00"))
+	if err != nil {
+		return false
+	}
+	name := []byte("\x00" + MarkVariable + "=")
+	at := bytes.LastIndex(append([]byte{0}, data...), name)
+	return at >= 0 && bytes.HasPrefix(data[at+len(name)-1:], []byte(mark+"\x00"))
 }

@@ -1,0 +1,156 @@
+package worker
+
+import (
+	"crypto/rand"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"qb/api"
+	"qb/worker/core"
+	"qb/worker/proc"
+)
+
+// outerItem is an item with everything that qb can set for one.
+func outerItem() core.Item {
+	var item core.Item
+	item.Spec = api.JobSpec{Job: 124, User: "ann", Agenda: true, Padding: 4, Command: []string{"true"}}
+	item.Desired.Attempt = api.AttemptID{Job: 124, Item: 7, Number: 2}
+	item.Desired.Start, item.Desired.End, item.Desired.Step, item.Desired.Name = "0007", "0009", "2", "7-9x2"
+	item.Desired.Env = map[string]string{"CUDA_VISIBLE_DEVICES": "1", "QB_GPUS": "1"}
+	return item
+}
+
+func environmentOf(t interface{ Fatal(...any) }, l *launcher, item core.Item) map[string]string {
+	list, err := l.environment(item, ownerFacts{home: "/home/ann", shell: "/bin/sh"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{}
+	for _, entry := range list {
+		name, value, _ := strings.Cut(entry, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// TestItemVariablesAreTheTable: what the worker sets is what clients leave out.
+func TestItemVariablesAreTheTable(t *testing.T) {
+	t.Parallel()
+	l := &launcher{environ: func() []string { return nil }, temps: "/tmp/qb-x", supervisor: "http://farm", host: "vm-1", programs: "/bin"}
+	set := environmentOf(t, l, outerItem())
+	for _, ofOwner := range []string{"PATH", "HOME", "SHELL", "USER", "LOGNAME"} {
+		delete(set, ofOwner)
+	}
+	for _, ofStages := range []string{"QB_FRAME_STATUS", "QB_INSTANCE_STATUS", "QB_SYSTEM_EXIT_CODE", proc.MarkVariable} { // by the shim
+		set[ofStages] = ""
+	}
+	var table []string
+	for _, v := range api.ItemVariables {
+		table = append(table, v.Name)
+	}
+	slices.Sort(table)
+	if got := slices.Sorted(maps.Keys(set)); !slices.Equal(got, table) {
+		t.Errorf("the worker sets\n%q, the table has\n%q", got, table)
+	}
+	if proc.MarkVariable != api.InstanceMark {
+		t.Errorf("the mark is %s and %s", proc.MarkVariable, api.InstanceMark)
+	}
+}
+
+// TestCopiedEnvironments: whatever of an item's environment comes with a job, the job's items have values of their own or none, and what is
+// not the item's stays.
+func TestCopiedEnvironments(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		outer := &launcher{environ: func() []string { return nil }, temps: "/tmp/qb-outer", supervisor: "http://outer", host: "vm-1", programs: "/outer"}
+		copied := environmentOf(r, outer, outerItem())
+		copied[proc.MarkVariable], copied["SHOW"] = "outer", "dune"
+		for _, name := range []string{"QB_FRAME_STATUS", "QB_INSTANCE_STATUS", "QB_SYSTEM_EXIT_CODE"} {
+			copied[name] = "outer"
+		}
+		inner := &launcher{environ: func() []string { return nil }, host: "vm-2", supervisor: "http://inner", programs: "/inner"}
+		if rapid.Bool().Draw(r, "temps") {
+			inner.temps = "/tmp/qb-inner"
+		}
+		inner.hidesGPUs.Store(rapid.Bool().Draw(r, "hides"))
+		var item core.Item
+		item.Spec = api.JobSpec{Job: 125, User: "ann", Command: []string{"true"}, Agenda: rapid.Bool().Draw(r, "range")}
+		item.Desired.Attempt = api.AttemptID{Job: 125, Number: 1}
+		item.Desired.Start, item.Desired.Name = "3", "3"
+		alone := environmentOf(r, inner, item)
+		item.Spec.Env = copied
+		got := environmentOf(r, inner, item)
+		for _, v := range api.ItemVariables {
+			value, has := got[v.Name]
+			want, wanted := alone[v.Name]
+			if value != want || has != wanted {
+				r.Fatalf("%s=%q, alone %q", v.Name, value, want)
+			}
+		}
+		if got["SHOW"] != "dune" {
+			r.Fatalf("SHOW=%q", got["SHOW"])
+		}
+	})
+}
+
+// TestHiddenGPUs: an item without GPUs sees none, unless its job names some or the host gives none.
+func TestHiddenGPUs(t *testing.T) {
+	t.Parallel()
+	for _, one := range []struct {
+		hides bool
+		job   map[string]string
+		given map[string]string
+		want  string
+	}{
+		{false, nil, nil, "unset"},
+		{true, nil, nil, ""},
+		{true, map[string]string{"CUDA_VISIBLE_DEVICES": "3"}, nil, "3"},
+		{true, map[string]string{"CUDA_VISIBLE_DEVICES": "3"}, map[string]string{"CUDA_VISIBLE_DEVICES": "0,1"}, "0,1"},
+	} {
+		l := &launcher{environ: func() []string { return nil }}
+		l.hidesGPUs.Store(one.hides)
+		var item core.Item
+		item.Spec.Env, item.Desired.Env = one.job, one.given
+		got, has := environmentOf(t, l, item)["CUDA_VISIBLE_DEVICES"]
+		if !has {
+			got = "unset"
+		}
+		if got != one.want {
+			t.Errorf("%+v: %q", one, got)
+		}
+	}
+}
+
+// TestLastMark: a process belongs to the instance whose mark stands last in its environment, however many there are.
+func TestLastMark(t *testing.T) {
+	t.Parallel()
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	marks := []string{"outer" + rand.Text(), "middle" + rand.Text(), "own" + rand.Text()}
+	attr := &os.ProcAttr{Env: []string{"A=1"}}
+	for _, mark := range marks {
+		attr.Env = append(attr.Env, proc.MarkVariable+"="+mark)
+	}
+	process, err := os.StartProcess(sleep, []string{"sleep", "60"}, attr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		process.Kill()
+		process.Wait()
+	})
+	for n, mark := range append(marks, "own") {
+		found := slices.ContainsFunc(proc.Leftovers(mark, proc.ID{}, false), func(p proc.Process) bool { return p.PID == process.Pid })
+		if found != (n == 2) {
+			t.Errorf("of the marks %q, %q is that of the process: %v", marks, mark, found)
+		}
+	}
+}
