@@ -57,6 +57,38 @@ func TestPeakIsLearnedAndLimitIsKept(t *testing.T) {
 	}
 }
 
+// TestKillsOfChildrenCount: whatever the command makes of children that the kernel killed at its limit, the attempt ends as memory, with
+// the command's exit status; kills elsewhere on the host say nothing of it.
+func TestKillsOfChildrenCount(t *testing.T) {
+	t.Parallel()
+	if keeperHere("children", cgroup.Kinds) != "kernel" {
+		return // the agent stops the whole item
+	}
+	f := newScriptedFarm(t)
+	runAgent(t, testConfig(t, f))
+	ends := []int{0, 1, 3, 137}
+	for n, code := range ends {
+		id := attempt(int64(n+1), 0)
+		f.eater(id, 300, 1, 150<<20)
+		f.with(func() {
+			spec := f.specs[id.Job]
+			spec.Command = append([]string{"sh", "-c", fmt.Sprintf(`"$@" & "$@"; wait; exit %d`, code), "sh"}, spec.Command...)
+			f.specs[id.Job] = spec
+		})
+	}
+	beside := attempt(int64(len(ends)+1), 0)
+	f.eater(beside, 10, 1000, 150<<20)
+	for n, code := range ends {
+		end := f.awaitEnd(attempt(int64(n+1), 0))
+		if end.Outcome != core.OutcomeMemory || !end.Limit || end.ExitCode == nil || *end.ExitCode != code {
+			t.Errorf("with exit status %d: %+v", code, end)
+		}
+	}
+	if end := f.awaitEnd(beside); end.Outcome != "exit" {
+		t.Errorf("an item beside them: %+v", end)
+	}
+}
+
 // keeperHere is who holds items to their limits on this host.
 func keeperHere(name string, kinds []string) string {
 	name = fmt.Sprintf("%s-%d", name, os.Getpid())

@@ -364,14 +364,14 @@ func (s *shim) writeNow(it *shimItem) {
 }
 
 // outOfMemory recognises an end that was the kernel's for want of memory. Evidence is a kill in the item's own
-// group, or a SIGKILL that is not ours (or what a shell makes of one) while the host's count of such kills
-// rose.
+// group, whatever its first process made of that, as scripts that do not look at what they start end with 0, or a SIGKILL that
+// is not ours (or what a shell makes of one) while the host's count of such kills rose.
 func (it *shimItem) outOfMemory(f *api.Finished) bool {
 	inGroup := it.kills.release()
 	signal, code := it.status.Signal(), it.status.ExitStatus()
 	switch {
-	case it.status.Exited() && code == 0:
-		return false
+	case inGroup > 0 && it.status.Exited():
+		f.Limit, f.Reason = true, fmt.Sprintf("the kernel killed %d of its processes at its limit of %s; the command itself ended with exit status %d", inGroup, units.Size(it.order.Memory), code)
 	case inGroup > 0:
 		f.Limit, f.Reason = true, fmt.Sprintf("the kernel killed it at its limit of %s", units.Size(it.order.Memory))
 	case (it.status.Signaled() && signal == syscall.SIGKILL || code == 128+int(syscall.SIGKILL)) && cgroup.ReadCounter("/proc/vmstat", "oom_kill") > it.kills.before:
@@ -382,6 +382,8 @@ func (it *shimItem) outOfMemory(f *api.Finished) bool {
 	f.Outcome = core.OutcomeMemory
 	if it.status.Signaled() {
 		f.Signal = new(int(signal))
+	} else {
+		f.ExitCode = new(code)
 	}
 	return true
 }
