@@ -577,8 +577,7 @@ class Client:
         body.setdefault("cwd", os.getcwd())
         _surround(body)
         reply = self.request("POST", "/v1/jobs", body=body)
-        for remark in reply["remarks"]:
-            warnings.warn("job %d: %s" % (reply["job"], remark), stacklevel=2)
+        _warn(reply["job"], reply)
         return JobHandle(self, reply["job"])
 
     def job(self, id: int) -> "JobHandle":
@@ -713,6 +712,7 @@ class JobHandle:
     def modify(self, **attributes: Any) -> Dict[str, Any]:
         """Changes an unfinished job: max_cpus, cpus, priority, …"""
         row: Dict[str, Any] = self.client.request("PATCH", self._path, body=attributes)
+        _warn(self.id, row)
         return row
 
     def order(self, action: str, items: str = "", instances: str = "", item_states: Sequence[str] = (), instance_states: Sequence[str] = ()) -> Dict[str, Any]:
@@ -879,6 +879,16 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
+
+
+def _warn(job: int, reply: Mapping[str, Any]) -> None:
+    """Tells what the farm remarks on a job, as a warning where this module was called."""
+    at = sys._getframe(1)
+    depth = 2
+    while at.f_back and at.f_globals is globals():
+        at, depth = at.f_back, depth + 1
+    for remark in reply["remarks"]:
+        warnings.warn("job %d: %s" % (job, remark), stacklevel=depth)
 
 
 def _query(value: Any) -> str:
@@ -1270,7 +1280,7 @@ _NUMBERS = ("priority", "cpus", "retrywork", "retrywork_delay", "retrysubjob", "
 _READ_ONLY = ("id", "agenda", "package", "prototype", "subjobs", "waitfor", "todo", "todotally", "agendastatus", "subjobstatus", "timesubmit",
               "timestart", "timecomplete", "lastupdate", "reason", "code", "cpustally", "path", "queue", "serverid", "globalorder", "localorder",
               "flagsstring")
-_WITHOUT_EFFECT = ("kind", "domain", "mounts", "drivemap", "data", "hostname", "callbacks")
+_WITHOUT_EFFECT = ("domain", "mounts", "drivemap", "data", "hostname", "callbacks")
 _UNSET: Tuple[Any, ...] = ("", None, [], {}, 0, -1, (), ".")  # what Qube's dictionaries have where nothing was given
 
 

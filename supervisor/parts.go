@@ -16,7 +16,7 @@ import (
 func (s *server) divided(ctx context.Context, row facts.JobFacts) ([]facts.JobFacts, error) {
 	c := s.live.now.Load()
 	read := func() (*agenda.Agenda, error) { return s.readAgenda(ctx, row.Agenda) }
-	rows, err := parts.Of(row, read, parts.Site{Priority: c.PAgendaPriority, Most: int(c.PAgendaMost)})
+	rows, err := parts.Of(row, read, parts.Site{Priority: c.PAgendaPriority, Most: c.PAgendaMost.Limit()})
 	if fault := (*parts.Fault)(nil); errors.As(err, &fault) {
 		return nil, problem.Invalid(fault.Member, "%s", fault.Text)
 	}

@@ -47,6 +47,7 @@ func parseTarget(word string) (target, error) {
 		}
 		return target{}, api.Errorf(api.KindUsage, "%q is neither a job id nor items as JOB:ITEMS such as 12:25-29, nor instances as JOB.NUMBERS such as 12.0-3", output.Escape(word))
 	}
+	word = strconv.FormatInt(job, 10) + strings.TrimLeft(word, "+0123456789") // 012:3 is 12:3
 	return target{word: word, job: job, items: items, instances: instances}, nil
 }
 

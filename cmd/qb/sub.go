@@ -107,7 +107,7 @@ func (o *subOptions) bindBeside(f *pflag.FlagSet, attribute string) {
 		f.BoolVar(&o.reverse, "reverse", false, "start with the last item")
 		f.BoolVar(&o.binary, "binary", false, "start with the first and last item, then the middle ones")
 	case "dependency":
-		f.StringVar(&o.waitFor, "waitfor", "", "wait until `JOBS`, a list of ids, have ended")
+		f.StringVar(&o.waitFor, "waitfor", "", "wait until `JOBS`, a list of ids, have ended: complete, failed or killed")
 	case "agendatimelimit":
 		f.StringVar(&o.req.Status, "status", "", "initial `STATE`: pending or blocked")
 		f.BoolVar(&o.try, "whatif", false, "do not submit: print which jobs would gain and lose instances, what would stop, and when the job would start")
@@ -126,6 +126,9 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	if o.archive.to != "" {
+		if width := o.req.MaxCPUs; width != nil && *width < facts.NoLimit {
+			remark(cmd, []string{"max_cpus " + facts.NoLimitRemark(*width)})
+		}
 		return archive.WriteFile(o.archive.to, api.JobArchive{Submission: o.req})
 	}
 	c := connect(cmd)
@@ -264,7 +267,7 @@ func (o *subOptions) addWaitFor() error {
 		if _, err := remote.JobID(id); err != nil {
 			return fmt.Errorf("-waitfor: %w", err)
 		}
-		o.req.Dependency = strings.TrimPrefix(o.req.Dependency+",link-complete-job-"+id, ",")
+		o.req.Dependency = strings.TrimPrefix(o.req.Dependency+",link-done-job-"+id, ",")
 	}
 	return nil
 }
@@ -343,7 +346,7 @@ func (w *widthValue) Set(text string) error {
 	if err != nil {
 		return fmt.Errorf(`is neither a whole number nor "*"`)
 	}
-	*w = widthValue(max(n, -1))
+	*w = widthValue(n) // the farm says what a negative one means
 	return nil
 }
 

@@ -27,7 +27,7 @@ type Attribute struct {
 
 	Default     int  // of a number, as the help shows it
 	Least, Most int  // of a number; both 0: any
-	Unlimited   bool // any negative number means that there is no limit, and is stored as -1
+	Unlimited   bool // any negative number means that there is no limit; see NoLimit
 	Seconds     bool // the number is a duration
 	Moment      bool // the text is a time; see units.RequestMoment
 
@@ -117,10 +117,6 @@ func (a *Attribute) Flag() string { return cmp.Or(a.Spelled, a.Name) }
 // Stored is a value of a request as a job holds it.
 func (a *Attribute) Stored(value any) any {
 	switch v := value.(type) {
-	case int:
-		if a.Unlimited {
-			return max(v, -1)
-		}
 	case []string:
 		if a.Form != nil {
 			return a.Form(v)

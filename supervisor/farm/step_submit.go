@@ -160,6 +160,7 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 		f.out.Reject(e.Ticket, refused)
 		return
 	}
+	remarks := append([]string{}, f.policy.TakeWidth(&to.MaxCPUs)...)
 	changed := given.On(j.JobFacts)
 	if changed.Priority != j.Priority || changed.Cluster != j.Cluster {
 		changed.GlobalOrder = 0 // it was among jobs of the former ones
@@ -175,7 +176,6 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 		}
 		changed.Account = account
 	}
-	remarks := append([]string{}, f.policy.CapRemarks(to.MaxCPUs)...)
 	if given.Has("priority") {
 		remarks = append(remarks, f.policy.CapPriority(&changed.Priority)...)
 	}

@@ -25,8 +25,7 @@ func (p *Policy) WithDefaults(row facts.JobFacts) (facts.JobFacts, []string) {
 		}
 	}
 	if row.MaxCPUs == nil && slices.Contains(row.Flags, facts.FlagExpand) {
-		unlimited := -1
-		row.MaxCPUs = &unlimited
+		row.MaxCPUs = new(facts.NoLimit)
 	}
 	if row.CPUs == 0 {
 		row.CPUs = 1
@@ -34,7 +33,7 @@ func (p *Policy) WithDefaults(row facts.JobFacts) (facts.JobFacts, []string) {
 	if row.Agenda.Range == "" {
 		row.Agenda.Runs = row.CPUs
 	}
-	return row, append(remarks, p.CapRemarks(row.MaxCPUs)...)
+	return row, append(remarks, p.TakeWidth(&row.MaxCPUs)...)
 }
 
 // CapPriority keeps a priority within the site's limit, with a remark if it was beyond.
@@ -47,11 +46,16 @@ func (p *Policy) CapPriority(priority *int) []string {
 	return []string{fmt.Sprintf("priority %d is taken as supervisor_max_priority = %d", given, limit)}
 }
 
-// CapRemarks warns of a max_cpus beyond the site's limit.
-func (p *Policy) CapRemarks(max *int) []string {
+// TakeWidth gives a max_cpus, nil if none is given, the form in which jobs have it, with remarks on what it comes to.
+func (p *Policy) TakeWidth(width **int) []string {
 	limit := p.Share.MaxCPUsLimit
-	if max != nil && *max > limit {
-		return []string{fmt.Sprintf("max_cpus %d is capped at supervisor_max_cpus_limit = %d", *max, limit)}
+	switch given := *width; {
+	case given == nil:
+	case *given > limit:
+		return []string{fmt.Sprintf("max_cpus %d is capped at supervisor_max_cpus_limit = %d", *given, limit)}
+	case *given < facts.NoLimit:
+		*width = new(facts.NoLimit)
+		return []string{"max_cpus " + facts.NoLimitRemark(*given)}
 	}
 	return nil
 }

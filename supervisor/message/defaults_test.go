@@ -3,6 +3,7 @@ package message_test
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"qb/supervisor/facts"
@@ -40,5 +41,24 @@ func TestExpand(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%v with %v: max_cpus %s, want %s", c.flags, c.max, got, c.want)
 		}
+	}
+}
+
+// A negative width is none; what could be meant as a difference is told, and nothing else is.
+func TestTakeWidth(t *testing.T) {
+	t.Parallel()
+	p := message.Policy{MaxPriority: 9}
+	p.Share.MaxCPUsLimit = 50
+	for given := -1000; given <= 60; given++ {
+		row, remarks := p.WithDefaults(facts.JobFacts{MaxCPUs: new(given), Priority: 1})
+		if want := max(given, -1); *row.MaxCPUs != want || (len(remarks) == 0) != (given >= -1 && given <= 50) {
+			t.Errorf("max_cpus %d is %d, %q", given, *row.MaxCPUs, remarks)
+		}
+		if given < -1 && !strings.HasPrefix(remarks[0], "max_cpus "+strconv.Itoa(given)+" is no limit, not ") {
+			t.Errorf("max_cpus %d: %q", given, remarks)
+		}
+	}
+	if row, remarks := p.WithDefaults(facts.JobFacts{Priority: 1}); row.MaxCPUs != nil || len(remarks) > 0 {
+		t.Errorf("no max_cpus is %v, %q", row.MaxCPUs, remarks)
 	}
 }

@@ -314,7 +314,7 @@ func (c Config) Policy() message.Policy {
 	return message.Policy{
 		Resources: resources, Licences: c.licencePolicy(), Instances: instances,
 		Share: planner.SharePolicy{
-			Mode: c.ShareMode, Preempt: c.SharePreempt, DefaultMaxCPUs: int(c.DefaultMaxCPUs),
+			Mode: c.ShareMode, Preempt: c.SharePreempt, DefaultMaxCPUs: c.DefaultMaxCPUs.Limit(),
 			MaxCPUsLimit: c.MaxCPUsLimit, ShareUnit: c.ShareUnit, Promote: true, Order: c.order(),
 		},
 		Fairshare:       c.fairsharePolicy(),

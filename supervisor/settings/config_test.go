@@ -90,7 +90,7 @@ func TestBadSettings(t *testing.T) {
 
 func TestValues(t *testing.T) {
 	var c Config
-	for text, want := range map[string]Width{`"*"`: -1, `-7`: -1, `0`: 0, `12`: 12, `"12"`: 12} {
+	for text, want := range map[string]Width{`"*"`: -1, `-7`: -7, `0`: 0, `12`: 12, `"12"`: 12} {
 		if _, err := toml.Decode("supervisor_default_max_cpus = "+text, &c); err != nil || c.DefaultMaxCPUs != want {
 			t.Errorf("%s is %d (%v)", text, c.DefaultMaxCPUs, err)
 		}

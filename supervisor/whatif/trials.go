@@ -94,13 +94,13 @@ func read(q *api.WhatIfQuery, find func(facts.JobID) (facts.JobView, error)) (c 
 		r.Cluster = &q.Cluster
 	}
 	if q.MaxCPUs == api.Unlimited {
-		r.MaxCPUs = new(-1)
+		r.MaxCPUs = new(facts.NoLimit)
 	} else if q.MaxCPUs != "" {
 		width, err := strconv.Atoi(q.MaxCPUs)
 		if err != nil {
 			return c, 0, problem.Invalid("max_cpus", "%q is neither a whole number nor *", problem.Clip(q.MaxCPUs))
 		}
-		r.MaxCPUs = &width
+		r.MaxCPUs = new(max(width, facts.NoLimit))
 	}
 	c.Lock = q.Lock
 	if q.Job == 0 {

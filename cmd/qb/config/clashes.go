@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -157,6 +158,21 @@ func (c *Config) warnings() (all problems) {
 		if one.applies(c) {
 			all = append(all, problem{c.lineOf(one.keys), c.warning(one)})
 		}
+	}
+	all = append(all, c.widthWarnings()...)
+	all.sort()
+	return all
+}
+
+// widthWarnings are of negative widths that could be meant as differences.
+func (c *Config) widthWarnings() (all problems) {
+	remarks := c.SupervisorKeys.WidthRemarks()
+	for _, key := range slices.Sorted(maps.Keys(remarks)) {
+		text := "warning: " + key + ": " + remarks[key]
+		if from := c.Origins[key]; from != "" {
+			text = from + ": " + text
+		}
+		all = append(all, problem{c.lines[key], output.Escape(text)})
 	}
 	all.sort()
 	return all

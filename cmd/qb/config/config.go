@@ -111,6 +111,11 @@ func Load(from Source) (*Config, error) {
 		fmt.Fprintf(from.Warn, "%s: %s is in Qube!'s form; of its settings %d mean something else in qb or have no effect: qb config check %s lists them\n",
 			from.Program, output.Escape(c.File), len(c.notes), output.Escape(c.File))
 	}
+	if !from.Client {
+		for _, one := range c.widthWarnings() {
+			fmt.Fprintf(from.Warn, "%s: %s\n", from.Program, one.text)
+		}
+	}
 	return c, nil
 }
 

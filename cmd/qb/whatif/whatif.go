@@ -1,12 +1,16 @@
 package whatif
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/spf13/cobra"
 
 	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
+	"qb/supervisor/facts"
 )
 
 // Shell is what the command gets of the program.
@@ -65,6 +69,9 @@ func (o *options) run(s Shell, cmd *cobra.Command, words []string) error {
 			return err
 		}
 		params["job"] = words[0]
+	}
+	if width, err := strconv.Atoi(params["max_cpus"]); err == nil && width < facts.NoLimit {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: max_cpus %s\n", commandline.TypedName(cmd), facts.NoLimitRemark(width))
 	}
 	reply, err := remote.Ask[api.WhatIfReply](cmd.Context(), s.Connect(cmd), api.WhatIf, params, nil)
 	if err != nil {
