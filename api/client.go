@@ -122,6 +122,11 @@ func (c *Client) CallWith(ctx context.Context, e Endpoint, params Params, in, ou
 
 // Open is Call for answers that are streams; the caller closes the body. Header may be nil.
 func (c *Client) Open(ctx context.Context, e Endpoint, params Params, in any, header http.Header) (*http.Response, error) {
+	if e.Role != Worker { // what workers report is shown to people; it must arrive, and no file is opened by it
+		if err := cmp.Or(checkParams(params), CheckText(in)); err != nil {
+			return nil, err
+		}
+	}
 	var body io.Reader
 	if in != nil {
 		data, err := json.Marshal(in)

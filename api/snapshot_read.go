@@ -22,6 +22,9 @@ const MaxSnapshotNumber = 1_000_000_000
 // that is unknown, doubled, of the wrong type or out of range is refused with its place, such as
 // running[3].host, and so is a snapshot that contradicts itself.
 func ReadSnapshot(data []byte) (SnapshotDoc, error) {
+	if err := CheckJSON(data); err != nil {
+		return SnapshotDoc{}, err
+	}
 	r := &snapshotReader{data: data, json: json.NewDecoder(bytes.NewReader(data))}
 	r.json.UseNumber()
 	doc := SnapshotDoc{Cluster: "/", Policy: DefaultSnapshotPolicy(), Jobs: []SnapshotJob{}, Running: []SnapshotInstance{}}

@@ -506,13 +506,13 @@ class Client:
               timeout: Optional[float] = None) -> http.client.HTTPResponse:
         """Sends a request until somebody answers it, for self.retry seconds at most; every change carries a key, so that it
         is made once."""
-        given = {name: _query(value) for name, value in query.items() if value is not None}
+        given = {name: _text(_query(value), name) for name, value in query.items() if value is not None}
         if given:
             path += "?" + urllib.parse.urlencode(given)
         sent = dict(headers)
         data = None
         if body is not None:
-            data, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
+            data, sent["Content-Type"] = _body(body), "application/json"
         if method != "GET":
             sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
         pause = _Pause(self.retry)
@@ -566,14 +566,15 @@ class Client:
     def submit(self, command: Union[str, Sequence[str]], **attributes: Any) -> "JobHandle":
         """Submits a job. A text is a line for /bin/sh, a list is a program with its arguments; tokens such as QB_FRAME_NUMBER are
         replaced in both. Attributes are those of POST /v1/jobs: name, range, cpus, max_cpus (a number or "*"), priority,
-        cluster, cwd (by default the current folder), umask (by default the current one), env, reservations, dependency, time_estimate (seconds of an item), …"""
+        cluster, cwd (by default the current folder), umask (by default the current one), env, reservations, dependency, time_estimate (seconds of an
+        item), … Names of files may be texts, bytes or paths; what is not UTF-8 is refused."""
         if os.environ.get(_IMPORTING):
             raise Error("usage", 'a job was submitted while a host imported %s for map; put what your script does below: if __name__ == "__main__":' % os.environ[_IMPORTING])
         body = dict(attributes)
         if isinstance(command, str):
             body["command"], body["shell"] = [command], True
         else:
-            body["command"] = [str(word) for word in command]
+            body["command"] = [word if isinstance(word, (bytes, os.PathLike)) else str(word) for word in command]
         body.setdefault("cwd", os.getcwd())
         _surround(body)
         reply = self.request("POST", "/v1/jobs", body=body)
@@ -761,7 +762,7 @@ class JobHandle:
     def output(self, item: Union[str, int], stream: str = "both", attempt: int = 0, offset: int = 0, follow: bool = False) -> Iterator[bytes]:
         """What an item wrote, in pieces. With follow it goes on until the attempt has ended; where it breaks off, it is opened again
         behind the last byte, as for events."""
-        path = "%s/items/%s/log" % (self._path, urllib.parse.quote(str(item), safe=""))
+        path = "%s/items/%s/log" % (self._path, _quoted(item))
         pause = _Pause(self.client.retry)
         while True:
             query = {"stream": stream, "attempt": attempt or None, "offset": offset or None, "follow": follow or None}
@@ -858,13 +859,22 @@ def _surround(body: Dict[str, Any]) -> None:
     copied = bool(own) and all(name in env for name in own)  # the whole environment, perhaps changed
     flags = body.get("flags") or []
     if "export_environment" in ([one.strip() for one in flags.split(",")] if isinstance(flags, str) else flags):
-        env = {**own, **env}
+        for name, value in own.items():
+            if not _is_text(name) or not _is_text(value):
+                warnings.warn("the variable %a is left out: it is not UTF-8" % name, stacklevel=3)
+            else:
+                env.setdefault(name, value)
         copied = True
     if copied:
         env = {name: value for name, value in env.items() if not (name in _ITEM_VARIABLES | _SECRETS and value == own.get(name))}
     env.pop(_MARK, None)
     if env or "env" in body:
         body["env"] = env
+
+
+def _is_text(value: str) -> bool:
+    """Whether a text is UTF-8, as bytes of the system's that are not have surrogates for them."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _umask() -> int:
@@ -889,6 +899,59 @@ def _warn(job: int, reply: Mapping[str, Any]) -> None:
         at, depth = at.f_back, depth + 1
     for remark in reply["remarks"]:
         warnings.warn("job %d: %s" % (job, remark), stacklevel=depth)
+
+
+# ---- what is sent ----
+
+_OF_FILES = ("command", "cwd", "env", "validate", "preflights", "postflights", "agenda_preflights", "agenda_postflights", "pathmap")
+
+
+def _text(value: Union[str, bytes, "os.PathLike[Any]"], place: str, shown: bool = True) -> str:
+    """A text as the farm takes it, in UTF-8. What names files is sent as the bytes that it is here, whatever the encoding of names of
+    files of this program: in some a name comes as halves of characters, in others as other characters."""
+    if isinstance(value, str) and re.split("[ ,]", place)[0] not in _OF_FILES:
+        with contextlib.suppress(UnicodeEncodeError):
+            value.encode()
+            return value
+    try:
+        data = os.fsencode(value)
+    except UnicodeEncodeError:  # no file here can have that name
+        data = str(value).encode("utf-8", "surrogatepass")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        encoding = sys.getfilesystemencoding()
+        hint = "" if encoding == "utf-8" else "; this program takes names of files for %s, python3 -X utf8 for UTF-8" % encoding
+        raise Error("usage", "%s: %s is not UTF-8; qb takes text in UTF-8 alone: write it in UTF-8, or rename what it names%s"
+                    % (place.strip(), ascii(value) if shown else "its value", hint)) from None
+
+
+def _quoted(part: Any) -> str:
+    """A part of a path."""
+    return urllib.parse.quote(_text(str(part), "address"), safe="")
+
+
+def _plain(value: Any, place: str = "", shown: bool = True) -> Any:
+    """A value as JSON carries it."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, (str, bytes, os.PathLike)):
+        return _text(value, place, shown)
+    if isinstance(value, datetime.datetime):
+        return _query(value)
+    if isinstance(value, Mapping):
+        return {_text(name if isinstance(name, bytes) else str(name), "%s, a name" % place):
+                _plain(one, "%s %s" % (place, name) if place else str(name), shown=not place) for name, one in value.items()}
+    if isinstance(value, Iterable):
+        return [_plain(one, "%s, word %d" % (place, number)) for number, one in enumerate(value, 1)]
+    raise Error("usage", "%s: %.80r cannot be sent" % (place, value))
+
+
+def _body(value: Any) -> bytes:
+    try:
+        return json.dumps(_plain(value), allow_nan=False).encode()
+    except ValueError as error:
+        raise Error("usage", "this cannot be sent: %s" % error) from None
 
 
 def _query(value: Any) -> str:
@@ -1914,7 +1977,7 @@ def joborder(host: str) -> List[Dict[str, Any]]:
     """The jobs whose waiting items would go to a host, in that order: their id, place (from 1), name, user, priority and cluster. Behind them
     those whose items would not: their place is 0, and code and reason say why."""
     found = []
-    for row in _farm().request("GET", "/v1/hosts/%s/joborder" % urllib.parse.quote(host, safe="")):
+    for row in _farm().request("GET", "/v1/hosts/%s/joborder" % _quoted(host)):
         row["id"] = row.pop("job")
         found.append(row)
     return found
@@ -1992,7 +2055,7 @@ def workerlock(name: str, lock: Union[bool, str] = True) -> bool:
         if lock not in texts:
             raise Error("usage", "workerlock: %r; a host is locked whole, so use True or False" % lock)
         lock = texts[lock]
-    answer = _farm().request("POST", "/v1/hosts/%s/%s" % (urllib.parse.quote(name, safe=""), "lock" if lock else "unlock"))
+    answer = _farm().request("POST", "/v1/hosts/%s/%s" % (_quoted(name), "lock" if lock else "unlock"))
     return bool(answer["affected"])
 
 
@@ -2023,7 +2086,7 @@ def updateresources(resources: Mapping[str, Any]) -> List[str]:
             used, _, total = use.partition("/")
             use = {"used": int(used), "total": int(total)} if total else {"used": int(used)}
         body = {theirs: int(use[ours]) for ours, theirs in (("total", "total"), ("used", "used_outside")) if ours in use}
-        _farm().request("PATCH", "/v1/resources/" + urllib.parse.quote(name, safe=""), body=body)
+        _farm().request("PATCH", "/v1/resources/" + _quoted(name), body=body)
     return list(resources)
 
 
@@ -2038,7 +2101,7 @@ def qbadmin_reconfigureworkers(*hosts: str) -> bool:
     """Has the supervisor read its files again, so that workers take what these set for them within seconds. For admins. False if one
     of the hosts cannot take it."""
     _farm().request("POST", "/v1/reread")
-    return not any(_farm().request("GET", "/v1/hosts/%s/configuration" % urllib.parse.quote(host, safe="")).get("error") for host in hosts)
+    return not any(_farm().request("GET", "/v1/hosts/%s/configuration" % _quoted(host)).get("error") for host in hosts)
 
 
 def updateworkerconfig(*hosts: str) -> bool:
@@ -2062,7 +2125,7 @@ def setusers(*users: Any) -> List[str]:
     for user in given:
         body = {key: value for key, value in user.items() if key != "name"}
         if user["name"] in known:
-            _farm().request("PATCH", "/v1/users/" + urllib.parse.quote(str(user["name"]), safe=""), body=body)
+            _farm().request("PATCH", "/v1/users/" + _quoted(user["name"]), body=body)
         else:
             _farm().request("POST", "/v1/users", body=dict(body, name=user["name"]))
     return [str(user["name"]) for user in given]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"reflect"
@@ -38,7 +39,7 @@ type routes struct {
 // newRouter registers exactly the endpoints of api.Endpoints.
 func newRouter(s *server) (http.Handler, error) {
 	router := chi.NewRouter()
-	router.Use(middleware.GetHead)
+	router.Use(middleware.GetHead, gate.AddressInUTF8)
 	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, problem.New(api.KindNotFound, http.StatusNotFound, "there is nothing at this path; see "+api.Document.Path))
 	})
@@ -164,6 +165,11 @@ func humaConfig() huma.Config {
 	cfg.Servers = []*huma.Server{{URL: "http://127.0.0.1:50001", Description: "qb farm, as it listens by default"}}
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
 	cfg.CreateHooks = nil // no $schema members
+	cfg.Formats = maps.Clone(cfg.Formats)
+	for kind, format := range cfg.Formats {
+		format.Unmarshal = gate.JSONInUTF8(format.Unmarshal)
+		cfg.Formats[kind] = format
+	}
 	cfg.Transformers = append(cfg.Transformers, func(ctx huma.Context, _ string, body any) (any, error) {
 		if fields := ctx.Query("fields"); fields != "" {
 			return onlyFields(fields, body)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -203,10 +204,7 @@ func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
 	case o.binary:
 		req.Order = "binary"
 	}
-	if err := o.addWaitFor(); err != nil {
-		return err
-	}
-	return o.addSurroundings()
+	return cmp.Or(o.addWaitFor(), o.addSurroundings(cmd))
 }
 
 // read takes the job of a file as the request that options then change.
@@ -273,7 +271,7 @@ func (o *subOptions) addWaitFor() error {
 }
 
 // addSurroundings gives the job the caller's folder, umask and, if asked, environment.
-func (o *subOptions) addSurroundings() error {
+func (o *subOptions) addSurroundings(cmd *cobra.Command) error {
 	req := &o.req
 	if req.Cwd == "" {
 		dir, err := os.Getwd()
@@ -300,6 +298,11 @@ func (o *subOptions) addSurroundings() error {
 	maps.Copy(env, req.Env) // of a file
 	if slices.Contains(facts.AttributeNamed("flags").Form(req.Flags), facts.FlagExport) {
 		for _, pair := range os.Environ() {
+			if !utf8.ValidString(pair) {
+				name, _, _ := strings.Cut(pair, "=")
+				remark(cmd, []string{fmt.Sprintf("the variable %q is left out: it is not UTF-8", name)})
+				continue
+			}
 			if name, value, ok := strings.Cut(pair, "="); ok && !api.IsItemVariable(name) && !slices.Contains([]string{"QB_TOKEN", "QB_DATABASE_URL", submitKey}, name) {
 				env[name] = value
 			}

@@ -63,6 +63,9 @@ func Read(data []byte) (s Submission, err error) {
 
 func readJSON(data []byte) (api.SubmitRequest, error) {
 	var a api.JobArchive
+	if err := api.CheckJSON(data); err != nil {
+		return a.Submission, err
+	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(&a); err != nil {
 		return a.Submission, fmt.Errorf("it cannot be read as JSON: %w", err)
@@ -83,6 +86,9 @@ func readJSON(data []byte) (api.SubmitRequest, error) {
 
 // Bytes is the archive as a file has it.
 func Bytes(a api.JobArchive) ([]byte, error) {
+	if err := api.CheckText(a.Submission); err != nil {
+		return nil, err
+	}
 	a.Format, a.Version = api.ArchiveFormat, api.ArchiveVersion
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
 
@@ -268,6 +269,9 @@ func (c *Config) readEnvironment(lookup func(string) (string, bool)) error {
 		if !ok || (text == "" && s.value.Kind() != reflect.String) {
 			continue
 		}
+		if !utf8.ValidString(text) {
+			return api.Errorf(api.KindInvalid, "environment %s=%q is not UTF-8; write it in UTF-8", name, text)
+		}
 		value := tomlText(s.value, text)
 		if strings.ContainsAny(value, "\r\n") {
 			return api.Errorf(api.KindInvalid, "environment %s=%q: a line break cannot be part of it", name, text)
@@ -305,7 +309,7 @@ func tomlText(field reflect.Value, text string) string {
 	return text
 }
 
-func tomlString(s string) string { return tomlValue(reflect.ValueOf(strings.ToValidUTF8(s, "\uFFFD"))) }
+func tomlString(s string) string { return tomlValue(reflect.ValueOf(s)) }
 
 // Validate says what of the supervisor's and the workers' keys cannot be. Commands that only talk to a
 // supervisor do not ask: the file may be a host's that they share.
