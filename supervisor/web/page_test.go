@@ -140,6 +140,11 @@ func wrongs(name, text string) (bad []string) {
 	if found := banned.FindString(text); found != "" {
 		bad = append(bad, name+" has "+found)
 	}
+	for _, tag := range regexp.MustCompile(`<(button|input type="(submit|image|reset)").{0,14}`).FindAllString(text, -1) {
+		if !strings.HasPrefix(tag, `<button type="button"`) && !strings.HasPrefix(tag, `<button type="submit"`) { // without a type it submits the form that it is in
+			bad = append(bad, name+" has a button that does not say what it is: "+tag)
+		}
+	}
 	if n := strings.Count(text, "\n"); n > 500 {
 		bad = append(bad, name+" is too long")
 	}
@@ -191,7 +196,7 @@ func TestModules(t *testing.T) {
 		}
 	}
 	walk("app.js", nil)
-	for _, text := range []string{"// x\ne.innerHTML = name", "// x\nfetch('https://cdn.example')", "// x\nhtml`<p style=\"color:red\">`", "// a task", "x" + strings.Repeat("\n", 501)} {
+	for _, text := range []string{"// x\ne.innerHTML = name", "// x\nfetch('https://cdn.example')", "// x\nhtml`<p style=\"color:red\">`", "// a task", "// x\nhtml`<button class=\"plain\">Copy</button>`", "x" + strings.Repeat("\n", 501)} {
 		if len(wrongs("planted.js", text)) == 0 {
 			t.Errorf("%.30q is let through", text)
 		}

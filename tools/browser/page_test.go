@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"net/http"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -31,7 +33,11 @@ type tab struct {
 	mu       sync.Mutex
 	wrongs   []string
 	requests int
+	changes  []string // requests that may change the farm, as METHOD path
 }
+
+// asks are the requests that are no GET and change nothing on the farm.
+var asks = map[string]bool{"/v1/sessions": true, "/v1/submissions/check": true, "/v1/submissions/what-if": true}
 
 // requestsIn counts the requests that a view makes by itself in a time.
 func (b *tab) requestsIn(d time.Duration) int {
@@ -79,6 +85,9 @@ func openTab(t *testing.T, f *farm, flags ...chromedp.ExecAllocatorOption) *tab 
 		case *network.EventRequestWillBeSent:
 			b.mu.Lock()
 			b.requests++
+			if u, err := url.Parse(e.Request.URL); e.Request.Method != http.MethodGet && err == nil && !asks[u.Path] {
+				b.changes = append(b.changes, e.Request.Method+" "+u.Path)
+			}
 			b.mu.Unlock()
 			if u := e.Request.URL; !f.serves(u) && !strings.HasPrefix(u, "data:") {
 				b.wrong("a request to %s", u)

@@ -1,23 +1,28 @@
 // What changes the farm. Each is asked for first, with what it costs, and can be typed as a command as well.
+import { effect } from "@preact/signals";
 import { call, may, me, prepare } from "./session.js";
 import { hosts, jobs, now } from "./store.js";
-import { confirm, dismiss, say } from "./parts.js";
+import { confirm, dismiss, here, say } from "./parts.js";
 import { count, plain, quoted, sentence, span } from "./text.js";
-import { modified, ordered, record } from "./undo.js";
+import { advanced, mine, modified, ordered, own, record } from "./undo.js";
 
 /** wait is how long an action that destroys can be taken back before it is sent. */
 const wait = 5000;
 const unsent = new Set(); // of {now}: a document that ends has no time left to sign, so that the request was signed before
 addEventListener("pagehide", () => { for (const one of unsent) one.now?.(); }); // what was decided is done at once
 
-/** later sends after a while, unless it is undone. request is the same as a call, for a document that ends. */
-function later(text, send, request) {
-  let timer = 0, notice = 0;
-  const one = { now: null }, drop = () => { clearTimeout(timer); unsent.delete(one); };
-  prepare(request.id, request.params, { ...request.options, keepalive: true }).then(now => { one.now = now; }, () => {}); // the call will say it
+/** later sends after a while, or when the view is left, unless it is undone. request is the same as a call, for a document that ends. */
+function later(text, of, send, request) {
+  const one = { now: null }, view = here(), ends = [];
+  const drop = () => { ends.forEach(end => end()); return unsent.delete(one); };
+  const now = () => { if (drop()) send(); };
+  const sign = () => {
+    const { id, params, options } = request();
+    prepare(id, params, { ...options, keepalive: true }).then(now => { one.now = now; }, () => {}); // the call will say it
+  };
   unsent.add(one);
-  timer = setTimeout(() => { drop(); dismiss(notice); send(); }, wait);
-  notice = say(`${text} in ${wait / 1000} s`, { label: "Undo", action: () => { drop(); say("undone: nothing was sent"); } });
+  const timer = setTimeout(now, wait), notice = say(`${text} in ${wait / 1000} s`, { of, waits: true, label: "Undo", action: () => { drop(); say(`undone: nothing was sent to ${of}`); } });
+  ends.push(() => clearTimeout(timer), () => dismiss(notice), effect(() => { mine.value; sign(); }), effect(() => { if (here() !== view) queueMicrotask(now); }));
 }
 
 const lost = list => list.reduce((sum, j) => sum + j.running * Math.min(j.mean || 60, j.started ? now() - j.started : 0) / 2, 0);
@@ -48,10 +53,15 @@ const differences = (was, is, names) => names.filter(n => was[n] !== undefined &
 /** insist does something to jobs or hosts as long as each is what was shown. send gives back those that are not, as they are now; of these it shows both
  * values, and asks again; false: it was told to leave them. */
 async function insist(list, what, names, question, send) {
+  const view = here();
   for (let stale; (stale = await send(list)).length; list = stale) {
     const both = stale.map(is => [is, differences(list.find(was => was.id === is.id), is, names)]).filter(([, texts]) => texts.length);
-    const label = both.length === 1 ? `${what} ${both[0][0].id} was` : `${both.length} ${what}s were`;
-    if (both.length && !await confirm({ ...question(stale), title: `${sentence(label)} changed meanwhile`, text: "Somebody changed what was shown. Go on with what is there now?", list: both.map(([is, texts]) => `${is.id}: ${texts.join("; ")}`) })) return false;
+    const label = both.length === 1 ? `${what} ${both[0][0].id} was` : `${both.length} ${what}s were`, title = `${sentence(label)} changed meanwhile`, texts = both.map(([is, texts]) => `${is.id}: ${texts.join("; ")}`), q = question(stale);
+    if (both.length && here() !== view) { // a question would be about what is not seen
+      say(`${title}, so this was not done: ${q.label}. ${texts.slice(0, 3).join("; ")}`, { bad: true });
+      return false;
+    }
+    if (both.length && !await confirm({ ...q, title, text: `Not done yet: ${q.label}. Somebody else changed what you saw. Do it as it is now?`, list: texts })) return false;
   }
   return true;
 }
@@ -62,8 +72,9 @@ async function settled(text, action, list, send) {
     const reply = await send(list), results = reply.results ?? [{ ...reply, code: "ok" }];
     const stale = results.filter(r => r.code === "stale"), refused = results.filter(r => r.code !== "ok" && r.code !== "stale");
     if (stale.length < results.length) record(`${text}${stale.length ? ` (${stale.length} changed meanwhile)` : ""}: ${count(reply.affected)} affected`, results.map(r => ordered(action, r)).filter(Boolean));
-    for (const r of results) for (const remark of list.length === 1 && !r.affected ? r.remarks : []) say(remark);
-    if (refused.length) say(`${refused.length} of ${list.length} refused: ${refused[0].detail}`, { bad: true });
+    for (const r of results) own(r.job, list.find(j => j.id === r.job)?.sent, r.code === "ok" ? r.version : 0);
+    for (const r of results) for (const remark of list.length === 1 && !r.affected ? r.remarks : []) say(`${text}: ${remark}`);
+    if (refused.length) say(`${text}: ${refused.length} of ${list.length} refused: ${refused[0].detail}`, { bad: true });
     return stale.length ? [...(await fresh(stale.map(r => ({ id: r.job })))).values()] : [];
   } catch (error) {
     if (error.kind === "stale") return [...(await fresh(list)).values()];
@@ -74,16 +85,20 @@ async function settled(text, action, list, send) {
 
 /** order gives an order to jobs, or to some items of one. */
 export async function order(action, ids, items = "") {
-  const known = orders[action], list = ids.map(id => jobs.value.get(id) ?? { id, name: "", user: "", running: 0, failed: 0, version: 0 });
-  const question = list => ({ label: known.label, bad: known.bad, command: `${known.command} ${items ? quoted(`${ids[0]}:${items}`) : list.map(j => j.id).join(" ")}` });
+  const known = orders[action], list = ids.map(id => ({ id, name: "", user: "", running: 0, failed: 0, version: 0, ...jobs.value.get(id) }));
+  const subject = list => (items ? what : list.length === 1 ? `job ${list[0].id}` : `${list.length} jobs`);
+  const question = list => ({ label: `${known.label} ${subject(list)}`, bad: known.bad, command: `${known.command} ${items ? quoted(`${ids[0]}:${items}`) : list.map(j => j.id).join(" ")}` });
   const what = items ? `items ${items} of job ${ids[0]}` : ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs`;
   const yes = await confirm({ title: `${known.label}: ${what}?`, text: items ? "" : known.text(list), list: ids.length > 1 ? named(list) : [], ...question(list) });
   if (!yes) return;
-  const request = list => (items
-    ? { id: "order-job", params: { job: ids[0], action }, options: { body: { items }, header: list[0].version ? { "If-Match": `"${list[0].version}"` } : {} } }
-    : { id: "order-jobs", params: { action }, options: { body: { jobs: list.map(j => j.id), versions: list.map(j => j.version) } } });
+  const request = list => {
+    for (const j of list) j.sent = advanced(j.id, j.version);
+    return items
+      ? { id: "order-job", params: { job: ids[0], action }, options: { body: { items }, header: list[0].sent ? { "If-Match": `"${list[0].sent}"` } : {} } }
+      : { id: "order-jobs", params: { action }, options: { body: { jobs: list.map(j => j.id), versions: list.map(j => j.sent) } } };
+  };
   const send = () => insist(list, "job", shown, question, list => settled(`${known.label} ${what}`, action, list, list => { const r = request(list); return call(r.id, r.params, r.options); }));
-  if (known.bad) later(`${known.label} ${what}`, send, request(list));
+  if (known.bad) later(`${known.label} ${what}`, what, send, () => request(list));
   else await send();
 }
 
@@ -100,7 +115,7 @@ async function change(name, value, list) {
   try {
     for (const [id, is] of await fresh(list)) {
       const was = list.find(j => j.id === id);
-      if (was.version && was.version !== is.version && was[name] !== is[name]) stale.push(is);
+      if (was.version && advanced(id, was.version) !== is.version && was[name] !== is[name]) stale.push(is);
       else {
         try {
           steps.push(await modified(id, name, value, before(is, name), is.version));
@@ -122,13 +137,13 @@ export async function modify(name, ids) {
   const how = changes[name], list = ids.map(id => jobs.value.get(id) ?? { id, name: "", user: "" });
   const command = (value, list) => `qbmodify -m${name} ${value} ${list.map(j => j.id).join(" ")}`;
   const text = await confirm({
-    title: `${how.label} of ${ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs`}`, label: "Change", command: command("VALUE", list),
+    title: `${how.label} of ${ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs`}`, label: `Change ${ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs`}`, command: command("VALUE", list),
     field: { label: `new ${name}`, value: String(list[0][name] ?? ""), hint: how.hint }, list: ids.length > 1 ? named(list) : [],
   });
   if (text === null) return;
   const value = how.read(text.trim());
-  if (value !== "*" && !Number.isInteger(value)) return say(`${name}: ${text} is no whole number`, { bad: true });
-  await insist(list, "job", [name], list => ({ label: `Change to ${value}`, command: command(value, list) }), list => change(name, value, list));
+  if (value !== "*" && !Number.isInteger(value)) return say(`${name}: ${JSON.stringify(text)} is no whole number`, { bad: true });
+  await insist(list, "job", [name], list => ({ label: `Change to ${value}: ${list.length === 1 ? `job ${list[0].id}` : `${list.length} jobs`}`, command: command(value, list) }), list => change(name, value, list));
 }
 
 /** lock keeps hosts from new work, or lets them take it again. */
@@ -136,7 +151,7 @@ export async function lock(names, on) {
   const id = on ? "lock-host" : "unlock-host";
   if (!may(id)) return say("locking hosts needs the role operator", { bad: true });
   const word = on ? "Lock" : "Unlock", as = host => ({ ...hosts.value.get(host), id: host });
-  const question = list => ({ label: word, command: `${on ? "qblock" : "qbunlock"} ${list.map(h => quoted(h.id)).join(" ")}` });
+  const question = list => ({ label: `${word} ${list.length === 1 ? list[0].id : `${list.length} hosts`}`, command: `${on ? "qblock" : "qbunlock"} ${list.map(h => quoted(h.id)).join(" ")}` });
   const list = names.map(as);
   const yes = await confirm({
     title: `${word} ${names.length === 1 ? names[0] : `${names.length} hosts`}?`, text: on ? "What runs there goes on; nothing new starts." : "", list: names.length > 1 ? names : [], ...question(list),

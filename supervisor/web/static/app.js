@@ -78,7 +78,7 @@ function Trouble() {
   useSeconds();
   const f = farm.value, cut = link.value.state === "cut";
   return html`${cut && html`<div class="banner">Cut off: ${plain(link.value.reason)}. What you see is ${span((Date.now() - link.value.at) / 1000)} old; the page tries again by itself.</div>`}
-    ${outdated.value && html`<div class="banner">The farm has another version of this page now. ${secure ? html`<button class="quiet" onClick=${() => location.reload()}>Load it</button> It asks you to log in; what is typed into a form is kept.` : html`Run <code>qb open</code> for it; what is typed into a form here stays here.`}</div>`}
+    ${outdated.value && html`<div class="banner">The farm has another version of this page now. ${secure ? html`<button type="button" class="quiet" onClick=${() => location.reload()}>Load it</button> It asks you to log in; what is typed into a form is kept.` : html`Run <code>qb open</code> for it; what is typed into a form here stays here.`}</div>`}
     ${f?.trouble && html`<div class="banner">${plain(sentence(f.trouble))}</div>`}
     ${f?.brake && html`<div class="banner">Items of silent hosts are not moved: ${plain(f.brake)} <code>qbadmin brake release</code> moves them.</div>`}`;
 }
@@ -103,7 +103,7 @@ function Token() {
   };
   return html`<form onSubmit=${submit}>
     <label class="field"><span class="label">Or paste a token</span><input type="password" autocomplete="off" spellcheck="false" autofocus value=${text} onInput=${e => setText(e.currentTarget.value)} placeholder="qb_…" /></label>
-    <button class="primary" disabled=${busy || !text.trim()}>${busy ? "Logging in…" : "Log in"}</button>
+    <button type="submit" class="primary" disabled=${busy || !text.trim()}>${busy ? "Logging in…" : "Log in"}</button>
     <p class="note">The token is traded for a session of 12 hours and not kept.</p></form>`;
 }
 
@@ -116,7 +116,7 @@ function App() {
       <${Search} /><span class="spring"></span><${Live} />
       ${bells.value.fresh > 0 && html`<a class="undo" href=${to(["notices"])} title="Notices that you have not seen">Notices ${bells.value.fresh}</a>`}
       ${undoable.value > 0 && html`<a class="undo" href=${to(["undo"])} title="What can still be undone; u">↶ ${undoable.value}</a>`}
-      <button class="plain" title="Dark or light" aria-label="Dark or light" onClick=${turn}>${theme.value === "dark" ? "☀" : "☾"}</button>
+      <button type="button" class="plain" title="Dark or light" aria-label="Dark or light" onClick=${turn}>${theme.value === "dark" ? "☀" : "☾"}</button>
       <a class="user" href=${to(["me"])}><bdi>${plain(me.value.user)}</bdi><span class="muted hide-small"> ${me.value.role}</span></a></header>
     <${Trouble} /><main class=${link.value.state === "cut" ? "stale" : ""}>${view(path)}</main><${Notices} /><${Question} />`;
 }

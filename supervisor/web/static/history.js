@@ -44,7 +44,7 @@ export function useHistory(given) {
   return { ...list, older };
 }
 
-export const Older = ({ of }) => of.next > 0 && html`<div class="padded"><button class="quiet" disabled=${of.busy} onClick=${of.older}>${of.busy ? "Reading…" : "Show older"}</button></div>`;
+export const Older = ({ of }) => of.next > 0 && html`<div class="padded"><button type="button" class="quiet" disabled=${of.busy} onClick=${of.older}>${of.busy ? "Reading…" : "Show older"}</button></div>`;
 
 export function FarmHistory() {
   const query = route.value.query, given = {};
@@ -56,7 +56,7 @@ export function FarmHistory() {
 
 function List({ given, query }) {
   const page = useHistory(given), some = Object.keys(given).length > 0;
-  return html`<div class="page"><header class="bar-top"><h1>History</h1><span class="muted">the newest first</span><span class="spring"></span>${some && html`<button class="quiet" onClick=${() => refine(Object.fromEntries(filters.map(([name]) => [name, ""])))}>Show all</button>`}</header>
+  return html`<div class="page"><header class="bar-top"><h1>History</h1><span class="muted">the newest first</span><span class="spring"></span>${some && html`<button type="button" class="quiet" onClick=${() => refine(Object.fromEntries(filters.map(([name]) => [name, ""])))}>Show all</button>`}</header>
     <section class="card"><div class="fields narrow-fields">${filters.map(([name, label, hint]) => html`<label class="field" key=${name}><span class="label">${label}</span><input name=${name} list=${name === "type" ? "types-known" : undefined} spellcheck="false" autocomplete="off" placeholder=${hint} value=${query.get(name) ?? ""} onInput=${e => refine({ [name]: e.currentTarget.value })} /></label>`)}
       <datalist id="types-known">${types.map(type => html`<option value=${type} />`)}</datalist></div></section>
     ${page.error && html`<p class="field-error" role="alert">${plain(page.error.message)}</p>`}

@@ -52,6 +52,6 @@ export function Hosts() {
       sort=${{ by, down }} onSort=${s => refine({ sort: s.by, down: s.down ? "1" : "0" })}
       empty=${all.size ? html`<${Empty} title="No host passes this filter"><a href=${to(["hosts"])}>Show all ${count(all.size)} hosts</a><//>` : html`<${Empty} title="No worker has registered yet"><code>qbadmin worker token</code> prints the line that joins a machine.<//>`} />
     ${names.length > 0 && html`<footer class="actions" role="toolbar" aria-label="Selected hosts"><strong>${names.length} selected</strong>
-      <${Change} class="quiet" onClick=${() => lock(names, true)}>Lock…<//><${Change} class="quiet" onClick=${() => lock(names, false)}>Unlock…<//><span class="spring"></span><button class="quiet" onClick=${() => choose(new Set())}>Clear</button></footer>`}
+      <${Change} class="quiet" onClick=${() => lock(names, true)}>Lock…<//><${Change} class="quiet" onClick=${() => lock(names, false)}>Unlock…<//><span class="spring"></span><button type="button" class="quiet" onClick=${() => choose(new Set())}>Clear</button></footer>`}
   </section>`;
 }

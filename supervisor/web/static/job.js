@@ -86,7 +86,7 @@ export function Job({ id }) {
 
   return html`<div class="page">
     <header class="bar-top"><h1><span class="muted">${id}</span> <${Name} text=${job.name} /></h1><${State} of=${job.status} /><span class="spring"></span>
-      ${!over && html`<button class="quiet" aria-pressed=${bells.value.ids.includes(number)} title="Tell me when it ends or an item fails" onClick=${() => ring(number)}>Tell me</button><${Change} class="quiet" onClick=${() => modify("priority", [number])}>Priority…<//>
+      ${!over && html`<button type="button" class="quiet" aria-pressed=${bells.value.ids.includes(number)} title="Tell me when it ends or an item fails" onClick=${() => ring(number)}>Tell me</button><${Change} class="quiet" onClick=${() => modify("priority", [number])}>Priority…<//>
         <${Change} class="quiet" onClick=${() => modify("cpus", [number])}>cpus…<//>
         <${Change} class="quiet" onClick=${() => modify("max_cpus", [number])}>max_cpus…<//>
         <a class="button quiet" href=${to(["what-if"], { job: id })}>What if</a>
@@ -107,11 +107,11 @@ export function Job({ id }) {
     <${Why} id=${id} job=${job} />
     <section class="card"><div class="row"><h2>Items</h2>
       <div class="chips">${Object.entries(letters).map(([letter, name]) => by[codes[letter]] > 0 && html`
-        <button key=${letter} class="chip s-${name}" aria-pressed=${state === name} onClick=${() => refine({ state: state === name ? "" : name, tab: "" })}><span class="glyph" aria-hidden="true">${marks[name]}</span>${name} ${count(by[codes[letter]])}</button>`)}</div>
+        <button type="button" key=${letter} class="chip s-${name}" aria-pressed=${state === name} onClick=${() => refine({ state: state === name ? "" : name, tab: "" })}><span class="glyph" aria-hidden="true">${marks[name]}</span>${name} ${count(by[codes[letter]])}</button>`)}</div>
       <span class="spring"></span><span class="muted hide-small">drag to pick a range · n: next failure</span></div>
-      <div class="chips" role="group" aria-label="Colour by">${ways.map(([way, label]) => html`<button key=${way} class="chip" aria-pressed=${way === shade} onClick=${() => refine({ by: way === "state" ? "" : way })}>${label}</button>`)}</div>
+      <div class="chips" role="group" aria-label="Colour by">${ways.map(([way, label]) => html`<button type="button" key=${way} class="chip" aria-pressed=${way === shade} onClick=${() => refine({ by: way === "state" ? "" : way })}>${label}</button>`)}</div>
       ${grid.error ? html`<p class="bad-text">${grid.error}</p>` : grid.states.length > 0 && (shade === "state" ? html`<${Grid} ...${shown} />` : html`<${Later} load=${values} key=${shade} id=${id} of=${shade} job=${job} grid=${shown} />`)}</section>
-    <nav class="tabs" role="tablist">${tabs.filter(([name]) => name !== "pictures" || full.validate?.length).map(([name, label]) => html`<button role="tab" aria-selected=${tab === name || (!tab && name === "items")} onClick=${() => refine({ tab: name })}>${label}</button>`)}</nav>
+    <nav class="tabs" role="tablist">${tabs.filter(([name]) => name !== "pictures" || full.validate?.length).map(([name, label]) => html`<button type="button" role="tab" aria-selected=${tab === name || (!tab && name === "items")} onClick=${() => refine({ tab: name })}>${label}</button>`)}</nav>
     ${tab === "pictures" ? html`<${Later} load=${pictures} id=${id} job=${job} />` : tab === "attempts" ? html`<${Attempts} id=${id} job=${job} />` : tab === "history" ? html`<${History} id=${id} job=${job} />` : tab === "given" ? html`<${Given} job=${full} />`
       : html`<${Items} id=${id} job=${job} state=${state} picked=${picked} />`}
   </div>`;
@@ -161,14 +161,14 @@ function Items({ id, job, state, picked }) {
   return html`<section class="card flush">
     ${many > 0 && html`<div class="row padded"><strong>${count(many)} picked</strong>
       <${Change} class="quiet" onClick=${() => act("retry")}>Retry…<//><${Change} class="quiet" onClick=${() => act("block")}>Block…<//><${Change} class="danger quiet" onClick=${() => act("kill")}>Kill…<//>
-      <span class="spring"></span><button class="quiet" onClick=${() => refine({ items: "" })}>Clear</button></div>`}
+      <span class="spring"></span><button type="button" class="quiet" onClick=${() => refine({ items: "" })}>Clear</button></div>`}
     ${list.error && html`<p class="bad-text padded">${list.error}</p>`}
     ${list.rows && (list.rows.length ? html`<div class="scroll"><table><thead><tr><th>Item</th><th>State</th><th class="right">Attempt</th><th>Host</th><th class="right">Started</th><th class="right">Took</th><th class="right">Peak</th><th class="grow">Why</th></tr></thead>
       <tbody>${list.rows.map(i => html`<tr key=${i.number}><td><a href=${to(["jobs", id, "items", i.name])}><${Name} text=${i.name} /></a></td>
         <td><${State} of=${i.status === "running" && i.kind === "secondary" ? "secondary" : i.status} /></td><td class="right">${i.attempt || ""}</td>
         <td>${i.host && html`<a href=${to(["hosts", i.host])}><${Name} text=${i.host} /></a>`}</td><td class="right">${moment(i.started_at)}</td><td class="right">${took(i)}</td>
         <td class="right">${i.peak_memory ? bytes(i.peak_memory) : ""}</td><td class="muted clip" title=${plain(i.reason)}>${plain(i.reason)}</td></tr>`)}</tbody></table></div>
-      ${list.more && html`<div class="padded"><button class="quiet" onClick=${() => read(list.after, list.rows)}>Show ${page} more</button></div>`}` : html`<${Empty} title="No item is in this state">${state && html`<button class="quiet" onClick=${() => refine({ state: "" })}>Show all items</button>`}<//>`)}
+      ${list.more && html`<div class="padded"><button type="button" class="quiet" onClick=${() => read(list.after, list.rows)}>Show ${page} more</button></div>`}` : html`<${Empty} title="No item is in this state">${state && html`<button type="button" class="quiet" onClick=${() => refine({ state: "" })}>Show all items</button>`}<//>`)}
   </section>`;
 }
 

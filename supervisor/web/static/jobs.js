@@ -78,16 +78,16 @@ export function Jobs() {
       <nav class="chips" aria-label="Filters">${views.map(([label, q]) => html`<a class="chip" aria-current=${q === text ? "true" : undefined} href=${to(["jobs"], { q })}>${plain(label)}</a>`)}</nav>
       <span class="spring"></span>
       <span class="muted">${count(list.length)} of ${count(all.size)}</span>
-      <button class="quiet" aria-pressed=${paused.value} title="Space pauses the list" onClick=${() => (paused.value ? resume() : (paused.value = true))}>${paused.value ? `▶ Resume (${count(held.value)} changes)` : "‖ Pause"}</button>
+      <button type="button" class="quiet" aria-pressed=${paused.value} title="Space pauses the list" onClick=${() => (paused.value ? resume() : (paused.value = true))}>${paused.value ? `▶ Resume (${count(held.value)} changes)` : "‖ Pause"}</button>
       <a class="button primary" href=${to(["submit"])}>Submit a job</a></header>
     <div class="row"><${Filter} text=${text} error=${error} onText=${q => refine({ q })} label="Filter: words, user:ada, status:pending, failed>0, age>2h, -word" />
-      ${text && !error && html`<button class="quiet" onClick=${() => { const q = saved(); kept.setItem(savedKey, JSON.stringify(q.includes(text) ? q.filter(x => x !== text) : [...q, text].slice(-8))); refine({ q: text }); }}>${saved().includes(text) ? "Forget filter" : "Save filter"}</button>`}<span class="spring"></span>${menu}</div>
+      ${text && !error && html`<button type="button" class="quiet" onClick=${() => { const q = saved(); kept.setItem(savedKey, JSON.stringify(q.includes(text) ? q.filter(x => x !== text) : [...q, text].slice(-8))); refine({ q: text }); }}>${saved().includes(text) ? "Forget filter" : "Save filter"}</button>`}<span class="spring"></span>${menu}</div>
     <${Table} label="Jobs" columns=${columns} rows=${list} keyOf=${j => j.id} chosen=${chosen} choose=${choose} open=${j => go(["jobs", String(j.id)])}
       sort=${{ by, down }} onSort=${s => refine({ sort: s.by, down: s.down ? "1" : "0" })}
       empty=${all.size ? html`<${Empty} title="No job passes this filter"><a href=${to(["jobs"])}>Show all ${count(all.size)} jobs</a><//>` : html`<${Empty} title="There are no jobs yet"><a href=${to(["submit"])}>Submit one here</a>, or type <code>qbsub -range 1-10 echo hello</code><//>`} />
     ${ids.length > 0 && html`<footer class="actions" role="toolbar" aria-label="Selected jobs"><strong>${ids.length} selected</strong>
       ${act("Kill…", () => order("kill", ids), true)}${act("Retry failed…", () => order("retry", ids))}${act("Block…", () => order("block", ids))}${act("Unblock…", () => order("unblock", ids))}${act("Suspend…", () => order("suspend", ids))}${act("Resume…", () => order("resume", ids))}
       ${act("Priority…", () => modify("priority", ids))}${act("cpus…", () => modify("cpus", ids))}${act("max_cpus…", () => modify("max_cpus", ids))}
-      <span class="spring"></span><button class="quiet" onClick=${() => choose(new Set())}>Clear</button></footer>`}
+      <span class="spring"></span><button type="button" class="quiet" onClick=${() => choose(new Set())}>Clear</button></footer>`}
   </section>`;
 }

@@ -158,16 +158,16 @@ export function Log({ id, item, attempt }) {
     : !list.length ? "not found" : `${shown >= 0 ? `${count(shown + 1)} of ` : ""}${count(list.length)}${hits.complete ? "" : "+"} line${list.length === 1 ? "" : "s"}`);
   const cut = log.begin > 0 || from !== null;
   return html`<section class="card flush"><div class="row padded"><h2>Output${attempt ? ` of attempt ${attempt}` : ""}</h2>
-      <div class="chips">${["stdout", "stderr", "both"].map(s => html`<button class="chip" aria-pressed=${stream === s} onClick=${() => refine({ stream: s === "both" ? "" : s, at: "" })}>${s}</button>`)}</div>
+      <div class="chips">${["stdout", "stderr", "both"].map(s => html`<button type="button" class="chip" aria-pressed=${stream === s} onClick=${() => refine({ stream: s === "both" ? "" : s, at: "" })}>${s}</button>`)}</div>
       <label class="filter small"><span class="sr">Find in the whole output</span><input type="search" placeholder="Find in the whole output" value=${find} onInput=${e => refine({ find: e.currentTarget.value })}
         onKeyDown=${e => { if (e.key === "Enter") { e.preventDefault(); jump(e.shiftKey ? -1 : 1); } }} /></label>
-      ${find && html`<button class="quiet" aria-label="Previous line that has it" title="Shift Enter" disabled=${!list.length} onClick=${() => jump(-1)}>↑</button><button class="quiet" aria-label="Next line that has it" title="Enter" disabled=${!list.length} onClick=${() => jump(1)}>↓</button><span class="muted" role="status">${found}</span>`}
+      ${find && html`<button type="button" class="quiet" aria-label="Previous line that has it" title="Shift Enter" disabled=${!list.length} onClick=${() => jump(-1)}>↑</button><button type="button" class="quiet" aria-label="Next line that has it" title="Enter" disabled=${!list.length} onClick=${() => jump(1)}>↓</button><span class="muted" role="status">${found}</span>`}
       <span class="spring"></span>
-      <button class="quiet" aria-pressed=${follow} onClick=${() => refine({ follow: follow ? "" : "1", at: "" })}>${follow ? "Following" : "Follow"}</button>
-      <button class="quiet" disabled=${!attempt} onClick=${download}>Download${log.size ? ` ${bytes(log.size)}` : ""}</button></div>
+      <button type="button" class="quiet" aria-pressed=${follow} onClick=${() => refine({ follow: follow ? "" : "1", at: "" })}>${follow ? "Following" : "Follow"}</button>
+      <button type="button" class="quiet" disabled=${!attempt} onClick=${download}>Download${log.size ? ` ${bytes(log.size)}` : ""}</button></div>
     ${log.error ? html`<p class="bad-text padded">${log.error}</p>` : !log.text ? html`<${Empty} title=${log.state === "reading" ? "Reading…" : attempt ? "No output" : "Nothing has run yet"} />` : null}
     ${cut && log.text && html`<div class="row padded"><span class="muted">${from === null ? `The last ${bytes(tail)} of ${bytes(log.size)}; download the log for all.` : `${bytes(size(log.text))} from byte ${count(log.begin)} on${log.size ? ` of ${bytes(log.size)}` : ""}`}</span><span class="spring"></span>
-      <button class="quiet" disabled=${log.begin === 0} onClick=${() => move(-1)}>Earlier</button>${from !== null && html`<button class="quiet" onClick=${() => move(1)}>Later</button><button class="quiet" onClick=${() => refine({ at: "" })}>The end</button>`}</div>`}
+      <button type="button" class="quiet" disabled=${log.begin === 0} onClick=${() => move(-1)}>Earlier</button>${from !== null && html`<button type="button" class="quiet" onClick=${() => move(1)}>Later</button><button type="button" class="quiet" onClick=${() => refine({ at: "" })}>The end</button>`}</div>`}
     ${log.text && html`<${Lines} lines=${lines} first=${number} find=${find} at=${line} end=${at === null && (follow || cut)} />`}
     <p class="padded"><${Command} text=${`qbout ${quoted(`${id}:${item}`)}${find ? ` | grep -nF ${quoted(find)}` : ""}`} /></p></section>`;
 }

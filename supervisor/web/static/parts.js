@@ -1,7 +1,8 @@
 // Small parts that every view uses: marks of states, bars, dialogs, notices, commands to copy.
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { route } from "./route.js";
 import { farm } from "./store.js";
 import { count, plain } from "./text.js";
 
@@ -30,8 +31,11 @@ export const Name = ({ text }) => html`<bdi class="name" title=${plain(text)}>${
 /** Change is a button of what changes the farm: it is off, with the reason, while the farm can change nothing. */
 export function Change({ disabled, title, ...props }) {
   const why = farm.value?.trouble && plain(farm.value.trouble);
-  return html`<button ...${props} disabled=${Boolean(disabled || why)} title=${why || title} />`;
+  return html`<button type="button" ...${props} disabled=${Boolean(disabled || why)} title=${why || title} />`;
 }
+
+/** here is the view that is seen, without its query. Dialogs, and buttons of notices, belong to the view in which they were made. */
+export const here = () => route.value.path.join("/");
 
 /** undoable is how many changes can be undone. */
 export const undoable = signal(0);
@@ -44,31 +48,38 @@ const act = name => (...given) => import("./actions.js").then(module => module[n
 export const ring = id => import("./bell.js").then(module => module.ring(id));
 export const order = act("order"), modify = act("modify"), lock = act("lock");
 
-/** Notices at the lower edge; each goes by itself. */
+/** Notices at the lower edge; each goes by itself. Of those with a button the newest about the same takes the place of the others, but for what waits to be sent. */
 const notices = signal([]);
 let serial = 0;
-export function say(text, { bad = false, action, label } = {}) {
+export function say(text, { bad = false, action, label, of = "", waits = false } = {}) {
   const id = ++serial;
-  notices.value = [...notices.value.slice(-4), { id, text, bad, action, label }];
+  notices.value = [...notices.value.filter(n => !of || n.of !== of || n.waits).slice(-4), { id, text, bad, action, label, of, waits, view: here() }];
   setTimeout(() => dismiss(id), bad || action ? 12_000 : 5000);
   return id;
 }
 export const dismiss = id => { notices.value = notices.value.filter(n => n.id !== id); };
 export const Notices = () => html`<div class="notices" role="status" aria-live="polite">${notices.value.map(n => html`
   <div key=${n.id} class="notice ${n.bad ? "bad" : ""}"><span>${plain(n.text)}</span>
-    ${n.action && html`<button class="plain" onClick=${() => { dismiss(n.id); n.action(); }}>${n.label}</button>`}
-    <button class="plain" aria-label="Dismiss" onClick=${() => dismiss(n.id)}>✕</button></div>`)}</div>`;
+    ${n.action && n.view === here() && html`<button type="button" class="plain" aria-label=${`${n.label}: ${plain(n.text)}`} onClick=${() => { dismiss(n.id); n.action(); }}>${n.label}</button>`}
+    <button type="button" class="plain" aria-label="Dismiss" onClick=${() => dismiss(n.id)}>✕</button></div>`)}</div>`;
 
 /** Command is what does the same on a terminal. */
 export const Command = ({ text }) => text && html`<span class="command"><code>${plain(text)}</code>
-  <button class="plain" title="Copy the command" aria-label="Copy the command" onClick=${() => navigator.clipboard.writeText(text).then(() => say("copied"), () => say("the browser does not let the page copy; select the text", { bad: true }))}>Copy</button></span>`;
+  <button type="button" class="plain" title="Copy the command" aria-label="Copy the command" onClick=${() => navigator.clipboard.writeText(text).then(() => say("copied"), () => say("the browser does not let the page copy; select the text", { bad: true }))}>Copy</button></span>`;
 
 const asked = signal(null);
 
-/** confirm asks; what it returns is the answer, or null. field asks for a value as well. */
+/** confirm asks; what it returns is the answer, or null, as when the view is left. field asks for a value as well. */
 export function confirm(question) {
-  return new Promise(done => { asked.value = { ...question, done }; });
+  asked.peek()?.done(null);
+  return new Promise(done => { asked.value = { ...question, done, view: here() }; });
 }
+effect(() => {
+  const view = here(), q = asked.peek();
+  if (!q || q.view === view) return;
+  asked.value = null;
+  q.done(null);
+});
 
 /** Question is the open dialog. */
 export function Question() {
@@ -84,7 +95,7 @@ export function Question() {
       ${q.field && html`<label>${q.field.label}<input autofocus value=${q.field.value} placeholder=${q.field.hint ?? ""} /></label>`}
       <p class="muted"><${Command} text=${typeof q.command === "string" ? q.command : ""} /></p>
       <div class="row end"><button type="button" class="quiet" onClick=${() => end(null)}>Cancel</button>
-        <button class=${q.bad ? "danger" : "primary"} autofocus=${!q.field}>${q.label}</button></div></form></dialog>`;
+        <button type="submit" class=${q.bad ? "danger" : "primary"} autofocus=${!q.field}>${q.label}</button></div></form></dialog>`;
 }
 
 /** Empty is what a view says when it has nothing to show. */

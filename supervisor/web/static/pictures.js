@@ -49,6 +49,6 @@ export function Pictures({ id, job }) {
   if (!value) return html`<div class="skeleton"></div>`;
   return html`<section class="card">${value.length ? html`<div class="pictures">${value.map(i => html`<a key=${`${i.number} ${i.attempt}`} href=${to(["jobs", id, "items", i.name])}><${Picture} job=${id} item=${i.name} attempt=${i.attempt} /><${Name} text=${i.name} /></a>`)}</div>`
     : html`<${Empty} title="No item is complete from here on" />`}
-    <div class="row"><button class="quiet" disabled=${!from} onClick=${() => refine({ from: "" })}>First</button>
-      <button class="quiet" disabled=${value.length < page} onClick=${() => refine({ from: String(value.at(-1).number + 1) })}>Next ${page}</button></div></section>`;
+    <div class="row"><button type="button" class="quiet" disabled=${!from} onClick=${() => refine({ from: "" })}>First</button>
+      <button type="button" class="quiet" disabled=${value.length < page} onClick=${() => refine({ from: String(value.at(-1).number + 1) })}>Next ${page}</button></div></section>`;
 }

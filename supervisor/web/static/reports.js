@@ -89,9 +89,9 @@ export function Reports() {
     return () => stop.abort();
   }, [by, days, of]);
   const { byDay, rows, error } = answer;
-  const chip = (label, change, on) => html`<button class="chip" aria-pressed=${on} onClick=${() => refine(change)}>${label}</button>`;
+  const chip = (label, change, on) => html`<button type="button" class="chip" aria-pressed=${on} onClick=${() => refine(change)}>${label}</button>`;
   return html`<div class="page"><header class="bar-top"><h1>Reports</h1><span class="chips" role="group" aria-label="By">${groups.map(([g, label]) => chip(label, { by: g, of: "" }, g === by))}</span><span class="spring"></span><span class="chips" role="group" aria-label="Days">${[7, 14, 30, 90].map(n => chip(`${n} days`, { days: n }, n === days))}</span></header>
-    ${of && html`<div class="row"><span>Only ${by} <strong><${Name} text=${of} /></strong></span><button class="quiet" onClick=${() => refine({ of: "" })}>Show all</button></div>`}
+    ${of && html`<div class="row"><span>Only ${by} <strong><${Name} text=${of} /></strong></span><button type="button" class="quiet" onClick=${() => refine({ of: "" })}>Show all</button></div>`}
     ${error ? html`<p class="field-error" role="alert">${plain(error.message)}</p>` : !byDay ? html`<div class="skeleton"></div>` : byDay.rows.length === 0 ? html`<${Empty} title="No attempt has ended in these days">Attempts count on the day on which they end, by UTC.<//>` : html`
       <section class="card"><div class="row"><h2>Share over time</h2><span class="legend muted">slot-hours of attempts by the day of their end; ▼ attempts preempted</span></div><${Curve} rows=${byDay.rows} from=${byDay.from} until=${byDay.to} /></section>
       ${answer.by === by && html`<${Table} rows=${rows} by=${by} />`}`}

@@ -112,7 +112,7 @@ export function Share() {
     return () => { stop.abort(); clearTimeout(timer); };
   }, [by, last, until, live]);
   const { reply, error } = answer, drawn = useMemo(() => reply && layers(reply), [reply]);
-  const chip = (label, change, on) => html`<button class="chip" aria-pressed=${on} onClick=${() => refine(change)}>${label}</button>`;
+  const chip = (label, change, on) => html`<button type="button" class="chip" aria-pressed=${on} onClick=${() => refine(change)}>${label}</button>`;
   return html`<div class="page"><header class="bar-top"><h1>Share over time</h1><span class="chips" role="group" aria-label="By">${groups.map(([g, label]) => chip(label, { by: g === "job" ? "" : g }, g === by))}</span><span class="spring"></span>
       <span class="chips" role="group" aria-label="How far back">${ranges.map(([s, label]) => chip(label, { last: s === 3600 ? "" : s, to: "" }, s === last))}</span></header>
     ${error && html`<p class="field-error" role="alert">${plain(error.message)}</p>`}

@@ -178,6 +178,6 @@ export function Submit() {
     ${wrongs[""] && html`<p class="field-error" role="alert">${plain(wrongs[""])}</p>`}
     ${checked.remarks.map(remark => html`<p class="note" key=${remark}>${plain(remark)}</p>`)}
     ${tried && html`<${Later} load=${trials} reply=${trial.reply} />`}
-    <div class="row sticky"><${Command} text=${command(body)} /><span class="spring"></span><button type="button" class="quiet" disabled=${!body.command} title="Who would gain and lose, and when it would start; nothing is submitted" onClick=${ask}>What if…</button><${Change} class="primary" disabled=${sending}>${sending ? "Submitting…" : "Submit"}<//></div>
+    <div class="row sticky"><${Command} text=${command(body)} /><span class="spring"></span><button type="button" class="quiet" disabled=${!body.command} title="Who would gain and lose, and when it would start; nothing is submitted" onClick=${ask}>What if…</button><${Change} type="submit" class="primary" disabled=${sending}>${sending ? "Submitting…" : "Submit"}<//></div>
   </form>`;
 }

@@ -60,7 +60,7 @@ export function Table({ columns, rows, keyOf, chosen, choose, open, sort, onSort
     <div class="head" role="row" aria-rowindex="1" style=${{ gridTemplateColumns: template, "--narrow": narrow }}>
       ${choose && html`<span role="columnheader"><input type="checkbox" aria-label="Select all" checked=${all} onChange=${() => choose(all ? new Set() : new Set(rows.slice(0, 1000).map(keyOf)))} /></span>`}
       ${columns.map(c => html`<span key=${c.id} role="columnheader" class="${c.wide ? "wide" : ""} ${c.right ? "right" : ""}" aria-sort=${sort.by === c.id ? (sort.down ? "descending" : "ascending") : undefined}>
-        ${c.sort ? html`<button class="plain" tabindex="-1" onClick=${() => onSort({ by: c.id, down: sort.by === c.id ? !sort.down : false })}>${c.label}${sort.by === c.id ? (sort.down ? " ↓" : " ↑") : ""}</button>` : c.label}</span>`)}
+        ${c.sort ? html`<button type="button" class="plain" tabindex="-1" onClick=${() => onSort({ by: c.id, down: sort.by === c.id ? !sort.down : false })}>${c.label}${sort.by === c.id ? (sort.down ? " ↓" : " ↑") : ""}</button>` : c.label}</span>`)}
     </div>
     ${rows.length === 0 ? empty : html`<div class="rows" style=${{ height: `${rows.length * height}px` }}>
       ${rows.slice(first, end).map((row, i) => {

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { call, may } from "./session.js";
 import { hosts, jobs } from "./store.js";
 import { refine, route, to } from "./route.js";
+import { advanced } from "./undo.js";
 import { Change, Command, confirm, Empty, Name, say } from "./parts.js";
 import { count, plain, quoted, span } from "./text.js";
 
@@ -102,7 +103,7 @@ async function doIt(q, reply, shown) {
   if (q.job) {
     const body = Object.fromEntries(fields.filter(f => q[f.id]).map(f => [f.id, f.id === "cluster" || q[f.id] === "*" ? q[f.id] : Number(q[f.id])]));
     try {
-      const made = await call("modify-job", { job: q.job }, { body, header: { "If-Match": `"${reply.version}"` } });
+      const made = await call("modify-job", { job: q.job }, { body, header: { "If-Match": `"${advanced(q.job, reply.version)}"` } });
       for (const remark of made.remarks) say(`job ${q.job}: ${remark}`);
     } catch (error) {
       if (error.kind !== "stale") throw error;
@@ -127,7 +128,7 @@ export function WhatIf() {
   const set = (name, value) => refine({ [name]: value });
   const run = async () => {
     const lose = reply.stopped && !reply.passive ? `${count(reply.stopped)} items stop.` : "";
-    if (!await confirm({ title: "Make this change?", text: `${lose} ${reply.moved ? `${count(reply.moved)} jobs move.` : ""}`.trim(), label: "Do it", bad: Boolean(lose), command: command(q) })) return;
+    if (!await confirm({ title: `Change ${[q.job && `job ${q.job}`, ...list(q.lock)].filter(Boolean).join(", ")}?`, text: `${lose} ${reply.moved ? `${count(reply.moved)} jobs move.` : ""}`.trim(), label: "Do it", bad: Boolean(lose), command: command(q) })) return;
     try { if (await doIt(q, reply, shown ?? detail)) for (const f of fields) set(f.id, ""); } catch (e) { say(e.message, { bad: true }); }
     setAgain(n => n + 1);
   };
@@ -135,7 +136,7 @@ export function WhatIf() {
     onInput=${e => set(f.id, e.currentTarget.value)} /><span class="note">${f.hint}</span></label>`;
   const allowed = q && (!q.job || may("modify-job")) && (!q.lock || may("lock-host"));
   return html`<div class="page"><header class="bar-top"><h1>What if</h1><span class="spring"></span>
-      ${reply && html`<span class="muted" role="status">${busy ? "working it out…" : `as of ${clock.format(new Date(reply.at))}, term ${reply.epoch}`}</span><button class="quiet" onClick=${() => setAgain(n => n + 1)}>Try again</button>`}</header>
+      ${reply && html`<span class="muted" role="status">${busy ? "working it out…" : `as of ${clock.format(new Date(reply.at))}, term ${reply.epoch}`}</span><button type="button" class="quiet" onClick=${() => setAgain(n => n + 1)}>Try again</button>`}</header>
     <section class="card"><div class="fields narrow-fields">
       <label class="field"><span class="label">Job</span><input name="job" inputmode="numeric" autocomplete="off" value=${query.get("job") ?? ""} placeholder="number" onInput=${e => set("job", e.currentTarget.value)} /><span class="note clip">${job ? html`<a href=${to(["jobs", String(id)])}>${plain(job.name)}</a>` : id ? "not among the jobs that the farm holds" : "the job to change"}</span></label>
       ${fields.map(field)}
