@@ -6,10 +6,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
+	"unicode/utf16"
 
 	"pgregory.net/rapid"
 
@@ -77,13 +79,19 @@ func told(r api.LogMatches) string {
 // the text.
 func TestSearchFindsAll(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		text := rapid.StringOfN(rapid.SampledFrom([]rune("ab\n")), 0, 2000, -1).Draw(r, "output")
+		text := rapid.StringOfN(rapid.SampledFrom([]rune("aab\n\r\b")), 0, 2000, -1).Draw(r, "output")
 		want := rapid.SampledFrom([]string{"a", "ab", "aab", "bbbbb"}).Draw(r, "text")
 		var lines []int64
-		for n, line := range strings.Split(text, "\n") {
+		for n, line := range linesOf(text) {
 			if strings.Contains(line, want) {
 				lines = append(lines, int64(n+1))
 			}
+		}
+		wide := rapid.SampledFrom([]binary.AppendByteOrder{nil, binary.LittleEndian, binary.BigEndian}).Draw(r, "encoding")
+		step := int64(1)
+		if wide != nil {
+			text = widened(wide, text)
+			step = 2
 		}
 		var log []byte
 		for rest := text; rest != ""; {
@@ -95,7 +103,8 @@ func TestSearchFindsAll(t *testing.T) {
 			got := find(r, iotest.HalfReader(bytes.NewReader(log)), Query{Text: want, From: from, Most: rapid.IntRange(1, 5).Draw(r, "most")})
 			for _, m := range got.Matches {
 				found = append(found, m.Line)
-				if text[m.Offset:m.Offset+int64(len(want))] != want || m.LineOffset > 0 && text[m.LineOffset-1] != '\n' {
+				narrow := strings.ReplaceAll(text[m.Offset:], "\x00", "")
+				if !strings.HasPrefix(narrow, want) || m.LineOffset > step && !strings.ContainsAny(text[m.LineOffset-step:m.LineOffset], ends) {
 					r.Fatalf("%+v", m)
 				}
 			}
@@ -108,6 +117,28 @@ func TestSearchFindsAll(t *testing.T) {
 			r.Fatalf("lines %v, want %v", found, lines)
 		}
 	})
+}
+
+// linesOf is the definition of a line, written down otherwise.
+func linesOf(text string) (lines []string) {
+	text = regexp.MustCompile(`[\r\x08]+\n?`).ReplaceAllString(text, "\r") // a run of them ends one line
+	for _, line := range strings.SplitAfter(text, "\n") {
+		for _, part := range strings.SplitAfter(line, "\r") {
+			if part != "\r" && part != "" {
+				lines = append(lines, strings.TrimRight(part, "\r\n"))
+			}
+		}
+	}
+	return lines
+}
+
+// widened is text in UTF-16 with its mark.
+func widened(order binary.AppendByteOrder, text string) string {
+	wide := order.AppendUint16(nil, 0xfeff)
+	for _, unit := range utf16.Encode([]rune(text)) {
+		wide = order.AppendUint16(wide, unit)
+	}
+	return string(wide)
 }
 
 // endless is a log without an end, whose bytes are counted.

@@ -53,14 +53,15 @@ func TestPageButtons(t *testing.T) {
 	t.Parallel()
 	f := startFarm(t, "2")
 	job := f.sub("-name", "shot", "-cpus", "2", "-max_cpus", "2", "-range", "1-40", "sh", "-c", `[ "$QB_FRAME_NUMBER" != 1 ] && sleep 600`)
-	f.run("block", f.sub("-name", "held", "-range", "1-4", "true"))
+	held := f.sub("-name", "held", "-status", "blocked", "-range", "1-4", "true")
 	b := openTab(t, f)
 	b.logIn(t)
 	b.goTo(t, "#/jobs/"+job)
 	b.see(t, "failed 1")
-	b.until(t, "something to undo", `(() => { `+opens("Block…")+` })()`)
-	b.answer(t, "", "Block")
-	b.see(t, " affected")
+	b.goTo(t, "#/jobs/"+held)
+	b.until(t, "something to undo", `(() => { `+opens("Priority…")+` })()`)
+	b.answer(t, "60", "Change")
+	b.see(t, "priority 60 for job "+held)
 	forms := []form{
 		{"submit", "#/submit", `const box = document.querySelector("main input[type=checkbox]"); if (box?.checked) box.click(); return box && !box.checked;`, "form.page"},
 		{"expert", "#/submit", `const box = document.querySelector("main input[type=checkbox]"); if (box && !box.checked) box.click(); return box?.checked;`, "form.page"},
@@ -70,7 +71,7 @@ func TestPageButtons(t *testing.T) {
 		{"revoke", "#/me", opens("Revoke…"), "dialog[open]"},
 		{"jobs", "#/jobs", chosen("Kill…"), "dialog[open]"},
 	}
-	for _, label := range []string{"Kill…", "Priority…", "cpus…", "max_cpus…", "Unblock…", "Retry 1"} {
+	for _, label := range []string{"Kill…", "Priority…", "cpus…", "max_cpus…", "Block…", "Retry 1"} {
 		forms = append(forms, form{label, "#/jobs/" + job, opens(label), "dialog[open]"})
 	}
 	for _, label := range []string{"Retry…", "Block…", "Kill…"} {
@@ -124,7 +125,7 @@ func (b *tab) buttons(t *testing.T, form form) {
 // enters types into a dialog and into the form of a submission and presses Enter: once the action, and nothing else.
 func (b *tab) enters(t *testing.T, job string) {
 	t.Helper()
-	for _, form := range []form{{"Priority…", "#/jobs/" + job, opens("Priority…"), "dialog[open]"}, {"submit", "#/submit", `return true;`, "form.page"}} {
+	for _, form := range []form{{"submit", "#/submit", `return true;`, "form.page"}, {"Priority…", "#/jobs/" + job, opens("Priority…"), "dialog[open]"}} {
 		b.fresh(t, form)
 		before := b.made(t)
 		field := "dialog[open] input"

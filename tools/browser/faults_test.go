@@ -313,7 +313,7 @@ func TestPageHugeLog(t *testing.T) {
 	}
 	b.goTo(t, "#/jobs/"+job+"/items/1")
 	b.see(t, "the last line")
-	b.see(t, "The last 256 KB of 243 MB")
+	b.see(t, "The last 256 KiB of 243 MiB")
 	if n := js[int](t, b, `document.querySelectorAll("*").length`); n > 1500 {
 		t.Errorf("%d elements", n)
 	}

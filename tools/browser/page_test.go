@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -228,7 +228,7 @@ func TestPage(t *testing.T) {
 	b.goTo(t, "#/jobs/"+loud+"/items/1")
 	b.see(t, "the end")
 	b.see(t, "98,000 more characters")
-	b.see(t, "The last 256 KB of 6.7 MB")
+	b.see(t, "The last 256 KiB of 6.7 MiB")
 	b.picture(t, "loud")
 	b.story(t, failing)
 	b.truth(t, failing, 60)

@@ -88,7 +88,7 @@ export async function order(action, ids, items = "") {
   const known = orders[action], list = ids.map(id => ({ id, name: "", user: "", running: 0, failed: 0, version: 0, ...jobs.value.get(id) }));
   const subject = list => (items ? what : list.length === 1 ? `job ${list[0].id}` : `${list.length} jobs`);
   const question = list => ({ label: `${known.label} ${subject(list)}`, bad: known.bad, command: `${known.command} ${items ? quoted(`${ids[0]}:${items}`) : list.map(j => j.id).join(" ")}` });
-  const what = items ? `items ${items} of job ${ids[0]}` : ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs`;
+  const what = items ? `${items.length > 40 ? `${count(items.split(",").length)} items` : `items ${items}`} of job ${ids[0]}` : ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs`;
   const yes = await confirm({ title: `${known.label}: ${what}?`, text: items ? "" : known.text(list), list: ids.length > 1 ? named(list) : [], ...question(list) });
   if (!yes) return;
   const request = list => {

@@ -2,22 +2,24 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "./session.js";
 
-/** useAnswer asks the API, again when what it depends on changes, at most every pause milliseconds. */
+/** useAnswer asks the API, again when what it depends on changes, at most every pause milliseconds. The answer to another question is none. */
 export function useAnswer(id, params, depends, pause = 2000) {
-  const [answer, setAnswer] = useState({ value: null, error: null });
-  const last = useRef(0);
+  const of = id + JSON.stringify(params), none = { of, value: null, error: null };
+  const [answer, setAnswer] = useState(none);
+  const last = useRef({ of, at: 0 });
   useEffect(() => {
     let gone = false;
+    if (last.current.of !== of) last.current = { of, at: 0 };
     const timer = setTimeout(async () => {
-      last.current = Date.now();
+      last.current.at = Date.now();
       try {
         const value = await call(id, params);
-        if (!gone) setAnswer({ value, error: null });
+        if (!gone) setAnswer({ of, value, error: null });
       } catch (error) {
-        if (!gone) setAnswer(a => ({ ...a, error }));
+        if (!gone) setAnswer(a => ({ ...(a.of === of ? a : none), error }));
       }
-    }, Math.max(0, pause - (Date.now() - last.current)));
+    }, Math.max(0, pause - (Date.now() - last.current.at)));
     return () => { gone = true; clearTimeout(timer); };
   }, depends);
-  return answer;
+  return answer.of === of ? answer : none;
 }

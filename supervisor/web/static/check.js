@@ -16,11 +16,19 @@ export function placed(refusal) {
 
 /** ask checks a body; a field in which nothing was typed yet is not blamed. */
 async function ask(body, draft) {
-  const errors = {};
+  const errors = {}, rest = { ...body, command: body.command ?? [], tags: { ...body.tags } };
+  if (!body.tags) delete rest.tags;
   try {
-    const reply = await call("check-submission", {}, { body: { ...body, command: body.command ?? [] } });
-    for (const { member = "", message } of reply.refusals) if (!member || draft[member]) errors[member] ??= message;
-    return { errors, items: reply.items, remarks: reply.remarks };
+    for (let first = null, left = 12; ; left--) { // what is refused is left out, so that what else is wrong is found
+      const reply = await call("check-submission", {}, { body: rest }), wrong = reply.refusals.map(r => r.member ?? "").filter(member => member && (rest[member] !== undefined || rest.tags?.[member] !== undefined));
+      first ??= reply;
+      for (const { member = "", message } of reply.refusals) if (member ? draft[member] : reply === first) errors[member] ??= message;
+      if (!wrong.length || !left) return { errors, items: first.items, remarks: first.remarks };
+      for (const member of wrong) {
+        delete rest[member];
+        delete rest.tags?.[member];
+      }
+    }
   } catch (error) {
     return { errors: placed(error), remarks: [] }; // what is no word on a field is said when the job is submitted
   }

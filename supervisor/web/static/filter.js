@@ -12,6 +12,7 @@ export const jobFields = {
 export const hostFields = {
   name: { kind: "text", of: h => h.name }, state: { kind: "text", of: h => h.state }, cluster: { kind: "text", of: h => h.cluster },
   group: { kind: "text", of: h => h.groups }, job: { kind: "list", of: h => h.jobs }, remark: { kind: "text", of: h => h.remark },
+  avoided: { kind: "text", of: h => h.avoided },
   slots: { kind: "number", of: h => h.slots }, used: { kind: "number", of: h => h.used }, idle: { kind: "number", of: h => h.slots - h.used },
 };
 

@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, may } from "./session.js";
 import { refine, route, to } from "./route.js";
-import { Command, Empty, Name } from "./parts.js";
+import { Command, Empty, Name, Reading } from "./parts.js";
 import { plain, quoted } from "./text.js";
 
 const filters = [["user", "who did it", "ana"], ["host", "host", "rn0001"], ["type", "what", "ordered-kill"], ["job", "job", "12"]];
@@ -60,7 +60,7 @@ function List({ given, query }) {
     <section class="card"><div class="fields narrow-fields">${filters.map(([name, label, hint]) => html`<label class="field" key=${name}><span class="label">${label}</span><input name=${name} list=${name === "type" ? "types-known" : undefined} spellcheck="false" autocomplete="off" placeholder=${hint} value=${query.get(name) ?? ""} onInput=${e => refine({ [name]: e.currentTarget.value })} /></label>`)}
       <datalist id="types-known">${types.map(type => html`<option value=${type} />`)}</datalist></div></section>
     ${page.error && html`<p class="field-error" role="alert">${plain(page.error.message)}</p>`}
-    ${!page.rows ? html`<div class="skeleton"></div>` : html`<section class="card flush">${page.rows.length ? html`<${Events} list=${page.rows} />` : html`<${Empty} title=${some ? "Nothing of this kind was done" : "Nothing was done yet"} />`}<${Older} of=${page} /></section>`}
+    ${!page.rows ? html`<${Reading} />` : html`<section class="card flush">${page.rows.length ? html`<${Events} list=${page.rows} />` : html`<${Empty} title=${some ? "Nothing of this kind was done" : "Nothing was done yet"} />`}<${Older} of=${page} /></section>`}
     <p class="note">Starts and ends of items are in the history of their job.</p>
     <${Command} text=${given.job ? `qbhist ${given.job}` : `qbadmin audit log${given.user ? ` -user ${quoted(given.user)}` : ""}`} /></div>`;
 }

@@ -1,9 +1,9 @@
 // The farm at a look: slots, trouble, who waits longest, own jobs.
 import { html } from "htm/preact";
-import { farm, hosts, jobs } from "./store.js";
+import { farm, hosts, jobs, unread } from "./store.js";
 import { me } from "./session.js";
 import { to } from "./route.js";
-import { Bar, Empty, Name, State } from "./parts.js";
+import { avoided, Bar, Empty, Name, Reading, State } from "./parts.js";
 import { age, count, ends, plain } from "./text.js";
 
 const Line = ({ job }) => html`<a class="job-line" href=${to(["jobs", String(job.id)])}><span class="id">${job.id}</span><${Name} text=${job.name} /><${State} of=${job.status} />
@@ -14,11 +14,12 @@ const List = ({ title, list, more, none, children }) => html`<section class="car
 
 export function Home() {
   const f = farm.value, all = [...jobs.value.values()];
-  if (!f) return html`<div class="page"><div class="skeleton"></div></div>`;
+  if (!f || jobs.value === unread || hosts.value === unread) return html`<div class="page"><${Reading} /></div>`;
   const waits = all.filter(j => j.status === "pending" && j.pending > 0).sort((a, b) => a.submitted - b.submitted);
   const mine = all.filter(j => j.user === me.value.user).sort((a, b) => b.id - a.id);
   const failing = all.filter(j => j.failed > 0 && !["complete", "killed"].includes(j.status)).sort((a, b) => b.failed - a.failed);
   const trouble = [...hosts.value.values()].filter(h => h.state === "lost" || h.state === "unreachable");
+  const kept = [...hosts.value.values()].filter(avoided);
   const share = part => ({ width: `${f.slots.total ? 100 * part / f.slots.total : 0}%` });
   const { primary, secondary, draining } = f.instances;
   return html`<div class="page">
@@ -26,11 +27,12 @@ export function Home() {
       <div class="figure grow"><div class="label">Slots in use</div><div class="value">${count(f.slots.used)}<span class="muted"> / ${count(f.slots.total)}</span></div>
         <div class="bar tall" role="img" aria-label=${`${primary} primary, ${secondary} secondary, ${draining} stopping instances`}><span class="fill-running" style=${share(f.slots.used * primary / Math.max(1, primary + secondary + draining))}></span><span class="fill-secondary" style=${share(f.slots.used * secondary / Math.max(1, primary + secondary + draining))}></span><span class="fill-stopping" style=${share(f.slots.used * draining / Math.max(1, primary + secondary + draining))}></span></div>
         <div class="note">▶ ${count(primary)} primary · ▷ ${count(secondary)} secondary${draining > 0 ? ` · ◔ ${count(draining)} end after their item` : ""}</div></div>
-      <a class="figure" href=${to(["hosts"])}><div class="label">Hosts</div><div class="value">${count((f.hosts.up ?? 0) + (f.hosts.locked ?? 0))}</div><div class="note">${Object.entries(f.hosts).filter(([state]) => state !== "up").map(([state, n]) => `${n} ${state}`).join(", ") || "all are up"}</div></a>
+      <a class="figure" href=${to(["hosts"])}><div class="label">Hosts</div><div class="value">${count((f.hosts.up ?? 0) + (f.hosts.locked ?? 0))}</div><div class="note">${Object.entries(f.hosts).filter(([state]) => state !== "up").map(([state, n]) => `${n} ${state}`).join(", ") || (kept.length ? `all are up, ${count(kept.length)} kept from some work` : "all are up")}</div></a>
       <a class="figure" href=${to(["jobs"], { q: "status:running,pending" })}><div class="label">Jobs not ended</div><div class="value">${count((f.jobs.running ?? 0) + (f.jobs.pending ?? 0) + (f.jobs.blocked ?? 0) + (f.jobs.suspended ?? 0))}</div><div class="note">${f.jobs.running ?? 0} run, ${f.jobs.pending ?? 0} wait, ${f.jobs.blocked ?? 0} blocked</div></a>
       <a class="figure" href=${to(["jobs"], { q: "failed>0" })}><div class="label">Items left</div><div class="value">${count(f.items.pending + f.items.running)}</div><div class="note">${f.items.failed ? `${count(f.items.failed)} failed` : "none failed"} in jobs not ended</div></a>
     </div>
     ${trouble.length > 0 && html`<section class="card warn"><h2>${trouble.length === 1 ? "A host is" : `${count(trouble.length)} hosts are`} silent</h2><p>${trouble.slice(0, 5).map(h => html`<a href=${to(["hosts", h.name])}>${plain(h.name)}</a> `)} ${plain(trouble[0].remark)}</p></section>`}
+    ${kept.length > 0 && html`<section class="card warn"><h2>${kept.length === 1 ? "A host is" : `${count(kept.length)} hosts are`} kept from some work</h2>${kept.slice(0, 5).map(h => html`<p key=${h.name}><a href=${to(["hosts", h.name])}>${plain(h.name)}</a>: ${plain(h.remark)}</p>`)}${kept.length > 5 && html`<a href=${to(["hosts"], { q: "avoided:yes" })}>all ${count(kept.length)}</a>`}</section>`}
     <div class="columns">
       <${List} title="Waits, longest first" list=${waits} none="No job waits." more=${waits.length > 6 && html`<a href=${to(["jobs"], { q: "status:pending", sort: "age" })}>all ${waits.length}</a>`}>
         ${waits.slice(0, 6).map(j => html`<a key=${j.id} class="job-line two" href=${to(["jobs", String(j.id)])}><span class="id">${j.id}</span><${Name} text=${j.name} /><span class="muted">${plain(j.user)}</span><span class="muted right">${age(j.submitted)}</span><span class="why">${plain(j.reason)}</span></a>`)}<//>

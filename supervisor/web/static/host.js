@@ -5,7 +5,7 @@ import { call, may } from "./session.js";
 import { hosts, jobs, now } from "./store.js";
 import { to } from "./route.js";
 import { useAnswer } from "./answer.js";
-import { Change, Command, Empty, lock, Name, State } from "./parts.js";
+import { Change, Command, Empty, lock, Name, Reading, State } from "./parts.js";
 import { bytes, count, moment, plain, quoted, span } from "./text.js";
 import { Events, Older, useHistory } from "./history.js";
 
@@ -41,20 +41,20 @@ function Days({ name }) {
     call("get-stats", { by: "day", host: name, from }).then(reply => set({ rows: reply.rows, error: null }), error => set({ rows: null, error }));
   }, [name]);
   const { rows, error } = answer, most = Math.max(1e-9, ...(rows ?? []).map(r => r.slot_hours));
-  return html`<section class="card flush"><h2 class="padded">What ended here, by day</h2>${error ? html`<p class="field-error padded">${plain(error.message)}</p>` : !rows ? html`<div class="skeleton"></div>` : !rows.length ? html`<p class="muted padded">Nothing has ended here in the last 14 days.</p>`
+  return html`<section class="card flush"><h2 class="padded">What ended here, by day</h2>${error ? html`<p class="field-error padded">${plain(error.message)}</p>` : !rows ? html`<${Reading} />` : !rows.length ? html`<p class="muted padded">Nothing has ended here in the last 14 days.</p>`
     : html`<div class="scroll" tabindex="0" role="region" aria-label="By day"><table><thead><tr><th>Day</th><th class="grow">Slot-hours</th><th class="right">Sum</th><th class="right">Failed</th><th class="right hide-small">Preempted</th><th class="right">Attempts</th></tr></thead>
       <tbody>${rows.toReversed().map(r => html`<tr key=${r.day}><td>${r.day}</td><td><span class="bar"><span class="fill-running" style=${part(r.slot_hours * (1 - r.failed - r.preempted), most)}></span><span class="fill-stopping" style=${part(r.slot_hours * r.preempted, most)}></span><span class="fill-failed" style=${part(r.slot_hours * r.failed, most)}></span></span></td><td class="right">${r.slot_hours.toFixed(2)}</td><td class="right">${Math.round(100 * r.failed)} %</td><td class="right hide-small">${Math.round(100 * r.preempted)} %</td><td class="right">${count(r.attempts)}</td></tr>`)}</tbody></table></div>`}</section>`;
 }
 
 function Past({ name }) {
   const page = useHistory({ host: name });
-  return html`<section class="card flush"><h2 class="padded">What was done</h2>${page.error && html`<p class="field-error padded">${plain(page.error.message)}</p>`}${!page.rows ? html`<div class="skeleton"></div>` : page.rows.length ? html`<${Events} list=${page.rows} host />` : html`<p class="muted padded">Nothing is known of this host yet.</p>`}<${Older} of=${page} /></section>`;
+  return html`<section class="card flush"><h2 class="padded">What was done</h2>${page.error && html`<p class="field-error padded">${plain(page.error.message)}</p>`}${!page.rows ? html`<${Reading} />` : page.rows.length ? html`<${Events} list=${page.rows} host />` : html`<p class="muted padded">Nothing is known of this host yet.</p>`}<${Older} of=${page} /></section>`;
 }
 
 export function Host({ name }) {
   const row = hosts.value.get(name), { value: host, error } = useAnswer("get-host", { host: name }, [name, row], 3000);
   if (error && !host) return html`<${Empty} title=${plain(error.message)}><a href=${to(["hosts"])}>All hosts</a><//>`;
-  if (!host) return html`<div class="page"><div class="skeleton"></div></div>`;
+  if (!host) return html`<div class="page"><${Reading} /></div>`;
   return html`<div class="page"><header class="bar-top"><h1><${Name} text=${name} /></h1><${State} of=${host.state} /><span class="spring"></span>
       <a class="button quiet" href=${to(["slots"], { host: name })}>On the map</a><a class="button quiet" href=${to(["what-if"], { lock: name })}>What if it is locked</a>${may("lock-host") && html`<${Change} class="quiet" onClick=${() => lock([name], !host.locked)}>${host.locked ? "Unlock…" : "Lock…"}<//>`}</header>
     <p class="facts-line">${plain([host.cluster, host.groups.join(", "), Object.entries(host.resources).map(([n, v]) => `${n}=${v}`).join(" ")].filter(Boolean).join(" · "))} · last heard ${moment(host.last_seen_at)}</p>

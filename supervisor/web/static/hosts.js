@@ -1,14 +1,14 @@
 // The hosts: state, slots, memory, what runs there; lock and unlock.
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
-import { hosts } from "./store.js";
+import { hosts, unread } from "./store.js";
 import { useSlots } from "./slotmap.js";
 import { hostFields } from "./filter.js";
 import { filtered, Filter } from "./jobs.js";
 import { may } from "./session.js";
 import { go, refine, route, to } from "./route.js";
 import { sorted, Table, useColumns } from "./table.js";
-import { Change, Empty, lock, Name, State } from "./parts.js";
+import { avoided, Change, Empty, lock, Name, Reading, State } from "./parts.js";
 import { age, bytes, count, plain } from "./text.js";
 
 const ranks = ["lost", "unreachable", "locked", "up"];
@@ -30,7 +30,7 @@ const columnsAll = [
   { id: "cluster", label: "Cluster", width: "minmax(60px, 130px)", wide: true, cell: h => html`<${Name} text=${h.cluster} />`, sort: h => h.cluster },
   { id: "groups", label: "Groups", width: "minmax(60px, 130px)", wide: true, cell: h => html`<${Name} text=${h.groups} />`, sort: h => h.groups },
   { id: "jobs", label: "Jobs", width: "minmax(80px, 180px)", wide: true, cell: h => html`<span class="clip">${h.jobs.slice(0, 6).map(id => html`<a href=${to(["jobs", String(id)])}>${id}</a> `)}${h.jobs.length > 6 && `and ${h.jobs.length - 6} more`}</span>`, sort: h => h.jobs.length },
-  { id: "remark", label: "Remark", width: "minmax(0, 2fr)", wide: true, cell: h => html`<span class="muted clip" title=${plain(h.remark)}>${h.locked_by ? `locked by ${plain(h.locked_by)}. ` : ""}${h.seen ? `silent for ${age(h.seen)}. ` : ""}${plain(h.remark)}</span>`, sort: h => h.remark },
+  { id: "remark", label: "Remark", width: "minmax(0, 2fr)", wide: true, cell: h => html`<span class="${avoided(h) ? "warn-text" : "muted"} clip" title=${plain(h.remark)}>${h.locked_by ? `locked by ${plain(h.locked_by)}. ` : ""}${h.seen ? `silent for ${age(h.seen)}. ` : ""}${plain(h.remark)}</span>`, sort: h => h.remark },
 ];
 
 export function Hosts() {
@@ -39,10 +39,10 @@ export function Hosts() {
   const [chosen, choose] = useState(new Set());
   const slots = useSlots(every).rows;
   const runs = useMemo(() => new Map(slots?.map(row => [row.name, [...new Set(row.parts.map(part => part.job))]])), [slots]);
-  const { rows, error } = useMemo(() => filtered(Array.from(all.values(), h => ({ ...h, jobs: runs.get(h.name) ?? [] })), text, hostFields), [all, runs, text]);
+  const { rows, error } = useMemo(() => filtered(Array.from(all.values(), h => ({ ...h, avoided: avoided(h) ? "yes" : "no", jobs: runs.get(h.name) ?? [] })), text, hostFields), [all, runs, text]);
   const list = useMemo(() => sorted(rows, columnsAll, { by, down }), [rows, by, down]);
   const names = [...chosen].filter(name => all.has(name)), operator = may("lock-host");
-  const views = [["All", ""], ["Trouble", "state:lost,unreachable"], ["Locked", "state:locked"], ["Idle", "idle>0 state:up"]];
+  const views = [["All", ""], ["Trouble", "state:lost,unreachable"], ["Locked", "state:locked"], ["Idle", "idle>0 state:up"], ["Kept from some work", "avoided:yes"]];
   return html`<section class="full">
     <header class="bar-top"><h1>Hosts</h1>
       <nav class="chips" aria-label="Filters">${views.map(([label, q]) => html`<a class="chip" aria-current=${q === text ? "true" : undefined} href=${to(["hosts"], { q })}>${label}</a>`)}</nav>
@@ -50,7 +50,7 @@ export function Hosts() {
     <div class="row"><${Filter} text=${text} error=${error} onText=${q => refine({ q })} label="Filter: words, state:up, group:gpu, job:12, idle>0" /><span class="spring"></span>${menu}</div>
     <${Table} label="Hosts" columns=${columns} rows=${list} keyOf=${h => h.name} chosen=${chosen} choose=${operator ? choose : undefined} open=${h => go(["hosts", h.name])}
       sort=${{ by, down }} onSort=${s => refine({ sort: s.by, down: s.down ? "1" : "0" })}
-      empty=${all.size ? html`<${Empty} title="No host passes this filter"><a href=${to(["hosts"])}>Show all ${count(all.size)} hosts</a><//>` : html`<${Empty} title="No worker has registered yet"><code>qbadmin worker token</code> prints the line that joins a machine.<//>`} />
+      empty=${all === unread ? html`<${Reading} />` : all.size ? html`<${Empty} title="No host passes this filter"><a href=${to(["hosts"])}>Show all ${count(all.size)} hosts</a><//>` : html`<${Empty} title="No worker has registered yet"><code>qbadmin worker token</code> prints the line that joins a machine.<//>`} />
     ${names.length > 0 && html`<footer class="actions" role="toolbar" aria-label="Selected hosts"><strong>${names.length} selected</strong>
       <${Change} class="quiet" onClick=${() => lock(names, true)}>Lock…<//><${Change} class="quiet" onClick=${() => lock(names, false)}>Unlock…<//><span class="spring"></span><button type="button" class="quiet" onClick=${() => choose(new Set())}>Clear</button></footer>`}
   </section>`;

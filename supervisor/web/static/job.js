@@ -6,7 +6,7 @@ import { follow, jobs, now } from "./store.js";
 import { useAnswer } from "./answer.js";
 import { Grid, letters, ways } from "./grid.js";
 import { refine, route, to } from "./route.js";
-import { Bar, bells, Change, Empty, Later, marks, modify, Name, order, ring, say, State } from "./parts.js";
+import { Bar, bells, Change, Empty, Later, marks, modify, Name, order, Reading, ring, say, State } from "./parts.js";
 import { age, bytes, count, ends, moment, plain, span } from "./text.js";
 import { theme } from "./theme.js";
 
@@ -57,11 +57,16 @@ function counts(states) {
   return by;
 }
 
+const failures = () => import("./failures.js").then(module => module.Failures);
+const links = () => import("./failures.js").then(module => module.Links);
+const linked = () => import("./why.js").then(module => module.Linked);
+
 function Why({ id, job }) {
   const { value } = useAnswer("explain-job", { job: id }, [id, job.code, job.pending > 0, job.primary + job.secondary]);
-  if (!value || (!value.reason && (!value.facts.length || !job.pending))) return null;
-  return html`<section class="card"><h2>Why ${job.status === "failed" ? "it failed" : job.running > 0 ? "the rest waits" : "it waits"}</h2>
-    ${value.reason && html`<p class="lead">${plain(value.reason)}</p>`}
+  if (!value || (!value.reason && !job.failed && (!value.facts.length || !job.pending))) return null;
+  return html`<section class="card"><h2>${!value.reason && job.failed ? "What failed" : html`Why ${job.status === "failed" ? "it failed" : job.running > 0 ? "the rest waits" : "it waits"}`}</h2>
+    ${value.reason && html`<p class="lead"><${Later} load=${linked} text=${value.reason}>${plain(value.reason)}<//></p>`}
+    ${job.failed > 0 && html`<${Later} load=${failures} id=${id} job=${job} />`}
     ${job.pending > 0 && value.facts.length > 0 && html`<details open=${!job.running}><summary>${count(value.facts.length)} facts: who holds the slots, and what would help</summary><${Later} load=${() => import("./why.js").then(module => module.Facts)} facts=${value.facts} id=${id} /></details>`}</section>`;
 }
 
@@ -77,7 +82,7 @@ export function Job({ id }) {
   const picked = query.get("items") ? { from, to: to_ || from } : { from: -1, to: -1 };
   if (detail.error && !row) return html`<${Empty} title=${detail.error.message}><a href=${to(["jobs"])}>All jobs</a><//>`;
   const full = detail.value;
-  if (!full) return html`<div class="page"><div class="skeleton"></div></div>`;
+  if (!full && !row) return html`<div class="page"><${Reading} /></div>`;
   const job = row ?? flat(full);
   const by = counts(grid.states), number = Number(id), over = ["complete", "failed", "killed"].includes(job.status);
   const pick = (a, b = a) => refine({ items: a < 0 ? "" : a === b ? String(a) : `${a}-${b}`, tab: "" });
@@ -90,8 +95,8 @@ export function Job({ id }) {
         <${Change} class="quiet" onClick=${() => modify("cpus", [number])}>cpus…<//>
         <${Change} class="quiet" onClick=${() => modify("max_cpus", [number])}>max_cpus…<//>
         <a class="button quiet" href=${to(["what-if"], { job: id })}>What if</a>
-        <${Change} class="quiet" onClick=${() => order(full.status === "blocked" ? "unblock" : "block", [number])}>${full.status === "blocked" ? "Unblock…" : "Block…"}<//>
-        ${["running", "suspended"].includes(full.status) && html`<${Change} class="quiet" onClick=${() => order(full.status === "suspended" ? "resume" : "suspend", [number])}>${full.status === "suspended" ? "Resume…" : "Suspend…"}<//>`}`}
+        <${Change} class="quiet" onClick=${() => order(job.status === "blocked" ? "unblock" : "block", [number])}>${job.status === "blocked" ? "Unblock…" : "Block…"}<//>
+        ${["running", "suspended"].includes(job.status) && html`<${Change} class="quiet" onClick=${() => order(job.status === "suspended" ? "resume" : "suspend", [number])}>${job.status === "suspended" ? "Resume…" : "Suspend…"}<//>`}`}
       ${job.failed > 0 && html`<${Change} class="quiet" onClick=${() => order("retry", [number])}>Retry ${count(job.failed)} failed…<//>`}
       <a class="button quiet" href=${to(["submit"], { from: id })}>Submit again</a>
       ${!over && html`<${Change} class="danger" onClick=${() => order("kill", [number])}>Kill…<//>`}</header>
@@ -104,16 +109,17 @@ export function Job({ id }) {
       <${Figure} label="Memory" value=${bytes(job.need)} note=${job.peak ? `promised; largest peak ${bytes(job.peak)}` : "promised to an instance"} />
     </div>
     <${Bar} job=${job} />
+    ${full && html`<${Later} load=${links} job=${full}><span /><//>`}
     <${Why} id=${id} job=${job} />
     <section class="card"><div class="row"><h2>Items</h2>
       <div class="chips">${Object.entries(letters).map(([letter, name]) => by[codes[letter]] > 0 && html`
-        <button type="button" key=${letter} class="chip s-${name}" aria-pressed=${state === name} onClick=${() => refine({ state: state === name ? "" : name, tab: "" })}><span class="glyph" aria-hidden="true">${marks[name]}</span>${name} ${count(by[codes[letter]])}</button>`)}</div>
+        <button type="button" key=${letter} class="chip s-${name}" aria-pressed=${state === name} onClick=${() => refine({ state: state === name ? "" : name, tab: "", on: "", exit: "" })}><span class="glyph" aria-hidden="true">${marks[name]}</span>${name} ${count(by[codes[letter]])}</button>`)}</div>
       <span class="spring"></span><span class="muted hide-small">drag to pick a range · n: next failure</span></div>
       <div class="chips" role="group" aria-label="Colour by">${ways.map(([way, label]) => html`<button type="button" key=${way} class="chip" aria-pressed=${way === shade} onClick=${() => refine({ by: way === "state" ? "" : way })}>${label}</button>`)}</div>
-      ${grid.error ? html`<p class="bad-text">${grid.error}</p>` : grid.states.length > 0 && (shade === "state" ? html`<${Grid} ...${shown} />` : html`<${Later} load=${values} key=${shade} id=${id} of=${shade} job=${job} grid=${shown} />`)}</section>
-    <nav class="tabs" role="tablist">${tabs.filter(([name]) => name !== "pictures" || full.validate?.length).map(([name, label]) => html`<button type="button" role="tab" aria-selected=${tab === name || (!tab && name === "items")} onClick=${() => refine({ tab: name })}>${label}</button>`)}</nav>
-    ${tab === "pictures" ? html`<${Later} load=${pictures} id=${id} job=${job} />` : tab === "attempts" ? html`<${Attempts} id=${id} job=${job} />` : tab === "history" ? html`<${History} id=${id} job=${job} />` : tab === "given" ? html`<${Given} job=${full} />`
-      : html`<${Items} id=${id} job=${job} state=${state} picked=${picked} />`}
+      ${grid.error ? html`<p class="bad-text">${grid.error}</p>` : !grid.version ? html`<${Reading} />` : grid.states.length > 0 && (shade === "state" ? html`<${Grid} ...${shown} />` : html`<${Later} load=${values} key=${shade} id=${id} of=${shade} job=${job} grid=${shown} />`)}</section>
+    <nav class="tabs" role="tablist">${tabs.filter(([name]) => name !== "pictures" || full?.validate?.length).map(([name, label]) => html`<button type="button" role="tab" aria-selected=${tab === name || (!tab && name === "items")} onClick=${() => refine({ tab: name })}>${label}</button>`)}</nav>
+    ${tab === "pictures" ? html`<${Later} load=${pictures} id=${id} job=${job} />` : tab === "attempts" ? html`<${Attempts} id=${id} job=${job} />` : tab === "history" ? html`<${History} id=${id} job=${job} />` : tab === "given" ? full ? html`<${Given} job=${full} />` : html`<${Reading} />`
+      : html`<${Items} id=${id} job=${job} state=${state} picked=${picked} on=${query.get("on") ?? ""} exit=${query.get("exit") ?? ""} />`}
   </div>`;
 }
 
@@ -128,19 +134,23 @@ const Figure = ({ label, value, note }) => html`<div class="figure"><div class="
 
 const page = 60;
 
+/** endOf is how an item ended, as the address has it. */
+export const endOf = i => (i.exit_code !== null ? `exit ${i.exit_code}` : i.signal !== null ? `signal ${i.signal}` : i.code);
+
 /** Items is the table of the items that are picked, in the states asked for. */
-function Items({ id, job, state, picked }) {
+function Items({ id, job, state, picked, on, exit }) {
   const [list, setList] = useState({ rows: null, after: -1, more: false, error: "" });
-  const chosen = `${id} ${state} ${picked.from} ${picked.to}`, reads = useRef({ begun: 0, shown: 0, at: 0, chosen: "" }), r = reads.current;
+  const chosen = `${id} ${state} ${picked.from} ${picked.to} ${on} ${exit}`, reads = useRef({ begun: 0, shown: 0, at: 0, chosen: "" }), r = reads.current;
   const read = async (after, before) => {
     const turn = ++r.begun, late = () => turn < r.shown || r.chosen !== chosen; // a later one was answered, or other items are asked for
     const wanted = state === "secondary" ? "running" : state;
-    const limit = picked.from >= 0 ? Math.min(page, picked.to - after) : page;
+    const some = on || exit; // these are chosen here, so that all are read
+    const limit = some ? 10_000 : picked.from >= 0 ? Math.min(page, picked.to - after) : page;
     try {
       const rows = limit > 0 ? await call("list-items", { job: id, status: wanted, after, limit }) : [];
       if (late()) return;
       r.shown = turn;
-      const inside = rows.filter(i => picked.from < 0 || i.number <= picked.to).filter(i => state !== "secondary" || i.kind === "secondary").filter(i => state !== "running" || i.kind !== "secondary");
+      const inside = rows.filter(i => picked.from < 0 || i.number <= picked.to).filter(i => state !== "secondary" || i.kind === "secondary").filter(i => state !== "running" || i.kind !== "secondary").filter(i => (!on || i.host === on) && (!exit || endOf(i) === exit));
       const last = rows.at(-1)?.number ?? after;
       setList({ rows: [...before, ...inside], after: last, more: rows.length === limit && (picked.from < 0 ? last < job.total - 1 : last < picked.to), error: "" });
     } catch (error) {
@@ -155,20 +165,20 @@ function Items({ id, job, state, picked }) {
   const many = picked.from >= 0 ? picked.to - picked.from + 1 : 0;
   const act = async (action) => {
     if (many > 10_000) return say("pick 10,000 items at most", { bad: true });
-    const rows = await call("list-items", { job: id, after: picked.from - 1, limit: many });
+    const rows = many ? await call("list-items", { job: id, after: picked.from - 1, limit: many }) : list.rows;
     await order(action, [Number(id)], rows.map(i => i.name).join(","));
   };
   return html`<section class="card flush">
-    ${many > 0 && html`<div class="row padded"><strong>${count(many)} picked</strong>
+    ${(many > 0 || ((on || exit) && list.rows?.length > 0)) && html`<div class="row padded"><strong>${many > 0 ? `${count(many)} picked` : `${count(list.rows.length)}${exit && ` with ${exit}`}${on && ` on ${plain(on)}`}`}</strong>
       <${Change} class="quiet" onClick=${() => act("retry")}>Retry…<//><${Change} class="quiet" onClick=${() => act("block")}>Block…<//><${Change} class="danger quiet" onClick=${() => act("kill")}>Kill…<//>
-      <span class="spring"></span><button type="button" class="quiet" onClick=${() => refine({ items: "" })}>Clear</button></div>`}
+      <span class="spring"></span><button type="button" class="quiet" onClick=${() => refine({ items: "", on: "", exit: "" })}>Clear</button></div>`}
     ${list.error && html`<p class="bad-text padded">${list.error}</p>`}
-    ${list.rows && (list.rows.length ? html`<div class="scroll"><table><thead><tr><th>Item</th><th>State</th><th class="right">Attempt</th><th>Host</th><th class="right">Started</th><th class="right">Took</th><th class="right">Peak</th><th class="grow">Why</th></tr></thead>
+    ${!list.rows ? !list.error && html`<${Reading} />` : (list.rows.length ? html`<div class="scroll"><table><thead><tr><th>Item</th><th>State</th><th class="right">Attempt</th><th>Host</th><th class="right">Started</th><th class="right">Took</th><th class="right">Peak</th><th class="grow">Why</th></tr></thead>
       <tbody>${list.rows.map(i => html`<tr key=${i.number}><td><a href=${to(["jobs", id, "items", i.name])}><${Name} text=${i.name} /></a></td>
         <td><${State} of=${i.status === "running" && i.kind === "secondary" ? "secondary" : i.status} /></td><td class="right">${i.attempt || ""}</td>
         <td>${i.host && html`<a href=${to(["hosts", i.host])}><${Name} text=${i.host} /></a>`}</td><td class="right">${moment(i.started_at)}</td><td class="right">${took(i)}</td>
         <td class="right">${i.peak_memory ? bytes(i.peak_memory) : ""}</td><td class="muted clip" title=${plain(i.reason)}>${plain(i.reason)}</td></tr>`)}</tbody></table></div>
-      ${list.more && html`<div class="padded"><button type="button" class="quiet" onClick=${() => read(list.after, list.rows)}>Show ${page} more</button></div>`}` : html`<${Empty} title="No item is in this state">${state && html`<button type="button" class="quiet" onClick=${() => refine({ state: "" })}>Show all items</button>`}<//>`)}
+      ${list.more && html`<div class="padded"><button type="button" class="quiet" onClick=${() => read(list.after, list.rows)}>Show ${page} more</button></div>`}` : html`<${Empty} title="No item is like this">${(state || on || exit) && html`<button type="button" class="quiet" onClick=${() => refine({ state: "", on: "", exit: "" })}>Show all items</button>`}<//>`)}
   </section>`;
 }
 
@@ -177,7 +187,7 @@ export const took = a => (a.started_at ? span(((a.finished_at ? Date.parse(a.fin
 function Attempts({ id, job }) {
   const { value, error } = useAnswer("list-attempts", { job: id, limit: 500 }, [id, job.complete + job.failed + job.running]);
   if (error) return html`<p class="bad-text">${error.message}</p>`;
-  if (!value) return html`<div class="skeleton"></div>`;
+  if (!value) return html`<${Reading} />`;
   if (!value.length) return html`<section class="card"><${Empty} title="No item has started yet" /></section>`;
   return html`<section class="card flush"><${AttemptTable} job=${id} list=${value} items />${value.length === 500 && html`<p class="muted padded">The first 500 attempts; qb items and the API have all.</p>`}</section>`;
 }
@@ -190,7 +200,7 @@ export const AttemptTable = ({ job, list, items, chosen }) => html`<div class="s
 function History({ id, job }) {
   const { value, error } = useAnswer("job-history", { job: id, limit: 200 }, [id, job.version, job.complete + job.failed]);
   if (error) return html`<p class="bad-text">${error.message}</p>`;
-  if (!value) return html`<div class="skeleton"></div>`;
+  if (!value) return html`<${Reading} />`;
   return html`<section class="card flush"><div class="scroll"><table><thead><tr><th>When</th><th>What</th><th>Item</th><th>Host</th><th class="grow">Why</th></tr></thead>
     <tbody>${value.toReversed().map(e => html`<tr key=${e.id}><td>${moment(e.at)}</td><td>${e.type.replaceAll("-", " ")}</td><td><${Name} text=${e.item ?? ""} /></td><td><${Name} text=${e.host ?? ""} /></td><td class="muted clip" title=${plain(e.cause)}>${plain(e.cause)}</td></tr>`)}</tbody></table></div>
     <p class="muted padded">The newest 200 lines. <code>qbhist ${id}</code> prints all.</p></section>`;

@@ -1,13 +1,13 @@
 // The list of jobs: live, filtered by the words of its address, with the reason of each that waits.
 import { html } from "htm/preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { held, jobs, now, paused, resume } from "./store.js";
+import { held, jobs, now, paused, resume, unread } from "./store.js";
 import { FilterError, jobFields, parse } from "./filter.js";
 import { me } from "./session.js";
 import { kept } from "./kept.js";
 import { go, refine, route, to } from "./route.js";
 import { sorted, Table, useColumns } from "./table.js";
-import { Bar, Change, Empty, modify, Name, order, State } from "./parts.js";
+import { Bar, Change, Empty, modify, Name, order, Reading, State } from "./parts.js";
 import { age, bytes, count, ends, plain, span } from "./text.js";
 
 const running = j => j.primary + j.secondary + j.draining;
@@ -84,7 +84,7 @@ export function Jobs() {
       ${text && !error && html`<button type="button" class="quiet" onClick=${() => { const q = saved(); kept.setItem(savedKey, JSON.stringify(q.includes(text) ? q.filter(x => x !== text) : [...q, text].slice(-8))); refine({ q: text }); }}>${saved().includes(text) ? "Forget filter" : "Save filter"}</button>`}<span class="spring"></span>${menu}</div>
     <${Table} label="Jobs" columns=${columns} rows=${list} keyOf=${j => j.id} chosen=${chosen} choose=${choose} open=${j => go(["jobs", String(j.id)])}
       sort=${{ by, down }} onSort=${s => refine({ sort: s.by, down: s.down ? "1" : "0" })}
-      empty=${all.size ? html`<${Empty} title="No job passes this filter"><a href=${to(["jobs"])}>Show all ${count(all.size)} jobs</a><//>` : html`<${Empty} title="There are no jobs yet"><a href=${to(["submit"])}>Submit one here</a>, or type <code>qbsub -range 1-10 echo hello</code><//>`} />
+      empty=${all === unread ? html`<${Reading} />` : all.size ? html`<${Empty} title="No job passes this filter"><a href=${to(["jobs"])}>Show all ${count(all.size)} jobs</a><//>` : html`<${Empty} title="There are no jobs yet"><a href=${to(["submit"])}>Submit one here</a>, or type <code>qbsub -range 1-10 echo hello</code><//>`} />
     ${ids.length > 0 && html`<footer class="actions" role="toolbar" aria-label="Selected jobs"><strong>${ids.length} selected</strong>
       ${act("Kill…", () => order("kill", ids), true)}${act("Retry failed…", () => order("retry", ids))}${act("Block…", () => order("block", ids))}${act("Unblock…", () => order("unblock", ids))}${act("Suspend…", () => order("suspend", ids))}${act("Resume…", () => order("resume", ids))}
       ${act("Priority…", () => modify("priority", ids))}${act("cpus…", () => modify("cpus", ids))}${act("max_cpus…", () => modify("max_cpus", ids))}

@@ -3,28 +3,35 @@ import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, open } from "./session.js";
 import { refine, route } from "./route.js";
-import { Command, Empty } from "./parts.js";
+import { Command, Empty, Reading } from "./parts.js";
 import { bytes, count, plain, quoted } from "./text.js";
+import { lineAt, linesOf, piecesOf, textOf } from "./lines.js";
 
-const most = 400_000; // characters of a log that are held
+const most = 400_000; // bytes of a log that are held
 const tail = 262_144; // bytes that are asked for at its end
 const block = 65_536; // bytes; a part of a log is four, and begins at one
 const hitsMost = 2000;
 
-const size = text => new TextEncoder().encode(text).length;
+const nothing = { key: "", bytes: new Uint8Array(0), list: [], begin: 0, size: 0, error: "" };
 
 /** useLog reads the end of a log and, if wanted, what comes; or the part of it that begins at a byte. */
 function useLog(job, item, attempt, stream, follow, from) {
-  const [log, setLog] = useState({ text: "", begin: 0, size: 0, state: "reading", error: "" });
-  const known = useRef(0);
+  const key = JSON.stringify([job, item, attempt, stream, from]), [log, setLog] = useState(nothing), known = useRef(0);
   useEffect(() => {
-    if (!attempt) { setLog({ text: "", begin: 0, size: 0, state: "none", error: "" }); return; }
     const stop = new AbortController();
-    let text = "", drawn = 0, base = from ?? 0;
-    const draw = (state, error = "") => { // the first line is a part of one
+    let held = new Uint8Array(0), pieces = [], drawn = 0, begin = from ?? 0;
+    const draw = (state, error = "") => {
       drawn = 0;
-      const cut = base > 0 ? text.indexOf("\n") + 1 : 0;
-      setLog({ text: text.slice(cut), begin: base + size(text.slice(0, cut)), size: known.current, state, error });
+      const all = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, held.length));
+      let at = 0;
+      for (const piece of [held, ...pieces]) {
+        all.set(piece, at);
+        at += piece.length;
+      }
+      held = all.subarray(Math.max(0, all.length - most));
+      begin += all.length - held.length;
+      pieces = [];
+      setLog({ key, bytes: held, ...linesOf(held, begin), begin, size: known.current, state, error });
     };
     (async () => {
       try {
@@ -32,17 +39,13 @@ function useLog(job, item, attempt, stream, follow, from) {
         const answer = await open("item-log", { job, item, attempt, stream, ...part }, { signal: stop.signal });
         if (from === null) {
           known.current = Number(answer.headers.get("Qb-Log-Size") ?? 0);
-          base = Math.max(0, known.current - tail);
+          begin = Math.max(0, known.current - tail);
         }
-        const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+        const reader = answer.body.getReader();
         for (;;) {
           const { done, value } = await reader.read();
           if (done) break;
-          text += value;
-          if (text.length > most) {
-            base += size(text.slice(0, -most));
-            text = text.slice(-most);
-          }
+          pieces.push(value);
           drawn ||= setTimeout(() => draw("reading"), 100);
         }
         clearTimeout(drawn);
@@ -53,8 +56,8 @@ function useLog(job, item, attempt, stream, follow, from) {
       }
     })();
     return () => { stop.abort(); clearTimeout(drawn); };
-  }, [job, item, attempt, stream, follow, from]);
-  return log;
+  }, [key, follow]);
+  return log.key === key ? log : { ...nothing, size: known.current, state: "reading" };
 }
 
 /** useHits has the lines that have a text found, a part of the log at a time. */
@@ -86,27 +89,16 @@ function useHits(job, item, attempt, stream, find, state) {
   return hits;
 }
 
-// Colours of a terminal become classes; other escapes are shown.
-const escape = /\u001b\[([\d;]*)m/;
-function coloured(line) {
-  const pieces = line.split(escape);
-  if (pieces.length === 1) return plain(line);
-  const out = [];
-  let colour = "";
-  pieces.forEach((piece, n) => {
-    if (n % 2) {
-      const codes = piece.split(";").map(Number);
-      const found = codes.find(c => (c >= 30 && c <= 37) || (c >= 90 && c <= 97));
-      colour = found ? `ansi-${found % 10}` : codes.includes(0) || piece === "" ? "" : colour;
-    } else if (piece) out.push(colour ? html`<span class=${colour}>${plain(piece)}</span>` : plain(piece));
-  });
-  return out;
-}
+const coloured = line => piecesOf(line).map(({ colour, text }) => (colour ? html`<span class=${colour}>${plain(text)}</span>` : plain(text)));
 
-const lineHeight = 18, longest = 2000;
+const lineHeight = 18, longest = 2000, ending = 500; // pixels; characters of a line that are shown, of them at its end
+
+/** Text is a line; of a long one its begin and its end, where an error or the newest progress stands. */
+const Text = ({ line }) => html`<span>${line.length <= longest ? coloured(line) : html`${coloured(line.slice(0, longest - ending))}<em class="muted"> … ${count(line.length - longest)} more characters; download the log … </em>${coloured(line.slice(-ending))}`}</span>`;
 
 /** Lines draws the lines that are seen; first is the number of the first, 0 if nobody counted what is before it. */
-function Lines({ lines, first: number, find, at, end }) {
+function Lines({ log, first: number, find, at, end }) {
+  const lines = log.list;
   const box = useRef(null);
   const [view, setView] = useState({ top: 0, height: 480 });
   const look = () => box.current && setView({ top: box.current.scrollTop, height: box.current.clientHeight });
@@ -114,18 +106,10 @@ function Lines({ lines, first: number, find, at, end }) {
   useEffect(() => { if (at >= 0 && box.current) box.current.scrollTop = Math.max(0, at * lineHeight - view.height / 2); }, [at, lines]);
   const first = Math.max(0, Math.floor(view.top / lineHeight) - 20), last = Math.min(lines.length, first + Math.ceil(view.height / lineHeight) + 40);
   return html`<div class="log" ref=${box} onScroll=${look} tabindex="0" role="region" aria-label="Output"><div style=${{ height: `${lines.length * lineHeight}px` }}>
-    <div class="log-lines" style=${{ transform: `translateY(${first * lineHeight}px)` }}>${lines.slice(first, last).map((line, i) => html`
-      <div key=${first + i} class="log-line ${at === first + i ? "found" : find && line.includes(find) ? "match" : ""}"><span class="line-number">${number ? count(number + first + i) : ""}</span><span>${coloured(line.slice(0, longest))}${line.length > longest && html`<em class="muted"> … ${count(line.length - longest)} more characters; download the log</em>`}</span></div>`)}</div></div></div>`;
-}
-
-/** lineAt is which line has a byte of the stream; -1: none of these. */
-function lineAt(lines, begin, offset) {
-  if (offset === null || offset < begin) return -1;
-  for (let n = 0, from = begin; n < lines.length; n++) {
-    from += size(lines[n]) + 1;
-    if (offset < from) return n;
-  }
-  return -1;
+    <div class="log-lines" style=${{ transform: `translateY(${first * lineHeight}px)` }}>${lines.slice(first, last).map((span, i) => {
+      const line = textOf(log, span);
+      return html`<div key=${first + i} class="log-line ${at === first + i ? "found" : find && line.includes(find) ? "match" : ""}"><span class="line-number">${number ? count(number + first + i) : ""}</span><${Text} line=${line} /></div>`;
+    })}</div></div></div>`;
 }
 
 export function Log({ id, item, attempt }) {
@@ -136,8 +120,7 @@ export function Log({ id, item, attempt }) {
   const log = useLog(id, item, attempt, stream, follow, from), hits = useHits(id, item, attempt, stream, find, log.state);
   if (from === null && log.size > tail) ends.current = log.begin;
   else if (from === null && log.state === "whole") ends.current = 0;
-  const lines = useMemo(() => log.text.replace(/\n$/, "").split("\n"), [log.text]);
-  const line = useMemo(() => lineAt(lines, log.begin, at), [lines, log.begin, at]);
+  const line = useMemo(() => (at === null ? -1 : lineAt(log.list, log.begin, at)), [log.list, log.begin, at]);
   const list = hits.of === find ? hits.list : [], shown = at === null ? -1 : list.findLastIndex(h => h.line_offset <= at && h.offset >= at), hit = list[shown];
   const number = log.begin === 0 ? 1 : hit && line >= 0 ? hit.line - line : 0;
   const jump = step => {
@@ -165,9 +148,10 @@ export function Log({ id, item, attempt }) {
       <span class="spring"></span>
       <button type="button" class="quiet" aria-pressed=${follow} onClick=${() => refine({ follow: follow ? "" : "1", at: "" })}>${follow ? "Following" : "Follow"}</button>
       <button type="button" class="quiet" disabled=${!attempt} onClick=${download}>Download${log.size ? ` ${bytes(log.size)}` : ""}</button></div>
-    ${log.error ? html`<p class="bad-text padded">${log.error}</p>` : !log.text ? html`<${Empty} title=${log.state === "reading" ? "Reading…" : attempt ? "No output" : "Nothing has run yet"} />` : null}
-    ${cut && log.text && html`<div class="row padded"><span class="muted">${from === null ? `The last ${bytes(tail)} of ${bytes(log.size)}; download the log for all.` : `${bytes(size(log.text))} from byte ${count(log.begin)} on${log.size ? ` of ${bytes(log.size)}` : ""}`}</span><span class="spring"></span>
+    ${log.error ? html`<p class="bad-text padded">${log.error}</p>` : log.list.length ? null : log.state === "reading" ? html`<${Reading} />`
+      : html`<${Empty} title=${log.bytes.length ? `${bytes(log.bytes.length)} of output without text` : from === null ? "No output" : `No output from byte ${count(from)} on`} />`}
+    ${cut && log.bytes.length > 0 && html`<div class="row padded"><span class="muted">${from === null ? `The last ${bytes(tail)} of ${bytes(log.size)}; download the log for all.` : `${bytes(log.bytes.length)} from byte ${count(log.begin)} on${log.size ? ` of ${bytes(log.size)}` : ""}`}</span><span class="spring"></span>
       <button type="button" class="quiet" disabled=${log.begin === 0} onClick=${() => move(-1)}>Earlier</button>${from !== null && html`<button type="button" class="quiet" onClick=${() => move(1)}>Later</button><button type="button" class="quiet" onClick=${() => refine({ at: "" })}>The end</button>`}</div>`}
-    ${log.text && html`<${Lines} lines=${lines} first=${number} find=${find} at=${line} end=${at === null && (follow || cut)} />`}
+    ${log.list.length > 0 && html`<${Lines} log=${log} first=${number} find=${find} at=${line} end=${at === null && (follow || cut)} />`}
     <p class="padded"><${Command} text=${`qbout ${quoted(`${id}:${item}`)}${find ? ` | grep -nF ${quoted(find)}` : ""}`} /></p></section>`;
 }

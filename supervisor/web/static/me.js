@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, end, me } from "./session.js";
 import { now } from "./store.js";
-import { confirm, say } from "./parts.js";
+import { confirm, Reading, say } from "./parts.js";
 import { moment, plain } from "./text.js";
 
 export const keys = [
@@ -24,8 +24,8 @@ export function Me() {
   };
   const good = (tokens ?? []).filter(t => state(t) === "good");
   return html`<div class="page"><header class="bar-top"><h1>${plain(me.value.user)}</h1><span class="muted">${me.value.role}</span><span class="spring"></span><button type="button" class="quiet" onClick=${end}>Log out</button></header>
-    <section class="card flush"><h2 class="padded">Sessions and tokens</h2><div class="scroll"><table><thead><tr><th>Id</th><th>What</th><th>Role</th><th class="right">Made</th><th class="right">Last used</th><th class="right">Ends</th><th></th></tr></thead>
+    <section class="card flush"><h2 class="padded">Sessions and tokens</h2>${!tokens ? html`<${Reading} />` : html`<div class="scroll"><table><thead><tr><th>Id</th><th>What</th><th>Role</th><th class="right">Made</th><th class="right">Last used</th><th class="right">Ends</th><th></th></tr></thead>
       <tbody>${good.map(t => html`<tr key=${t.id}><td><code>${t.id}</code></td><td class="grow">${t.session_of ? (t.uses_left === null ? "session of the page" : "code for a session") : plain(t.name) || "token"}</td><td>${t.role}</td><td class="right">${moment(t.created_at)}</td><td class="right">${moment(t.last_used_at)}</td><td class="right">${moment(t.expires_at)}</td>
-        <td class="right"><button type="button" class="quiet" onClick=${() => revoke(t)}>Revoke…</button></td></tr>`)}</tbody></table></div></section>
+        <td class="right"><button type="button" class="quiet" onClick=${() => revoke(t)}>Revoke…</button></td></tr>`)}</tbody></table></div>`}</section>
     <section class="card"><h2>Keys</h2><dl class="given">${keys.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl></section></div>`;
 }

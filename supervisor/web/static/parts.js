@@ -22,9 +22,14 @@ export function Bar({ job }) {
   const done = job.total ? Math.floor(100 * job.complete / job.total) : 0;
   const title = `${count(job.complete)} of ${count(job.total)} complete, ${job.running} running, ${job.pending} pending, ${job.failed} failed, ${job.killed} killed, ${job.blocked} blocked`;
   return html`<span class="progress" title=${title} role="img" aria-label=${title}>
-    <span class="bar">${parts.map(([name, state]) => job[name] > 0 && html`<span class="fill-${state}" style=${{ width: `max(2px, ${100 * job[name] / job.total}%)` }}></span>`)}</span>
+    <span class="bar items">${parts.map(([name, state]) => job[name] > 0 && html`<span class="fill-${state}" style=${{ width: `max(2px, ${100 * job[name] / job.total}%)` }}></span>`)}</span>
     <span class="percent">${done}%</span></span>`;
 }
+
+const avoidances = ["user_refused", "failed_there", "folder_missing", "folder_denied"];
+
+/** avoided says whether a host gets nothing of a user, a folder or a job for a while; its remark says of whom. */
+export const avoided = host => avoidances.includes(host.code);
 
 export const Name = ({ text }) => html`<bdi class="name" title=${plain(text)}>${plain(text)}</bdi>`;
 
@@ -98,16 +103,19 @@ export function Question() {
         <button type="submit" class=${q.bad ? "danger" : "primary"} autofocus=${!q.field}>${q.label}</button></div></form></dialog>`;
 }
 
+/** Reading stands where an answer will be: until it has come, nothing is said about what it may be. */
+export const Reading = () => html`<div class="skeleton" role="status">Reading…</div>`;
+
 /** Empty is what a view says when it has nothing to show. */
 export const Empty = ({ title, children }) => html`<div class="empty"><strong>${title}</strong><div>${children}</div></div>`;
 
 const known = new Map(); // views by what loads them
 
-/** Later is a view whose module is loaded when it is first seen, or that it is on its way. */
-export function Later({ load, ...props }) {
+/** Later is a view whose module is loaded when it is first seen, or its children, or that it is on its way. */
+export function Later({ load, children, ...props }) {
   const [made, setMade] = useState(() => known.get(load) ?? null);
   useEffect(() => {
     if (!made) load().then(view => { known.set(load, view); setMade(() => view); }, () => say("the view cannot be loaded; load the page again", { bad: true }));
   }, []);
-  return made ? html`<${made} ...${props} />` : html`<div class="page"><div class="skeleton"></div></div>`;
+  return made ? html`<${made} ...${props} />` : children ?? html`<div class="page"><${Reading} /></div>`;
 }

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { open } from "./session.js";
 import { refine, route, to } from "./route.js";
 import { useAnswer } from "./answer.js";
-import { Empty, Name } from "./parts.js";
+import { Empty, Name, Reading } from "./parts.js";
 import { plain } from "./text.js";
 
 const atOnce = 4, page = 48, queue = [];
@@ -46,7 +46,7 @@ export function Pictures({ id, job }) {
   const from = Number(route.value.query.get("from")) || 0;
   const { value, error } = useAnswer("list-items", { job: id, status: "complete", after: from - 1, limit: page }, [id, from, job.complete, job.version]);
   if (error) return html`<p class="bad-text">${error.message}</p>`;
-  if (!value) return html`<div class="skeleton"></div>`;
+  if (!value) return html`<${Reading} />`;
   return html`<section class="card">${value.length ? html`<div class="pictures">${value.map(i => html`<a key=${`${i.number} ${i.attempt}`} href=${to(["jobs", id, "items", i.name])}><${Picture} job=${id} item=${i.name} attempt=${i.attempt} /><${Name} text=${i.name} /></a>`)}</div>`
     : html`<${Empty} title="No item is complete from here on" />`}
     <div class="row"><button type="button" class="quiet" disabled=${!from} onClick=${() => refine({ from: "" })}>First</button>

@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import { call } from "./session.js";
 import { refine, route, to } from "./route.js";
 import { now } from "./store.js";
-import { Command, Empty, Name } from "./parts.js";
+import { Command, Empty, Name, Reading } from "./parts.js";
 import { count, plain, quoted } from "./text.js";
 import { theme } from "./theme.js";
 
@@ -92,7 +92,7 @@ export function Reports() {
   const chip = (label, change, on) => html`<button type="button" class="chip" aria-pressed=${on} onClick=${() => refine(change)}>${label}</button>`;
   return html`<div class="page"><header class="bar-top"><h1>Reports</h1><span class="chips" role="group" aria-label="By">${groups.map(([g, label]) => chip(label, { by: g, of: "" }, g === by))}</span><span class="spring"></span><span class="chips" role="group" aria-label="Days">${[7, 14, 30, 90].map(n => chip(`${n} days`, { days: n }, n === days))}</span></header>
     ${of && html`<div class="row"><span>Only ${by} <strong><${Name} text=${of} /></strong></span><button type="button" class="quiet" onClick=${() => refine({ of: "" })}>Show all</button></div>`}
-    ${error ? html`<p class="field-error" role="alert">${plain(error.message)}</p>` : !byDay ? html`<div class="skeleton"></div>` : byDay.rows.length === 0 ? html`<${Empty} title="No attempt has ended in these days">Attempts count on the day on which they end, by UTC.<//>` : html`
+    ${error ? html`<p class="field-error" role="alert">${plain(error.message)}</p>` : !byDay ? html`<${Reading} />` : byDay.rows.length === 0 ? html`<${Empty} title="No attempt has ended in these days">Attempts count on the day on which they end, by UTC.<//>` : html`
       <section class="card"><div class="row"><h2>Share over time</h2><span class="legend muted">slot-hours of attempts by the day of their end; ▼ attempts preempted</span></div><${Curve} rows=${byDay.rows} from=${byDay.from} until=${byDay.to} /></section>
       ${answer.by === by && html`<${Table} rows=${rows} by=${by} />`}`}
     <div class="row"><${Command} text=${`qbstats -by ${by} -from ${byDay?.from ?? ""}${of && by !== "class" ? ` -${by} ${quoted(of)}` : ""}`} /></div></div>`;

@@ -6,7 +6,7 @@ import uPlot from "uplot";
 import { call } from "./session.js";
 import { jobs, link } from "./store.js";
 import { refine, route, to } from "./route.js";
-import { Command, Empty, Name } from "./parts.js";
+import { Command, Empty, Name, Reading } from "./parts.js";
 import { count, plain } from "./text.js";
 import { named, theme, tone } from "./theme.js";
 
@@ -116,7 +116,7 @@ export function Share() {
   return html`<div class="page"><header class="bar-top"><h1>Share over time</h1><span class="chips" role="group" aria-label="By">${groups.map(([g, label]) => chip(label, { by: g === "job" ? "" : g }, g === by))}</span><span class="spring"></span>
       <span class="chips" role="group" aria-label="How far back">${ranges.map(([s, label]) => chip(label, { last: s === 3600 ? "" : s, to: "" }, s === last))}</span></header>
     ${error && html`<p class="field-error" role="alert">${plain(error.message)}</p>`}
-    ${!reply ? !error && html`<div class="skeleton"></div>` : !reply.samples.some(Boolean) ? html`<${Empty} title="Nothing is known of this time">The supervisor that leads takes a sample each 10 seconds and keeps them for a day, and one each 2 minutes for a week. It began after this time, or a moment ago.<//>`
+    ${!reply ? !error && html`<${Reading} />` : !reply.samples.some(Boolean) ? html`<${Empty} title="Nothing is known of this time">The supervisor that leads takes a sample each 10 seconds and keeps them for a day, and one each 2 minutes for a week. It began after this time, or a moment ago.<//>`
       : html`<section class="card"><div class="row"><span class="legend"><span class="swatch fill-running"></span>primary, solid</span><span class="legend"><span class="swatch fill-secondary"></span>secondary, light</span><span class="legend"><span class="bad-text">▼</span> items stopped for others</span><span class="legend"><span class="good-text">▲</span> secondaries made primary</span><span class="spring"></span>
           <span class="muted hide-small">a point is ${reply.step < 120 ? `${reply.step} s` : `${Math.round(reply.step / 60)} min`}${until ? "" : ", and this view goes on"}</span></div>
         <${Curve} reply=${reply} drawn=${drawn} hover=${hover} /><div class="hint" aria-live="off">${told(reply, drawn, at)}</div></section>

@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, me } from "./session.js";
 import { to } from "./route.js";
-import { Command, Empty, Name } from "./parts.js";
+import { Command, Empty, Name, Reading } from "./parts.js";
 import { count, moment, plain, quoted, span } from "./text.js";
 
 /** useRead asks once, and again when what it depends on changes. */
@@ -21,7 +21,7 @@ function useRead(id, params, depends) {
 const hours = seconds => (seconds >= 360_000 ? `${count(Math.round(seconds / 3600))} h` : seconds >= 36 ? `${(seconds / 3600).toFixed(seconds < 3600 ? 2 : 1)} h` : `${seconds.toFixed(1)} s`);
 const percent = part => `${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %`;
 const part = value => ({ width: `${Math.max(0, Math.min(100, 100 * value))}%` });
-const Wait = () => html`<div class="skeleton"></div>`;
+const Wait = () => html`<${Reading} />`;
 const Scroll = ({ label, children }) => html`<div class="scroll" tabindex="0" role="region" aria-label=${label}>${children}</div>`;
 
 function Standing({ s }) {

@@ -5,7 +5,7 @@ import { call } from "./session.js";
 import { hosts, jobs, now } from "./store.js";
 import { useSlots } from "./slotmap.js";
 import { go, refine, route, to } from "./route.js";
-import { Empty, Name, State } from "./parts.js";
+import { Empty, Name, Reading, State } from "./parts.js";
 import { count, plain, span } from "./text.js";
 import { named, theme, tone } from "./theme.js";
 
@@ -142,7 +142,7 @@ function Host({ name, close }) {
   }, [name]);
   const { host, error } = answer;
   return html`<section class="card flush slot-host"><div class="row padded"><h2><a href=${to(["hosts", name])}><${Name} text=${name} /></a></h2>${host && html`<${State} of=${host.state} /><span class="muted">${host.slots.used} of ${host.slots.total} slots</span>`}<span class="spring"></span><button type="button" class="plain" aria-label="Close" onClick=${close}>✕</button></div>
-    ${error ? html`<p class="field-error padded" role="alert">${plain(error.message)}</p>` : !host ? html`<div class="skeleton"></div>` : host.instances.length === 0 ? html`<${Empty} title="Nothing runs here">${plain(host.remark)}<//>` : html`
+    ${error ? html`<p class="field-error padded" role="alert">${plain(error.message)}</p>` : !host ? html`<${Reading} />` : host.instances.length === 0 ? html`<${Empty} title="Nothing runs here">${plain(host.remark)}<//>` : html`
       <div class="scroll" tabindex="0" role="region" aria-label="Instances"><table><thead><tr><th>Item</th><th class="grow">Job</th><th>User</th><th>Kind</th><th class="right">Slots</th><th class="right">For</th></tr></thead>
       <tbody>${inOrder(host.instances).map(i => html`<tr key=${`${i.job}.${i.instance}`}><td>${i.item ? html`<a href=${to(["jobs", String(i.job), "items", i.item])}>${i.job}:${plain(i.item)}</a>` : html`<span class="muted">between items</span>`}</td><td><a href=${to(["jobs", String(i.job)])}><${Name} text=${jobs.value.get(i.job)?.name ?? i.job} /></a></td><td><${Name} text=${jobs.value.get(i.job)?.user ?? ""} /></td>
         <td><${State} of=${i.state !== "active" ? "stopping" : i.kind === "primary" ? "running" : "secondary"} /></td><td class="right">${i.slots}</td><td class="right">${i.item_started_at ? span(now() - Date.parse(i.item_started_at) / 1000) : ""}</td></tr>`)}</tbody></table></div>`}</section>`;
@@ -163,7 +163,7 @@ export function Slots() {
   };
   return html`<section class="full"><header class="bar-top"><h1>Slots</h1><span class="chips" role="group" aria-label="Colour by">${ways.map(([w, text]) => html`<button type="button" class="chip" aria-pressed=${w === by} onClick=${() => refine({ by: w, only: "" })}>${text}</button>`)}</span></header>
     ${error && html`<p class="field-error" role="alert">${plain(error.message)}</p>`}
-    ${!rows ? !error && html`<div class="skeleton"></div>` : rows.length === 0 ? html`<${Empty} title="No worker has registered yet"><code>qbadmin worker token</code> prints the line that joins a machine.<//>` : html`
+    ${!rows ? !error && html`<${Reading} />` : rows.length === 0 ? html`<${Empty} title="No worker has registered yet"><code>qbadmin worker token</code> prints the line that joins a machine.<//>` : html`
       <div class="chips" role="group" aria-label="Legend">${what.list.slice(0, named).map(([key, slots]) => html`<button type="button" key=${key} class="chip" aria-pressed=${String(key) === only} title="Show it alone" onClick=${() => refine({ only: String(key) === only ? "" : String(key) })}><span class="swatch" style=${{ background: what.colour.get(key) }}></span><bdi class="clip">${label(key, by)}</bdi> <span class="muted">${count(slots)}</span></button>`)}
         ${what.list.length > named && html`<span class="legend"><span class="swatch" style=${{ background: tone(-1, dark) }}></span>${count(what.list.length - named)} others <span class="muted">${count(what.list.slice(named).reduce((n, [, slots]) => n + slots, 0))}</span></span>`}
         <span class="legend"><span class="swatch free"></span>free <span class="muted">${count(what.free)}</span></span>${what.foreign > 0 && html`<span class="legend">taken by others <span class="muted">${count(what.foreign)}</span></span>`}</div>

@@ -3,9 +3,10 @@ import { createParser } from "eventsource-parser";
 import { batch, effect, signal } from "@preact/signals";
 import { me, open } from "./session.js";
 
-/** Rows by key; the signal is set anew when rows have changed. */
-export const jobs = signal(new Map());
-export const hosts = signal(new Map());
+/** Rows by key; the signal is set anew when rows have changed. unread: none have come yet, which does not say that there are none. */
+export const unread = new Map();
+export const jobs = signal(unread);
+export const hosts = signal(unread);
 export const farm = signal(null);
 /** The connection: state is connecting, live or cut; at is when something was last heard, by this machine's clock. */
 export const link = signal({ state: "connecting", at: 0, reason: "" });

@@ -134,7 +134,13 @@ export function Submit() {
   const { body, wrong } = request(draft, expert);
   const checked = useCheck(body, draft);
   const wrongs = { ...checked.errors };
+  for (const [name, text] of Object.entries(wrong)) if (draft[name]) wrongs[name] = text; // nothing is said of what was not typed yet
   for (const [name, text] of Object.entries(errors)) if (text) wrongs[name] = text;
+  const good = !Object.keys(wrong).length && !Object.keys(wrongs).length; // a command that leaves out what is wrong is another one
+  const refused = error => {
+    const at = placed(error);
+    setErrors(Object.keys(at).some(name => known.has(name)) ? at : { "": error.message });
+  };
   const submit = async event => {
     event.preventDefault();
     if (Object.keys(wrong).length) return setErrors(wrong);
@@ -146,9 +152,7 @@ export function Submit() {
       say(`job ${reply.job} is submitted`);
       go(["jobs", String(reply.job)]);
     } catch (error) {
-      const at = placed(error);
-      const named = Object.keys(at).filter(name => known.has(name));
-      setErrors(named.length ? at : { "": error.message });
+      refused(error);
     }
     setSending(false);
   };
@@ -159,7 +163,13 @@ export function Submit() {
     return reply;
   };
   const ask = async () => {
-    try { await tryIt(); } catch (error) { setTrial(null); setErrors({ "": error.message }); }
+    if (Object.keys(wrong).length) return setErrors(wrong);
+    try {
+      await tryIt();
+    } catch (error) {
+      setTrial(null);
+      refused(error);
+    }
   };
   const field = (name, label) => html`<${Field} key=${name} attribute=${known.get(name)} draft=${draft} set=${set} error=${wrongs[name]} label=${label} items=${name === "range" && checked.items} />`;
   const width = (value, label) => html`<label class="choice"><input type="radio" name="width" checked=${(draft.width ?? "") === value} onChange=${() => set("width", value)} /> ${label}</label>`;
@@ -175,9 +185,8 @@ export function Submit() {
       ${groups.slice(1).map(([title, names]) => html`<section class="card"><h2>${title}</h2><div class="fields">${names.map(name => field(name))}</div>
         ${names.includes("dependency") && html`<label class="choice"><input type="checkbox" checked=${Boolean(draft.blocked)} onChange=${e => set("blocked", e.currentTarget.checked)} /> submit it blocked</label>`}</section>`)}
       <section class="card"><h2>Account and tags</h2><div class="fields">${others.map(a => field(a.name))}</div></section>`}
-    ${wrongs[""] && html`<p class="field-error" role="alert">${plain(wrongs[""])}</p>`}
     ${checked.remarks.map(remark => html`<p class="note" key=${remark}>${plain(remark)}</p>`)}
-    ${tried && html`<${Later} load=${trials} reply=${trial.reply} />`}
-    <div class="row sticky"><${Command} text=${command(body)} /><span class="spring"></span><button type="button" class="quiet" disabled=${!body.command} title="Who would gain and lose, and when it would start; nothing is submitted" onClick=${ask}>What if…</button><${Change} type="submit" class="primary" disabled=${sending}>${sending ? "Submitting…" : "Submit"}<//></div>
+    <div class="dock">${(wrongs[""] || tried) && html`<div class="answer" tabindex="0" role="region" aria-label="Answer">${wrongs[""] && html`<p class="field-error" role="alert">${plain(wrongs[""])}</p>`}${tried && html`<${Later} load=${trials} reply=${trial.reply} />`}</div>`}
+    <div class="row sticky"><${Command} text=${good ? command(body) : ""} /><span class="spring"></span><button type="button" class="quiet" disabled=${!body.command} title="Who would gain and lose, and when it would start; nothing is submitted" onClick=${ask}>What if…</button><${Change} type="submit" class="primary" disabled=${sending}>${sending ? "Submitting…" : "Submit"}<//></div></div>
   </form>`;
 }

@@ -3,7 +3,7 @@
 import { html } from "htm/preact";
 import { kept } from "./kept.js";
 import { refine, route } from "./route.js";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const height = 32, spare = 8;
 
@@ -49,10 +49,20 @@ export function Table({ columns, rows, keyOf, chosen, choose, open, sort, onSort
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "INPUT" && event.target.type !== "checkbox") return;
     if (event.key in moves) go(moves[event.key]);
     else if (event.key === "Enter" && rows[at]) open(rows[at]);
-    else if (event.key === "x" && choose && rows[at]) toggle(at, event.shiftKey);
+    else if ((event.key === "x" || event.key === "X") && choose && rows[at]) toggle(at, event.shiftKey);
     else return;
     event.preventDefault();
   };
+  const keys = useRef(onKey);
+  keys.current = onKey;
+  useEffect(() => { // the list is what the view is about: its keys work before it is clicked
+    const hear = event => {
+      const { target } = event, loose = target === document.body || (/^[jkx]$/i.test(event.key) && /^(A|BUTTON|SUMMARY)$/.test(target.tagName));
+      if (loose && !box.current.contains(target) && !document.querySelector("dialog")) keys.current(event);
+    };
+    addEventListener("keydown", hear);
+    return () => removeEventListener("keydown", hear);
+  }, []);
   const all = choose && rows.length > 0 && rows.every(r => chosen.has(keyOf(r)));
 
   return html`<div class="table" role="grid" aria-label=${label} aria-rowcount=${rows.length + 1} tabindex="0" ref=${box} onScroll=${look} onKeyDown=${onKey}

@@ -17,12 +17,13 @@ export function span(seconds) {
 
 export const age = seconds => (seconds ? span(Math.max(0, now() - seconds)) : "");
 
-const units = ["B", "KB", "MB", "GB", "TB"];
+/** bytes are as the commands write them (units.Size): 1.5 GiB. */
+const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 export function bytes(value) {
   if (!value) return "–";
   let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) { value /= 1024; unit++; }
-  return `${value < 10 && unit ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+  while (value >= 1023.5 && unit < units.length - 1) { value /= 1024; unit++; }
+  return `${value < 99.95 ? value.toFixed(1).replace(/\.0$/, "") : Math.round(value)} ${units[unit]}`;
 }
 
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });

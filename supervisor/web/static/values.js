@@ -3,8 +3,8 @@ import { html } from "htm/preact";
 import { useMemo } from "preact/hooks";
 import { useAnswer } from "./answer.js";
 import { Grid } from "./grid.js";
-import { to } from "./route.js";
-import { Name } from "./parts.js";
+import { refine, to } from "./route.js";
+import { Name, Reading } from "./parts.js";
 import { bytes, count, plain, span } from "./text.js";
 import { named, tone } from "./theme.js";
 
@@ -71,8 +71,8 @@ export function Values({ id, of, job, grid }) {
   const { value: reply, error } = useAnswer("item-values", { job: id, of }, [id, of, job.complete, job.failed, job.running, job.version], every);
   const legend = useMemo(() => reply && legendOf(reply, grid.theme), [reply, grid.theme]);
   const tint = useMemo(() => reply && tintOf(reply, legend, grid.states.length, grid.theme), [reply, legend, grid.states.length]);
-  if (!reply) return error ? html`<p class="field-error" role="alert">${plain(error.message)}</p>` : html`<div class="skeleton"></div>`;
-  return html`<div class="row" role="group" aria-label="Legend">${legend.entries.filter(entry => entry.items > 0).map(({ label, items, colour }) => html`<span key=${colour} class="legend"><span class="swatch" style=${{ background: colour }}></span><bdi class="clip">${plain(label)}</bdi> <span class="muted">${count(items)}</span></span>`)}
+  if (!reply) return error ? html`<p class="field-error" role="alert">${plain(error.message)}</p>` : html`<${Reading} />`;
+  return html`<div class="row" role="group" aria-label="Legend">${legend.entries.filter(entry => entry.items > 0).map(({ label, items, colour, host }) => html`<${of === "host" && host ? "button" : "span"} key=${colour} class="legend ${of === "host" && host ? "quiet" : ""}" ...${of === "host" && host ? { type: "button", title: "Show the items of this host", onClick: () => refine({ on: label, items: "", tab: "" }) } : {}}><span class="swatch" style=${{ background: colour }}></span><bdi class="clip">${plain(label)}</bdi> <span class="muted">${count(items)}</span><//>`)}
       <span class="legend"><span class="swatch" style=${{ background: none[grid.theme] }}></span>no value</span></div>
     <${Grid} ...${grid} tint=${tint} />
     ${(of === "seconds" || of === "memory") && html`<${Outliers} id=${id} reply=${reply} />`}`;

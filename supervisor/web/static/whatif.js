@@ -2,10 +2,10 @@
 import { html } from "htm/preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { call, may } from "./session.js";
-import { hosts, jobs } from "./store.js";
+import { hosts, jobs, unread } from "./store.js";
 import { refine, route, to } from "./route.js";
 import { advanced } from "./undo.js";
-import { Change, Command, confirm, Empty, Name, say } from "./parts.js";
+import { Change, Command, confirm, Empty, Name, Reading, say } from "./parts.js";
 import { count, plain, quoted, span } from "./text.js";
 
 const fields = [
@@ -138,7 +138,7 @@ export function WhatIf() {
   return html`<div class="page"><header class="bar-top"><h1>What if</h1><span class="spring"></span>
       ${reply && html`<span class="muted" role="status">${busy ? "working it out…" : `as of ${clock.format(new Date(reply.at))}, term ${reply.epoch}`}</span><button type="button" class="quiet" onClick=${() => setAgain(n => n + 1)}>Try again</button>`}</header>
     <section class="card"><div class="fields narrow-fields">
-      <label class="field"><span class="label">Job</span><input name="job" inputmode="numeric" autocomplete="off" value=${query.get("job") ?? ""} placeholder="number" onInput=${e => set("job", e.currentTarget.value)} /><span class="note clip">${job ? html`<a href=${to(["jobs", String(id)])}>${plain(job.name)}</a>` : id ? "not among the jobs that the farm holds" : "the job to change"}</span></label>
+      <label class="field"><span class="label">Job</span><input name="job" inputmode="numeric" autocomplete="off" value=${query.get("job") ?? ""} placeholder="number" onInput=${e => set("job", e.currentTarget.value)} /><span class="note clip">${job ? html`<a href=${to(["jobs", String(id)])}>${plain(job.name)}</a>` : id && jobs.value !== unread ? "not among the jobs that the farm holds" : "the job to change"}</span></label>
       ${fields.map(field)}
       <label class="field"><span class="label">lock hosts</span><input name="lock" list="hosts-known" autocomplete="off" spellcheck="false" value=${query.get("lock") ?? ""} placeholder="h1,h2" onInput=${e => set("lock", e.currentTarget.value)} /><span class="note">what runs there goes on</span></label>
       <datalist id="hosts-known">${names.map(name => html`<option value=${name} />`)}</datalist></div>
@@ -146,5 +146,5 @@ export function WhatIf() {
       ${q && html`<div class="row"><${Command} text=${command(q)} /><span class="spring"></span><${Change} class="primary" disabled=${!reply || busy || !allowed} title=${allowed ? "Refused if the job was changed meanwhile" : "your role may not make this change"} onClick=${run}>Do it…<//></div>`}</section>
     ${reply ? html`<${Result} reply=${reply} /><p class="note">One plan, made now on a copy of the farm. It says nothing of jobs that arrive and items that end later.</p>`
       : !q && html`<${Empty} title="Try a change before making it">Name a job and what it would have, or hosts to lock: the farm's own planner says who gains, who loses and what stops. Nothing is changed.<//>`}
-    ${q && !reply && !error && html`<div class="skeleton"></div>`}</div>`;
+    ${q && !reply && !error && html`<${Reading} />`}</div>`;
 }

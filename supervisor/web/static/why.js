@@ -28,6 +28,9 @@ function Holder({ fact, all, self }) {
     <span class="bar" role="img" aria-label=${parts}>${fact.holds ? kinds.map(([kind, state]) => fact.holds[kind] > 0 && html`<span class="fill-${state}" style=${width(fact.holds[kind])}></span>`) : html`<span class="fill-promised" style=${width(fact.slots)}></span>`}</span><span class="muted right">${parts}</span></div>`;
 }
 
+/** Linked is a sentence whose jobs are links. */
+export const Linked = ({ text }) => linked({ text });
+
 export function Facts({ facts, id }) {
   const holders = facts.filter(f => f.kind === "holder"), all = facts.find(f => f.kind === "slots")?.slots || holders.reduce((n, f) => n + f.slots, 0) || 1;
   return html`${holders.length > 0 && html`<h3>Who holds the ${count(all)} slots on hosts that serve it</h3><div class="holders">${holders.map(f => html`<${Holder} key=${f.text} fact=${f} all=${all} self=${Number(id)} />`)}</div>`}

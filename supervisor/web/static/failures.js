@@ -1,0 +1,75 @@
+// What failed in a job, by exit code and host, with the last lines of the first; and the jobs that it waits for and that wait for it.
+import { html } from "htm/preact";
+import { useEffect, useState } from "preact/hooks";
+import { open } from "./session.js";
+import { jobs } from "./store.js";
+import { useAnswer } from "./answer.js";
+import { endOf } from "./job.js";
+import { linesOf, textOf } from "./lines.js";
+import { Change, Name, order, Reading, State } from "./parts.js";
+import { refine, to } from "./route.js";
+import { count, plain } from "./text.js";
+
+const most = 1000, lastLines = 5, end = 8192; // items that are looked at; lines; bytes of the output
+
+/** groupsOf are items by how they ended and where, the largest group first. */
+function groupsOf(items) {
+  const groups = new Map();
+  for (const item of items) {
+    const key = `${endOf(item)} ${item.host ?? ""}`, group = groups.get(key) ?? { key, exit: endOf(item), host: item.host ?? "", items: [] };
+    group.items.push(item);
+    groups.set(key, group);
+  }
+  return [...groups.values()].sort((a, b) => b.items.length - a.items.length);
+}
+
+/** Last are the last lines of the output of an attempt. */
+function Last({ id, item, attempt }) {
+  const [lines, setLines] = useState(null);
+  useEffect(() => {
+    const stop = new AbortController();
+    open("item-log", { job: id, item, attempt, stream: "both", tail: end }, { signal: stop.signal }).then(async answer => {
+      const size = Number(answer.headers.get("Qb-Log-Size") ?? 0), bytes = new Uint8Array(await answer.arrayBuffer()), log = { bytes, ...linesOf(bytes, Math.max(0, size - end)) };
+      setLines(log.list.slice(-lastLines).map(span => textOf(log, span)));
+    }).catch(error => { if (!stop.signal.aborted) setLines([error.message]); });
+    return () => stop.abort();
+  }, [id, item, attempt]);
+  if (!lines) return html`<${Reading} />`;
+  return lines.length ? html`<pre class="found" tabindex="0">${lines.map(line => plain(line.replace(/\u001b\[[ -?]*[@-~]/g, "").slice(-500))).join("\n")}</pre>` : html`<p class="muted">It wrote nothing.</p>`;
+}
+
+export function Failures({ id, job }) {
+  const { value, error } = useAnswer("list-items", { job: id, status: "failed", limit: most }, [id, job.failed]);
+  if (error) return html`<p class="bad-text">${plain(error.message)}</p>`;
+  if (!value) return html`<${Reading} />`;
+  if (!value.length) return null;
+  const [first, second] = value, view = (item, text) => html`<a href=${to(["jobs", id, "items", item.name])}>${text}</a>`;
+  return html`<div class="scroll"><table><thead><tr><th>Ended with</th><th>Host</th><th class="right">Items</th><th class="grow">First</th><th></th></tr></thead>
+      <tbody>${groupsOf(value).slice(0, 8).map(g => html`<tr key=${g.key}><td><button type="button" class="quiet" title="Show these items" onClick=${() => refine({ state: "failed", exit: g.exit, on: g.host, items: "", tab: "" })}>${plain(g.exit)}</button></td>
+        <td>${g.host && html`<a href=${to(["hosts", g.host])}><${Name} text=${g.host} /></a>`}</td><td class="right">${count(g.items.length)}</td><td>${view(g.items[0], html`<${Name} text=${g.items[0].name} />`)} <span class="muted">${plain(g.items[0].reason)}</span></td>
+        <td class="right"><${Change} class="quiet" onClick=${() => order("retry", [Number(id)], g.items.map(i => i.name).join(","))}>Retry the ${count(g.items.length)}${g.host && ` on ${plain(g.host)}`}…<//></td></tr>`)}</tbody></table></div>
+    ${value.length === most && html`<p class="note">The first ${count(most)} failed items.</p>`}
+    ${first.attempt > 0 && html`<p>The last lines of ${view(first, html`item <${Name} text=${first.name} />`)}${first.host && html` on ${plain(first.host)}`}${second && html`; next failure: ${view(second, html`item <${Name} text=${second.name} />`)}`}</p><${Last} id=${id} item=${first.name} attempt=${first.attempt} />`}`;
+}
+
+const Other = ({ id, name = "", status = "" }) => html`<a href=${to(["jobs", String(id)])}>${id} <${Name} text=${name} /></a>${status && html` <${State} of=${status} />`} `;
+
+/** namesOf are the jobs that a dependency names, by number or label. */
+const namesOf = dependency => [...new Set([...dependency.matchAll(/-job-([^:,]+)/g)].map(([, name]) => name))];
+const text = word => JSON.stringify(word);
+
+/** Labelled are the jobs of a process group that have a label. */
+function Labelled({ pgrp, label }) {
+  const { value } = useAnswer("list-jobs", { expression: `pgrp = ${pgrp} and label = ${text(label)}`, limit: 20, fields: "id,name,status" }, [pgrp, label]);
+  return value?.length ? value.map(j => html`<${Other} key=${j.id} ...${j} />`) : html`<${Name} text=${label} /> `;
+}
+
+/** Links are the jobs that a job waits for, and those that wait for it. */
+export function Links({ job }) {
+  const { id, pgrp, label, dependency } = job, above = namesOf(dependency), most = 50;
+  const expression = [`dependency = ${text(`*-job-${id}*`)}`, label && `(pgrp = ${pgrp} and dependency = ${text(`*-job-${label}*`)})`].filter(Boolean).join(" or ");
+  const { value } = useAnswer("list-jobs", { expression, status: "active", limit: most, fields: "id,name,status,pgrp,dependency" }, [id, job.version, job.status]);
+  const below = (value ?? []).filter(j => j.id !== id && namesOf(j.dependency).some(name => name === String(id) || (name === label && j.pgrp === pgrp)));
+  return html`${above.length > 0 && html`<p class="facts-line">Waits for ${above.map(name => (/^\d+$/.test(name) ? html`<${Other} key=${name} ...${jobs.value.get(Number(name)) ?? { id: name }} />` : html`<${Labelled} key=${name} pgrp=${pgrp} label=${name} />`))}</p>`}
+    ${below.length > 0 && html`<p class="facts-line">Waiting for it: ${below.map(j => html`<${Other} key=${j.id} ...${j} />`)}${value.length === most && "and others"}</p>`}`;
+}
