@@ -14,9 +14,10 @@ type Agenda struct {
 	list *list
 	runs bool // the items of a job without a range
 
-	// Before they are ordered, the first longer items have size+1 entries, all others size, but the
-	// last one may have fewer.
+	// Before they are ordered, the first longer chunks have size+1 entries, all others size, but the
+	// last one may have fewer. A chunk is an item, unless cuts divide it.
 	items, size, longer int
+	cuts                []uint32 // positions of entries that begin an item within a chunk, ascending
 
 	order   Order
 	turns   []uint32 // Binary only: the item before ordering at each place
@@ -27,8 +28,8 @@ type Agenda struct {
 // Item is one thing to do.
 type Item struct {
 	Name       string // a number, a label, or the range of a chunk: 1-10, 1-13x2
-	Start, End string // first and last entry; numbers have the padding's digits, without the sign
-	Step       string // 1, unless Name is a single range with a step
+	Start, End string // lowest and highest number, or first and last entry; numbers have the padding's digits, without the sign
+	Step       string // from each number to the next higher one; 1 where they are not evenly spaced
 }
 
 // Parse reads an agenda. limit is the most items a job may have; 0 or less stands for MaxItems, for an
@@ -57,6 +58,9 @@ func Parse(spec Spec, limit int) (*Agenda, error) {
 	}
 	a := &Agenda{list: readList(spec.Range), runs: runs, order: spec.Order, padding: spec.Padding}
 	a.split(spec)
+	if spec.Named {
+		a.divide()
+	}
 	if a.order == Binary {
 		a.turns, a.places = binaryOrder(a.items)
 	}
@@ -139,17 +143,7 @@ func (a *Agenda) Item(n int) Item {
 		padded := a.padded(number, label)
 		return Item{Name: plain(number, label), Start: padded, End: padded, Step: "1"}
 	}
-	part := a.list.slice(from, to)
-	step := int64(1)
-	if len(part.segments) == 1 {
-		step = max(part.segments[0].step, -part.segments[0].step, 1)
-	}
-	return Item{
-		Name:  part.String(),
-		Start: a.padded(a.list.at(from)),
-		End:   a.padded(a.list.at(to - 1)),
-		Step:  strconv.FormatInt(step, 10),
-	}
+	return a.several(a.list.slice(from, to))
 }
 
 // String is the range as briefly as it can be written; parsed with the same options it gives the same
@@ -180,24 +174,6 @@ func (a *Agenda) ordered(item int) int {
 		return int(a.places[item])
 	}
 	return item
-}
-
-// span is the positions from..to-1 of the entries of an item before ordering.
-func (a *Agenda) span(item int) (from, to int) {
-	from = item*a.size + min(item, a.longer)
-	to = from + a.size
-	if item < a.longer {
-		to++
-	}
-	return from, min(to, a.list.entries)
-}
-
-// holder is the item before ordering that holds the entry at a position.
-func (a *Agenda) holder(position int) int {
-	if border := a.longer * (a.size + 1); position >= border {
-		return a.longer + (position-border)/a.size
-	}
-	return position / (a.size + 1)
 }
 
 func plain(number int64, label string) string {

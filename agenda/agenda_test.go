@@ -34,7 +34,7 @@ func TestItems(t *testing.T) {
 		{"chunk of one left over", Spec{Range: "1-3", Chunk: 2}, []Item{{"1-2", "1", "2", "1"}, {"3", "3", "3", "1"}}},
 		{"chunks with a step", Spec{Range: "1-25x2", Chunk: 7}, []Item{{"1-13x2", "1", "13", "2"}, {"15-25x2", "15", "25", "2"}}},
 		{"chunk of two with a step", Spec{Range: "1-16x5", Chunk: 2}, []Item{{"1-6x5", "1", "6", "5"}, {"11-16x5", "11", "16", "5"}}},
-		{"falling chunks", Spec{Range: "9-1x2", Chunk: 3}, []Item{{"9-5x2", "9", "5", "2"}, {"3-1x2", "3", "1", "2"}}},
+		{"falling chunks", Spec{Range: "9-1x2", Chunk: 3}, []Item{{"9-5x2", "5", "9", "2"}, {"3-1x2", "1", "3", "2"}}},
 		{"chunks over gaps", Spec{Range: "1-3,7,10-11", Chunk: 5}, []Item{{"1-3,7,10", "1", "10", "1"}, {"11", "11", "11", "1"}}},
 		{"chunks join what was written apart", Spec{Range: "1-3,4-6", Chunk: 6}, []Item{{"1-6", "1", "6", "1"}}},
 		{"chunks of labels", Spec{Range: "a,b,c", Chunk: 2}, []Item{{"a,b", "a", "b", "1"}, {"c", "c", "c", "1"}}},

@@ -1,11 +1,13 @@
 package agenda
 
+import "slices"
+
 // Entries is the number of numbers and labels in all items.
 func (a *Agenda) Entries() int { return a.list.entries }
 
 // Same says whether both have the same items in the same order.
 func (a *Agenda) Same(b *Agenda) bool {
-	return a == b || a.items == b.items && a.size == b.size && a.longer == b.longer && a.order == b.order && a.list.entries == b.list.entries &&
+	return a == b || a.items == b.items && a.size == b.size && a.longer == b.longer && a.order == b.order && slices.Equal(a.cuts, b.cuts) && a.list.entries == b.list.entries &&
 		len(a.list.segments) == len(b.list.segments) && a.list.String() == b.list.String()
 }
 

@@ -10,6 +10,9 @@ type Spec struct {
 	Order      Order  `json:"order,omitempty"`
 	Padding    int    `json:"padding,omitempty"` // digits of substituted numbers
 	Runs       int    `json:"runs,omitempty"`    // only without a Range
+
+	// Named divides items further, until START, END and STEP of each name its numbers.
+	Named bool `json:"named,omitempty"`
 }
 
 // Order is the order in which items are numbered.

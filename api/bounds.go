@@ -22,6 +22,8 @@ const (
 	// MaxOrder bounds the message that hands an item to its shim, in JSON. Shims outlive their agent: it must never grow
 	// beyond what a shim of an older release reads.
 	MaxOrder = 8 << 20
+	// MaxOutputs is how many files of one item are looked for.
+	MaxOutputs = 10_000
 	// MaxReason bounds why an attempt ended, in bytes.
 	MaxReason = 4096
 )

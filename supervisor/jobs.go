@@ -115,8 +115,10 @@ func (s *server) complete(ctx context.Context, e *message.JobSubmitted) (err err
 	if _, err = s.named(ctx, "pid", e.Facts.PID); err != nil {
 		return err
 	}
-	e.Agenda, err = s.readAgenda(ctx, e.Facts.Agenda)
-	return err
+	if e.Agenda, err = s.readAgenda(ctx, e.Facts.Agenda); err != nil {
+		return err
+	}
+	return translate.CheckItems(&e.Facts, e.Agenda)
 }
 
 // readAgenda reads the agenda of a submission; nil: it has no range.

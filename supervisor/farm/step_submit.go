@@ -90,6 +90,7 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 	}
 	j.Delayed = now.Before(j.StartsAt())
 	remarks = append(append(remarks, startRemarks(now, j.StartsAt())...), append(j.FlagRemarks(), f.mailRemarks(j)...)...)
+	remarks = append(remarks, j.ItemRemarks(j.Entries)...)
 	return j, append(remarks, f.fitRemarks(now, j, e.Account)...), nil
 }
 

@@ -72,6 +72,7 @@ func Submission(r *api.SubmitRequest, user, submission string) (facts.JobFacts, 
 	}
 	row := attributes.Values
 	row.Submission, row.User, row.Agenda = submission, user, spec(attributes.Values)
+	row.Agenda.Named = row.Agenda.Range != "" && row.NamesEnds()
 	if row.Name == "" {
 		row.Name = defaultName(r)
 	}
@@ -84,7 +85,10 @@ func Submission(r *api.SubmitRequest, user, submission string) (facts.JobFacts, 
 // Agenda checks what a submission says of its items, as Submission does, and leaves the rest aside.
 func Agenda(r *api.SubmitRequest) (agenda.Spec, error) {
 	attributes, err := given(&api.SubmitRequest{Range: r.Range, Chunk: r.Chunk, Partitions: r.Partitions, Order: r.Order, Padding: r.Padding})
-	return spec(attributes.Values), err
+	s := spec(attributes.Values)
+	runs := facts.JobFacts{Command: r.Command, Env: r.Env, Preflights: r.Preflights, AgendaPreflights: r.AgendaPreflights, AgendaPostflights: r.AgendaPostflights}
+	s.Named = s.Range != "" && runs.NamesEnds()
+	return s, err
 }
 
 // spec is the agenda of a job that was submitted.

@@ -86,7 +86,7 @@ func ViewOf(q store.JobQuery, counted CountedJob, n Numbers) facts.JobView {
 
 // ItemsOf counts an agenda. Its order takes memory and changes no count.
 func ItemsOf(spec agenda.Spec) (int, error) {
-	key := counted{maphash.String(countSeed, spec.Range), len(spec.Range), spec.Chunk, spec.Partitions}
+	key := counted{maphash.String(countSeed, spec.Range), len(spec.Range), spec.Chunk, spec.Partitions, spec.Named}
 	if len(spec.Range) >= LongRange {
 		if n, known := counts.Load(key); known {
 			return n.(int), nil
@@ -108,6 +108,7 @@ func ItemsOf(spec agenda.Spec) (int, error) {
 type counted struct {
 	hash                      uint64
 	bytes, chunks, partitions int
+	named                     bool
 }
 
 // CountedJob is a job with the number of its items, -1 if it is not known: a list does not keep the range that they were

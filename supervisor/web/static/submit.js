@@ -19,7 +19,7 @@ const groups = [
   ["Together with others", ["pgrp", "label", "kind", "pid", "notes"]],
 ];
 const labels = { name: "Name", command: "Command", range: "Range", cwd: "Folder", priority: "Priority", cpus: "Instances (cpus)", reservations: "Reservations" };
-const hints = { command: "render -s QB_FRAME_START -e QB_FRAME_END scene.blend", range: "1-100, 1-100x5,200 or labels", cwd: "/proj/sh010", reservations: "host.processors=2,host.memory=8GiB" };
+const hints = { command: "render -s QB_FRAME_START -e QB_FRAME_END -j QB_FRAME_STEP scene.blend", range: "1-100, 1-100x5,200 or labels", cwd: "/proj/sh010", reservations: "host.processors=2,host.memory=8GiB" };
 // On the page there is no current directory, and N needs no name.
 const notes = {
   name: "default: the first word of the command", range: "the items; empty: the command runs once in each instance", cwd: "working directory on the hosts", priority: "1 is the best; empty: the site's default",
