@@ -118,7 +118,7 @@ var floors = map[string]int{
 var onlyFrom = map[string][]string{
 	"supervisor/mail":            {"pause", "statedir", "supervisor/facts", "supervisor/store"},
 	"supervisor/history":         {"agenda", "pause", "supervisor/facts", "supervisor/logstore", "supervisor/store", "units"},
-	"worker":                     {"api", "api/pin", "limitwriter", "pathmap", "patterns", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/people", "worker/picture", "worker/proc", "worker/shim", "worker/usage"},
+	"worker":                     {"agenda", "api", "api/pin", "limitwriter", "pathmap", "patterns", "pause", "statedir", "units", "worker/cgroup", "worker/core", "worker/people", "worker/picture", "worker/proc", "worker/shim", "worker/usage"},
 	"worker/core":                {"api", "units"},
 	"worker/picture":             {"api", "limitwriter", "pause", "worker/proc"},
 	"examples/demo":              {"api"},
@@ -659,7 +659,7 @@ func TestRulesBite(t *testing.T) {
 		name, text string
 		want       int
 	}{
-		{brokenFloors, "worker/a.go", `package worker; import ("qb/supervisor"; "qb/agenda"; "qb/api")`, 2},
+		{brokenFloors, "worker/a.go", `package worker; import ("qb/supervisor"; "qb/smartshare"; "qb/api")`, 2},
 		{brokenFloors, "supervisor/farm/a.go", `package farm; import "qb/api"`, 1},
 		{brokenFloors, "supervisor/a.go", `package supervisor; import "qb/supervisor/model"`, 1},
 		{brokenFloors, "agenda/a.go", `package agenda; import "qb/smartshare"`, 1},

@@ -25,6 +25,7 @@ type entry struct {
 	from, to string // from: with slashes, without one at its end
 	text     string // as it was written
 	fold     bool   // from is one of Windows: see alike
+	special  bool   // a shell needs quotes for it
 }
 
 // Empty says whether nothing is mapped.
@@ -39,7 +40,7 @@ func New(entries []string) (Map, error) {
 	for _, text := range entries {
 		from, to, ok := strings.Cut(text, "=")
 		e := entry{from: cleaned(strings.TrimSpace(from)), to: strings.TrimRight(strings.TrimSpace(to), "/"), text: text}
-		e.fold = windows(e.from)
+		e.fold, e.special = windows(e.from), strings.ContainsAny(e.from, escaped)
 		switch {
 		case !ok || len(text) > 2*maxLength:
 			return Map{}, fmt.Errorf("%q is no entry; write FROM=TO, such as /vol/proj=/mnt/proj or P:=/mnt/p", clip(text))
@@ -102,11 +103,17 @@ func (m Map) circle() error {
 	return nil
 }
 
-// leads says whether a path begins with the entry's FROM.
+// leads says whether a path begins with the whole parts of the entry's FROM.
 func (e *entry) leads(path string) bool {
-	_, yes := e.begins(path, false)
-	return yes
+	if len(path) < len(e.from) {
+		return false
+	}
+	_, yes := e.alike(path[:len(e.from)])
+	return yes && (len(path) == len(e.from) || e.slash(path[len(e.from)]))
 }
+
+// slash says whether the sign stands between parts of the entry's paths.
+func (e *entry) slash(sign byte) bool { return sign == '/' || e.fold && sign == '\\' }
 
 // Path maps a path.
 func (m Map) Path(path string) string {
@@ -118,7 +125,7 @@ func (m Map) Path(path string) string {
 	return path
 }
 
-// Errors of Text, of which the caller knows what text it was.
+// Errors of Word and Line, of which the caller knows what text it was.
 var (
 	ErrLong = errors.New("it becomes too long")
 	ErrWork = errors.New("too many places in it almost begin with an entry of the path map")
@@ -127,82 +134,12 @@ var (
 // Budget bounds what the texts of one item may cost: comparisons of a byte. Its zero value maps nothing.
 type Budget struct{ Steps int }
 
-// Text maps each path in a text: what begins with a FROM at the start of the text or after white space or a sign that
-// separates words. What comes of it has at most so many bytes: a FROM of 2 bytes may have a TO of a thousand.
-func (m Map) Text(text string, most int, left *Budget) (string, error) {
-	if len(text) > most && m.Empty() {
-		return "", ErrLong
-	}
-	if m.Empty() {
-		return text, nil
-	}
-	var out strings.Builder
-	for at := 0; at < len(text); {
-		e, size := m.at(text, at, left), 1
-		if left.Steps < 0 {
-			return "", ErrWork
-		}
-		if e != nil {
-			size = len(e.from) + endOfPath(text[at+len(e.from):])
-			if out.Len()+len(e.to)+size-len(e.from) > most {
-				return "", ErrLong
-			}
-			out.WriteString(e.to)
-			out.WriteString(e.rest(text[at+len(e.from) : at+size]))
-		} else {
-			out.WriteByte(text[at])
-		}
-		if at += size; out.Len() > most {
-			return "", ErrLong
-		}
-	}
-	return out.String(), nil
-}
-
-// endOfPath is how much of a text belongs to the path before it.
-func endOfPath(tail string) int {
-	if end := strings.IndexFunc(tail, endsPath); end >= 0 {
-		return end
-	}
-	return len(tail)
-}
-
-// at is the entry whose FROM stands there in a text; nil: none.
-func (m *Map) at(text string, at int, left *Budget) *entry {
-	if !m.first[text[at]] || at > 0 && !separates(text[at-1]) {
-		return nil
-	}
-	for n := range m.entries {
-		e := &m.entries[n]
-		steps, found := e.begins(text[at:], true)
-		left.Steps -= steps
-		if found && !(at > 0 && text[at-1] == ':' && strings.HasPrefix(e.from, "//")) { // http://host
-			return e
-		}
-	}
-	return nil
-}
-
 // rest is what follows a FROM in a path, which of Windows' paths is written with slashes.
 func (e *entry) rest(tail string) string {
 	if e.fold {
 		return strings.ReplaceAll(tail, `\`, "/")
 	}
 	return tail
-}
-
-// begins says whether a path begins with the whole parts of the entry's FROM, after how many comparisons; in a text other
-// signs end it, too.
-func (e *entry) begins(path string, inText bool) (steps int, yes bool) {
-	if len(path) < len(e.from) {
-		return 1, false
-	}
-	steps, yes = e.alike(path[:len(e.from)])
-	if !yes || len(path) == len(e.from) {
-		return steps, yes
-	}
-	next := path[len(e.from)]
-	return steps, next == '/' || e.fold && next == '\\' || inText && endsPath(rune(next))
 }
 
 // alike compares the begin of a path with a FROM as long. In paths of Windows a backslash stands for a slash, and the case
@@ -264,16 +201,5 @@ func cleaned(path string) string {
 	}
 	return strings.TrimRight(path, "/")
 }
-
-const (
-	between = " \t\r\n\"'`;|&<>(){}[],="
-	before  = between + ":"
-)
-
-// separates says whether a path may begin after the sign.
-func separates(sign byte) bool { return strings.IndexByte(before, sign) >= 0 }
-
-// endsPath says whether a path ends before the sign.
-func endsPath(sign rune) bool { return strings.ContainsRune(before, sign) }
 
 func clip(text string) string { return text[:min(len(text), 200)] }

@@ -11,7 +11,7 @@ import (
 
 // mapped is a text that has room.
 func mapped(t interface{ Fatal(...any) }, m Map, text string) string {
-	got, err := m.Text(text, 1<<20, &Budget{Steps: 1 << 20})
+	got, err := m.Line(text, 1<<20, &Budget{Steps: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,11 +25,11 @@ func TestBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := short.Text(strings.Repeat(";/a", 100), 100*1002, &Budget{Steps: 1 << 20}); err != nil || len(got) != 100*1002 {
+	if got, err := short.Line(strings.Repeat(";/a", 100), 100*1002, &Budget{Steps: 1 << 20}); err != nil || len(got) != 100*1002 {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	for _, m := range []Map{{}, short} {
-		if got, err := m.Text(strings.Repeat(";/a", 100_000), 299_999, &Budget{Steps: 1 << 20}); !errors.Is(err, ErrLong) || got != "" {
+		if got, err := m.Line(strings.Repeat(";/a", 100_000), 299_999, &Budget{Steps: 1 << 20}); !errors.Is(err, ErrLong) || got != "" {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
 	}
@@ -41,11 +41,11 @@ func TestBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := alike.Text(strings.Repeat(`;/x`, 1<<18), 1<<30, &Budget{Steps: 1 << 27}); err != nil {
+	if _, err := alike.Line(strings.Repeat(`;/x`, 1<<18), 1<<30, &Budget{Steps: 1 << 27}); err != nil {
 		t.Error("places that differ at once:", err)
 	}
 	text := "/" + strings.Repeat("/"+strings.Repeat(";/", 499)+";/", 1000)
-	if _, err := alike.Text(text, 1<<30, &Budget{Steps: 1 << 20}); !errors.Is(err, ErrWork) {
+	if _, err := alike.Line(text, 1<<30, &Budget{Steps: 1 << 20}); !errors.Is(err, ErrWork) {
 		t.Error(err)
 	}
 }

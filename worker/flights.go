@@ -7,12 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"qb/pathmap"
 	"qb/patterns"
-	"qb/units"
 	"qb/worker/core"
 	"qb/worker/shim"
 )
@@ -41,9 +39,9 @@ func flights(item core.Item, order *shim.RunOrder, room *expansion) error {
 	add(&order.Before, spec.Preflights, codePreflight, spec.Agenda)
 	add(&order.Before, spec.AgendaPreflights, codeAgendaPreflight, false)
 	for _, text := range spec.Validate {
-		path, err := values.inArgument(text, room.most(0))
-		failed = cmp.Or(failed, room.took("output file "+shown(text), path, 0, err))
-		order.After = append(order.After, outputCheck(path))
+		stages, err := outputChecks(item, text, room)
+		failed = cmp.Or(failed, err)
+		order.After = append(order.After, stages...)
 	}
 	add(&order.After, spec.AgendaPostflights, codePostflight, false)
 	add(&order.After, spec.Postflights, codePostflight, false)
@@ -58,25 +56,6 @@ func shown(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:mostShown], "") + " …"
-}
-
-// outputScript looks as the item's owner: the shim, which may be root, opens no path that an owner names.
-const outputScript = `[ "$QB_FRAME_STATUS" = complete ] || exit 0
-size=$(wc -c <"$1") || exit 1
-[ "$size" -ge "$2" ] || { echo "qb: $1 has $size bytes, at least $2 are wanted" >&2; exit 1; }`
-
-// outputAt is which word of an output check is the path.
-const outputAt = 4
-
-// outputCheck is the stage that fails if a file is missing or too small; text is PATH or PATH:SIZE.
-func outputCheck(text string) shim.Stage {
-	path, least := text, int64(1)
-	if n := strings.LastIndexByte(text, ':'); n > 0 {
-		if bytes, err := units.ParseSize(text[n+1:], 1); err == nil {
-			path, least = text[:n], bytes
-		}
-	}
-	return shim.Stage{Argv: []string{"/bin/sh", "-c", outputScript, "qb", outputAt: path, strconv.FormatInt(least, 10)}, Text: "output file " + shown(text) + " is missing or too small", Code: codeOutput}
 }
 
 // programFolder is where qb's programs lie, for QBDIR.
@@ -96,6 +75,9 @@ func (c Config) pathEntries() (entries []string) {
 	return entries
 }
 
+// mapping maps the paths of a text.
+type mapping = func(text string, most int, left *pathmap.Budget) (string, error)
+
 // translated is an item with its paths as they are on this host.
 func (l *launcher) translated(item core.Item) (core.Item, error) {
 	spec := &item.Spec
@@ -111,28 +93,42 @@ func (l *launcher) translated(item core.Item) (core.Item, error) {
 		return item, fmt.Errorf("the paths of the job cannot be mapped: %w", err)
 	}
 	room, failed := newExpansion(), error(nil)
-	text := func(what, text string, before int) string {
+	text := func(what, text string, before int, mapped mapping) string {
 		if failed != nil {
 			return ""
 		}
-		made, err := m.Text(text, room.most(before), &room.work)
+		made, err := mapped(text, room.most(before), &room.work)
 		failed = room.took(what, made, before, err)
 		return made
 	}
-	each := func(what string, texts []string) []string {
-		mapped := make([]string, len(texts))
+	each := func(what string, texts []string, kind func(int) mapping) []string {
+		made := make([]string, len(texts))
 		for n := range texts {
-			mapped[n] = text(fmt.Sprintf("%s %d", what, n), texts[n], 0)
+			made[n] = text(fmt.Sprintf("%s %d", what, n), texts[n], 0, kind(n))
 		}
-		return mapped
+		return made
 	}
-	spec.Command, spec.Cwd, spec.Validate = each("argument", spec.Command), m.Path(spec.Cwd), each("output file", spec.Validate)
-	spec.Preflights, spec.Postflights = each("preflight", spec.Preflights), each("postflight", spec.Postflights)
-	spec.AgendaPreflights, spec.AgendaPostflights = each("preflight", spec.AgendaPreflights), each("postflight", spec.AgendaPostflights)
+	line := func(int) mapping { return m.Line }
+	word := func(n int) mapping {
+		if spec.Shell || shellLine(spec.Command, n) {
+			return m.Line
+		}
+		return m.Word
+	}
+	spec.Cwd, spec.Validate = m.Path(spec.Cwd), mapOutputs(&m, spec.Validate)
+	spec.Command = each("argument", spec.Command, word)
+	spec.Preflights, spec.Postflights = each("preflight", spec.Preflights, line), each("postflight", spec.Postflights, line)
+	spec.AgendaPreflights, spec.AgendaPostflights = each("preflight", spec.AgendaPreflights, line), each("postflight", spec.AgendaPostflights, line)
 	env := make(map[string]string, len(spec.Env))
 	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
-		env[name] = text("the variable "+shown(name), spec.Env[name], len(name)+len("="))
+		env[name] = text("the variable "+shown(name), spec.Env[name], len(name)+len("="), m.Word)
 	}
 	spec.Env = env
 	return item, failed
+}
+
+// shellLine says whether a word of a command is a line for the shell that the command is.
+func shellLine(command []string, n int) bool {
+	return n == 2 && strings.HasPrefix(command[1], "-") && strings.HasSuffix(command[1], "c") &&
+		slices.Contains([]string{"sh", "bash", "dash", "ksh", "zsh"}, filepath.Base(command[0]))
 }

@@ -32,9 +32,10 @@ func (a *agent) pictureOf(order shim.RunOrder) *picture.Order {
 	p := &picture.Order{Attempt: order.Attempt, Dir: order.Dir, Env: shim.Environment()}
 	for _, stage := range order.After {
 		if stage.Code == codeOutput {
-			p.Files = append(p.Files, stage.Argv[outputAt])
+			p.Files = append(p.Files, stage.Argv[outputsAt:]...)
 		}
 	}
+	p.Files = p.Files[:min(len(p.Files), picture.MostFiles)]
 	if len(p.Files) == 0 {
 		return nil
 	}

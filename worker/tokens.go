@@ -2,6 +2,7 @@ package worker
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,17 @@ func itemTokens(item core.Item) tokens {
 		{"QB_PADDED_FRAME_NUMBER", d.Start}, {"QB_PADDED_FRAME_START", d.Start},
 		{"QB_PADDED_FRAME_END", end}, {"QB_PADDED_FRAME_STEP", step},
 	}
+}
+
+// with is the tokens of an item of several numbers with one of these.
+func (t tokens) with(number string) tokens {
+	one := slices.Clone(t)
+	for n := range one {
+		if strings.HasSuffix(one[n].name, "FRAME_NUMBER") {
+			one[n].value = number
+		}
+	}
+	return one
 }
 
 // tokenBegin is what all names of tokens begin with.

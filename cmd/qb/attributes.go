@@ -52,15 +52,17 @@ func (option attributeOption) bind(f *pflag.FlagSet, a *facts.Attribute) {
 }
 
 // give puts the attributes whose options are set into a request. It says whether there are any.
-func (option attributeOption) give(f *pflag.FlagSet, request any) (given bool) {
+func (option attributeOption) give(f *pflag.FlagSet, request any) (given bool, err error) {
 	for i := range facts.Attributes {
 		a := &facts.Attributes[i]
 		if name, usage, _ := option(a); usage != "" && f.Changed(name) {
-			giveMember(api.Member(request, cmp.Or(a.In, a.Name)), a, optionValue(f, f.Lookup(name)))
+			if err := giveMember(api.Member(request, cmp.Or(a.In, a.Name)), a, optionValue(f, f.Lookup(name))); err != nil {
+				return true, api.Errorf(api.KindUsage, "-%s: %v", name, err)
+			}
 			given = true
 		}
 	}
-	return given
+	return given, nil
 }
 
 // optionValue is the value of an option that bindAttribute made.
@@ -80,8 +82,16 @@ func optionValue(f *pflag.FlagSet, option *pflag.Flag) any {
 	return option.Value.String()
 }
 
-func giveMember(member reflect.Value, a *facts.Attribute, value any) {
+func giveMember(member reflect.Value, a *facts.Attribute, value any) error {
 	text, _ := value.(string)
+	list := []string{} // and not null: a change to none
+	if kind := member.Type(); kind == reflect.TypeFor[[]string]() || kind == reflect.TypeFor[*[]string]() {
+		entries, err := a.Split(text)
+		if err != nil {
+			return err
+		}
+		list = append(list, entries...)
+	}
 	switch {
 	case a.In != "":
 		if member.IsNil() {
@@ -89,9 +99,8 @@ func giveMember(member reflect.Value, a *facts.Attribute, value any) {
 		}
 		member.SetMapIndex(reflect.ValueOf(a.Name), reflect.ValueOf(text))
 	case member.Type() == reflect.TypeFor[[]string]():
-		member.Set(reflect.ValueOf(facts.SplitList(text)))
+		member.Set(reflect.ValueOf(list))
 	case member.Type() == reflect.TypeFor[*[]string]():
-		list := append([]string{}, facts.SplitList(text)...) // [] and not null: a change to none
 		member.Set(reflect.ValueOf(&list))
 	case member.Kind() == reflect.Pointer:
 		member.Set(reflect.New(member.Type().Elem()))
@@ -99,6 +108,7 @@ func giveMember(member reflect.Value, a *facts.Attribute, value any) {
 	default:
 		member.Set(reflect.ValueOf(value).Convert(member.Type()))
 	}
+	return nil
 }
 
 // attributeColumn shows an attribute in a listing, if asked for.

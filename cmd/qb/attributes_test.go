@@ -40,7 +40,9 @@ func TestAttributeOptions(t *testing.T) {
 			continue
 		}
 		var job api.Job
-		giveMember(api.Member(&job, cmp.Or(a.In, a.Name)), a, sampleOption(a))
+		if err := giveMember(api.Member(&job, cmp.Or(a.In, a.Name)), a, sampleOption(a)); err != nil {
+			t.Error(err)
+		}
 		if text := jobColumns[column].Of(job); text == "" || text == jobColumns[column].Of(api.Job{}) {
 			t.Errorf("qbjobs shows %s as %q", a.Name, text)
 		}
@@ -63,13 +65,14 @@ func given(t *testing.T, a *facts.Attribute, name string, option attributeOption
 	case a.Moment:
 		text = "+7"
 	}
-	if option.give(cmd.Flags(), request) {
+	if given, err := option.give(cmd.Flags(), request); given || err != nil {
 		t.Errorf("%s: an option is given before any is", name)
 	}
 	if err := cmd.Flags().Set(name, text); err != nil {
 		t.Fatal(err)
 	}
-	if member := api.Member(request, cmp.Or(a.In, a.Name)); !option.give(cmd.Flags(), request) || member.IsZero() {
+	reached, err := option.give(cmd.Flags(), request)
+	if member := api.Member(request, cmp.Or(a.In, a.Name)); err != nil || !reached || member.IsZero() {
 		t.Errorf("-%s %s does not reach the request", name, text)
 	}
 }

@@ -70,7 +70,11 @@ func modify(cmd *cobra.Command, words []string, choice *jobselect.Options, resul
 		return err
 	}
 	var req api.ModifyRequest
-	if !attributeOption(changeOption).give(cmd.Flags(), &req) {
+	given, err := attributeOption(changeOption).give(cmd.Flags(), &req)
+	if err != nil {
+		return err
+	}
+	if !given {
 		return api.Errorf(api.KindUsage, "nothing to change; give an option such as -mpriority 5 (%s -h lists all)", commandline.TypedName(cmd))
 	}
 	then, err := orderAfter(cmd)

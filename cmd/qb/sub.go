@@ -174,7 +174,9 @@ func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
 		return api.Errorf(api.KindUsage, "no command given; usage: %s", commandline.UseLine(cmd))
 	}
 	req := &o.req
-	attributeOption(submitOption).give(cmd.Flags(), req)
+	if _, err := attributeOption(submitOption).give(cmd.Flags(), req); err != nil {
+		return err
+	}
 	if o.mail {
 		req.Flags = append(req.Flags, facts.FlagMail)
 	}

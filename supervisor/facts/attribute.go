@@ -37,6 +37,7 @@ type Attribute struct {
 	Entries Entries                 // of a text or list
 	Form    func([]string) []string // how a list is stored that may be written in several ways
 	Check   func(text string) error
+	List    func(entries []string) error // checks a list
 }
 
 // Effect is what a change of an attribute comes to.
@@ -57,6 +58,7 @@ type Entries struct {
 	Separator string // of its text; empty: the number is not bounded
 	Most      int
 	Remedy    string // what to do if there are more
+	Quotes    Quotes // if any, entries may have separators, and a list that is given as one stays as it is
 }
 
 // What an attribute can be at most.
@@ -121,6 +123,9 @@ func (a *Attribute) Stored(value any) any {
 		if a.Form != nil {
 			return a.Form(v)
 		}
+		if a.Entries.Quotes != NoQuotes {
+			return trimmed(v)
+		}
 		if a.Entries.Separator != "" {
 			return SplitList(strings.Join(v, a.Entries.Separator))
 		}
@@ -134,7 +139,11 @@ func (a *Attribute) Stored(value any) any {
 
 // SplitList splits a list at its commas and drops white space and empty entries.
 func SplitList(text string) (entries []string) {
-	for entry := range strings.SplitSeq(text, ",") {
+	return trimmed(strings.Split(text, ","))
+}
+
+func trimmed(list []string) (entries []string) {
+	for _, entry := range list {
 		if entry = strings.TrimSpace(entry); entry != "" {
 			entries = append(entries, entry)
 		}

@@ -69,7 +69,7 @@ var Attributes = slices.Concat([]Attribute{
 	},
 	{
 		Name: "mailaddress", Effect: Offers, Spelled: "address", Changed: "mailaddress", Value: func(j *JobFacts) any { return &j.MailAddress },
-		Entries: Entries{",", MaxRecipients, "name a list of the mail server"}, Check: checkAddresses, Private: true,
+		Entries: Entries{Separator: ",", Most: MaxRecipients, Remedy: "name a list of the mail server"}, Check: checkAddresses, Private: true,
 		Option: "mail to `ADDRESSES`, separated by commas, when the job has ended (default with -mail: yours, USER@mail_domain)",
 		Change: "mail to `ADDRESSES` when the job has ended; empty: to yours if it was submitted with -mail, else to nobody",
 	},
@@ -154,19 +154,19 @@ var Attributes = slices.Concat([]Attribute{
 		Change: "an item takes about `DURATION`; taken until the first items have finished",
 	},
 	{
-		Name: "hosts", Effect: Offers, Value: func(j *JobFacts) any { return &j.Hosts }, Entries: Entries{",", MaxNamed, "name groups instead"}, OfHosts: true,
+		Name: "hosts", Effect: Offers, Value: func(j *JobFacts) any { return &j.Hosts }, Entries: Entries{Separator: ",", Most: MaxNamed, Remedy: "name groups instead"}, OfHosts: true,
 		Option: "run only on hosts `A,B`", Change: "run only on hosts `A,B`; empty: all",
 	},
 	{
-		Name: "omithosts", Effect: Offers, Value: func(j *JobFacts) any { return &j.OmitHosts }, Entries: Entries{",", MaxNamed, "name omitgroups instead"}, OfHosts: true,
+		Name: "omithosts", Effect: Offers, Value: func(j *JobFacts) any { return &j.OmitHosts }, Entries: Entries{Separator: ",", Most: MaxNamed, Remedy: "name omitgroups instead"}, OfHosts: true,
 		Option: "do not run on hosts `A,B`", Change: "do not run on hosts `A,B`; empty: none",
 	},
 	{
-		Name: "groups", Effect: Offers, Value: func(j *JobFacts) any { return &j.Groups }, Entries: Entries{",", MaxNamed, "name fewer"}, OfHosts: true,
+		Name: "groups", Effect: Offers, Value: func(j *JobFacts) any { return &j.Groups }, Entries: Entries{Separator: ",", Most: MaxNamed, Remedy: "name fewer"}, OfHosts: true,
 		Option: "run only on hosts of groups `A,B`", Change: "run only on hosts of groups `A,B`; empty: all",
 	},
 	{
-		Name: "omitgroups", Effect: Offers, Value: func(j *JobFacts) any { return &j.OmitGroups }, Entries: Entries{",", MaxNamed, "name fewer"}, OfHosts: true,
+		Name: "omitgroups", Effect: Offers, Value: func(j *JobFacts) any { return &j.OmitGroups }, Entries: Entries{Separator: ",", Most: MaxNamed, Remedy: "name fewer"}, OfHosts: true,
 		Option: "do not run on hosts of groups `A,B`", Change: "do not run on hosts of groups `A,B`; empty: none",
 	},
 	{
@@ -183,12 +183,12 @@ var Attributes = slices.Concat([]Attribute{
 	},
 	{
 		Name: "restrictions", Effect: Offers, Value: func(j *JobFacts) any { return &j.Restrictions }, OfHosts: true, Trim: true,
-		Entries: Entries{"||", MaxPatterns, "name a cluster above them, as /show/+"},
+		Entries: Entries{Separator: "||", Most: MaxPatterns, Remedy: "name a cluster above them, as /show/+"},
 		Option:  "run only on hosts of clusters that match `EXPR`, such as '/show/* || /x/+'",
 		Change:  "run only on hosts of clusters that match `EXPR`; empty: all",
 	},
 	{
-		Name: "hostorder", Effect: Offers, Value: func(j *JobFacts) any { return &j.HostOrder }, Entries: Entries{",", MaxOrdered, "the first decide"}, Trim: true,
+		Name: "hostorder", Effect: Offers, Value: func(j *JobFacts) any { return &j.HostOrder }, Entries: Entries{Separator: ",", Most: MaxOrdered, Remedy: "the first decide"}, Trim: true,
 		Option: "preferred order of hosts: `LIST` such as +host.memory.avail", Change: "new preferred order of hosts: `LIST`",
 	},
 	{
@@ -206,8 +206,8 @@ var Attributes = slices.Concat([]Attribute{
 	flights("agenda_preflights", "before each item", func(j *JobFacts) any { return &j.AgendaPreflights }),
 	flights("agenda_postflights", "after each item (QB_FRAME_STATUS and QB_SYSTEM_EXIT_CODE say how it ended)", func(j *JobFacts) any { return &j.AgendaPostflights }),
 	{
-		Name: "validate", Effect: Decides, Value: func(j *JobFacts) any { return &j.Validate }, Entries: Entries{",", MaxFlights, "check the others in -agenda_postflights"},
-		Option: "output `FILES` of each item, as out.QB_PADDED_FRAME_NUMBER.exr:10K (at least that large); the item fails if one is missing or smaller; the page shows a picture of the first that it can",
+		Name: "validate", Effect: Decides, Value: func(j *JobFacts) any { return &j.Validate }, Entries: Entries{Separator: ",", Most: MaxFlights, Remedy: "check the others in -agenda_postflights", Quotes: AroundQuotes},
+		Option: "output `FILES` of each item, separated by commas (one with a comma as \"a,b\"), as out.QB_PADDED_FRAME_NUMBER.exr:10K (at least that large), one for each number of the item; it fails if one is missing or smaller; the page shows a picture of the first that it can",
 		Change: "new output `FILES` to check; empty: none",
 	},
 }, tagAttributes(), []Attribute{
@@ -232,7 +232,7 @@ var Attributes = slices.Concat([]Attribute{
 		Change: "new `REGEX` for paths to keep; items that run keep theirs; empty: none",
 	},
 	{
-		Name: "pathmap", Effect: Decides, Value: func(j *JobFacts) any { return &j.PathMap }, Entries: Entries{",", pathmap.MaxEntries, "the hosts' worker_path_map can have the others"}, Check: checkPathMap,
+		Name: "pathmap", Effect: Decides, Value: func(j *JobFacts) any { return &j.PathMap }, Entries: Entries{Separator: ",", Most: pathmap.MaxEntries, Remedy: "the hosts' worker_path_map can have the others", Quotes: AroundQuotes}, List: checkPathMap,
 		Option: "paths here with the same on the hosts: `LIST` such as /vol/proj=/mnt/proj,P:=/mnt/p, for the command, its folder, variables and files; see also -flags convert_path",
 		Change: "new `LIST` of paths here with the same on the hosts; see qbsub -pathmap; empty: none",
 	},
@@ -247,8 +247,8 @@ const maxPatterns = patterns.Most * (patterns.MaxLength + 1)
 // flights is an attribute of commands that the worker runs beside an item's own.
 func flights(name, when string, value func(j *JobFacts) any) Attribute {
 	return Attribute{
-		Name: name, Effect: Decides, Value: value, Entries: Entries{",", MaxFlights, "call the others from one of them"},
-		Option: "run `COMMANDS`, separated by commas, on the worker as the job's owner " + when + "; if one fails or takes 10 minutes, the item fails",
+		Name: name, Effect: Decides, Value: value, Entries: Entries{Separator: ",", Most: MaxFlights, Remedy: "call the others from one of them", Quotes: ShellQuotes},
+		Option: "run `COMMANDS`, separated by commas outside of quotes, on the worker as the job's owner " + when + "; if one fails or takes 10 minutes, the item fails",
 		Change: "new `COMMANDS` to run " + when + "; empty: none",
 	}
 }
@@ -280,8 +280,8 @@ func checkStart(text string) error {
 	return err
 }
 
-func checkPathMap(text string) error {
-	_, err := pathmap.New(SplitList(text))
+func checkPathMap(entries []string) error {
+	_, err := pathmap.New(entries)
 	return err
 }
 

@@ -39,6 +39,9 @@ func ParseDependency(text string) ([]Link, error) {
 	column := 1
 	for _, part := range strings.Split(text, ",") {
 		l, err := parseLink(strings.TrimSpace(part))
+		if n := len(links); n > 0 && links[n-1].Items != "" && !strings.HasPrefix(strings.TrimSpace(part), "link-") {
+			err = ambiguous(strings.TrimSpace(part), links[n-1])
+		}
 		if err != nil {
 			return nil, fmt.Errorf("dependency, column %d: %w", column+len(part)-len(strings.TrimLeft(part, " \t")), err)
 		}
@@ -46,6 +49,21 @@ func ParseDependency(text string) ([]Link, error) {
 		column += len(part) + 1
 	}
 	return links, nil
+}
+
+// ambiguous refuses what stands behind a link on items: it could be another item, and it could be a job.
+func ambiguous(part string, before Link) error {
+	kind, sign := "work", ":"
+	if before.Of == OfInstances {
+		kind, sign = "subjob", "."
+	}
+	target := before.Label
+	if before.Job != 0 {
+		target = fmt.Sprint(before.Job)
+	}
+	link := fmt.Sprintf("link-%s-%s-%s%s", before.End, kind, target, sign)
+	return fmt.Errorf("%q behind %s%s may be of that job or a job itself; write %s%s,%s%s for the first, link-%s-job-%s for the second",
+		part, link, before.Items, link, before.Items, link, part, before.End, part)
 }
 
 func parseLink(part string) (l Link, err error) {

@@ -69,10 +69,15 @@ func checkAttribute(a *facts.Attribute, value any) error {
 	case int:
 		err = checkNumber(a, v)
 	case string:
-		err = checkAttributeText(a, v)
+		err = checkAttributeText(a, v, 1)
 	case []string:
 		if a.Entries.Separator != "" {
-			err = checkAttributeText(a, strings.Join(v, a.Entries.Separator))
+			err = checkAttributeText(a, strings.Join(v, a.Entries.Separator), len(v))
+		}
+		if err == nil && a.List != nil {
+			if wrong := a.List(a.Stored(v).([]string)); wrong != nil {
+				err = problem.Invalid(a.Name, "%v", wrong)
+			}
 		}
 	}
 	if further := furtherChecks[a.Name]; err == nil && further != nil {
@@ -88,7 +93,8 @@ func checkNumber(a *facts.Attribute, n int) error {
 	return between(a.Name, &n, a.Least, a.Most)
 }
 
-func checkAttributeText(a *facts.Attribute, text string) error {
+// checkAttributeText checks a text, or a list of so many entries as one.
+func checkAttributeText(a *facts.Attribute, text string, entries int) error {
 	var err error
 	if a.Runes > 0 {
 		err = checkRunes(a.Name, text, a.Runes)
@@ -99,7 +105,11 @@ func checkAttributeText(a *facts.Attribute, text string) error {
 		return err
 	}
 	if e := a.Entries; e.Separator != "" {
-		if n := strings.Count(text, e.Separator) + 1; n > e.Most {
+		n := strings.Count(text, e.Separator) + 1
+		if e.Quotes != facts.NoQuotes {
+			n = entries
+		}
+		if n > e.Most {
 			return problem.Invalid(a.Name, "%d entries; at most %d: %s", n, e.Most, e.Remedy)
 		}
 	}

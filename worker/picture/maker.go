@@ -40,6 +40,9 @@ const (
 	shipPause = 5 * time.Second
 	endFor    = 5 * time.Second // for a child that was killed
 
+	// MostFiles is how many of an item's files are tried.
+	MostFiles = 256
+
 	// Room is the memory that must be free on the host.
 	Room = memoryLimit
 )

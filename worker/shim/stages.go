@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,13 +16,18 @@ type Stage struct {
 	Text  string   `json:"text"`            // for people
 	Code  string   `json:"code"`            // of the end, if it fails
 	First bool     `json:"first,omitempty"` // only until it has succeeded once in the instance
+
+	Limit time.Duration `json:"limit,omitempty"` // for which it may run; 0: stageLimit
+	Files int           `json:"files,omitempty"` // if not 0, the first word that is a file; its exit status is the number of the one at fault, from 1
 }
 
 // codeLogError is of an item that ended well, but for a line of its output. To an older supervisor its command could not be started.
 const codeLogError = "log_error"
 
-// stageLimit is how long a stage may run.
+// stageLimit is how long a stage may run that has no limit of its own.
 const stageLimit = 10 * time.Minute
+
+func (stage *Stage) limit() time.Duration { return cmp.Or(stage.Limit, stageLimit) }
 
 // stages is how far an item has come through its stages: those before, its command, those after.
 type stages struct {
@@ -33,7 +39,7 @@ type stages struct {
 	cpu    float64 // of the stages that have ended
 	peak   int64
 	first  bool          // they have ended: what is reported at a start was reported
-	late   bool          // the present one ran for stageLimit
+	late   bool          // the present one ran for its limit
 	cancel *api.Finished // a stop came between two of them
 }
 
@@ -95,8 +101,8 @@ func (s *shim) afterInStage(it *shimItem, d time.Duration, f func()) {
 
 // watchStage ends a stage that takes too long.
 func (s *shim) watchStage(it *shimItem) {
-	if it.stage() != nil {
-		s.afterInStage(it, stageLimit, func() {
+	if stage := it.stage(); stage != nil {
+		s.afterInStage(it, stage.limit(), func() {
 			if !it.over && !it.exited {
 				it.late = true
 				s.kill(it, killRepeat)
@@ -160,8 +166,12 @@ func (s *shim) ended(it *shimItem) {
 func (stage *Stage) failure(f api.Finished, late bool) api.Finished {
 	how := f.Reason
 	switch {
+	case late && stage.Files > 0:
+		return api.Finished{Outcome: "launch", Code: stage.Code, Reason: fmt.Sprintf("%s: the file system did not answer for %s", stage.Text, stage.limit())}
 	case late:
-		how = fmt.Sprintf("it ran for %s, the most", stageLimit)
+		how = fmt.Sprintf("it ran for %s, the most", stage.limit())
+	case stage.Files > 0 && f.ExitCode != nil && *f.ExitCode > 0 && *f.ExitCode <= len(stage.Argv)-stage.Files:
+		return api.Finished{Outcome: "launch", Code: stage.Code, Reason: fmt.Sprintf("output file %s is missing or too small", brief(stage.Argv[stage.Files+*f.ExitCode-1]))}
 	case f.ExitCode != nil:
 		how = fmt.Sprintf("exit status %d", *f.ExitCode)
 	case f.Signal != nil:

@@ -41,14 +41,22 @@ func (n *node) child(name string) *node {
 func (n *node) words() string { return string(bytes.TrimSpace(n.text)) }
 
 // list are the texts of a list: <item> elements, themselves or with the text in <name>, or one text with commas.
-func (n *node) list() (all []string) {
+func (n *node) list() []string {
+	return n.entries(func(text string) ([]string, error) { return facts.SplitList(text), nil })
+}
+
+// entries is the list whose one text is split so; a text that cannot be is one entry.
+func (n *node) entries(split func(string) ([]string, error)) (all []string) {
 	for _, b := range n.below {
 		if text := cmp.Or(b.child("name").words(), b.words()); text != "" {
 			all = append(all, text)
 		}
 	}
 	if len(n.below) == 0 {
-		all = facts.SplitList(n.words())
+		var err error
+		if all, err = split(n.words()); err != nil {
+			all = []string{n.words()}
+		}
 	}
 	return all
 }
@@ -178,7 +186,7 @@ func give(r *api.SubmitRequest, a *facts.Attribute, n *node) {
 	case string:
 		member.SetString(text)
 	case []string:
-		member.Set(reflect.ValueOf(n.list()))
+		member.Set(reflect.ValueOf(n.entries(a.Split)))
 	case int:
 		if v, err := strconv.Atoi(text); err == nil && v > 0 {
 			member.SetInt(int64(v))

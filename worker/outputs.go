@@ -1,0 +1,115 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"qb/agenda"
+	"qb/api"
+	"qb/pathmap"
+	"qb/units"
+	"qb/worker/core"
+	"qb/worker/shim"
+)
+
+// outputScript looks as the item's owner: the shim, which may be root, looks at no path that an owner names. It opens nothing, as a
+// pipe may wait for ever and a device may do something. Its exit status is which of the files is at fault, from 1.
+const outputScript = `[ "$QB_FRAME_STATUS" = complete ] || exit 0
+least=$1 n=0
+shift
+for path; do
+	n=$((n + 1))
+	case $path in /*) ;; *) path=./$path ;; esac
+	[ -f "$path" ] || { echo "qb: $path is missing, or no regular file" >&2; exit $n; }
+	size=$(stat -L -c %s -- "$path") || exit $n
+	[ "$size" -ge "$least" ] || { echo "qb: $path has $size bytes, at least $least are wanted" >&2; exit $n; }
+done`
+
+const (
+	outputsAt    = 5           // which word of an output check is the first path
+	outputsEach  = 100         // files of one check: more than these, an exit status has no room for
+	outputsLimit = time.Minute // for one check: a file system that does not answer must not keep the item
+)
+
+// outputChecks are the stages that fail if a file is missing or too small; text is PATH or PATH:SIZE. One with a NUMBER token is a file
+// for each number of the item.
+func outputChecks(item core.Item, text string, room *expansion) ([]shim.Stage, error) {
+	path, least := cutSize(text)
+	paths, err := outputPaths(item, path, room)
+	if err != nil {
+		return nil, err
+	}
+	var stages []shim.Stage
+	for from := 0; from < len(paths); from += outputsEach {
+		some := paths[from:min(from+outputsEach, len(paths))]
+		what := shown(some[0])
+		if len(some) > 1 {
+			what += fmt.Sprintf(" or one of %d more", len(some)-1)
+		}
+		stages = append(stages, shim.Stage{
+			Argv: append([]string{"/bin/sh", "-c", outputScript, "qb", strconv.FormatInt(least, 10)}, some...), Files: outputsAt, Limit: outputsLimit,
+			Text: "output file " + what + " is missing or too small", Code: codeOutput,
+		})
+	}
+	return stages, nil
+}
+
+// cutSize takes the size off PATH:SIZE. Without one a file has at least a byte.
+func cutSize(text string) (path string, least int64) {
+	if n := strings.LastIndexByte(text, ':'); n > 0 {
+		if bytes, err := units.ParseSize(text[n+1:], 1); err == nil {
+			return text[:n], bytes
+		}
+	}
+	return text, 1
+}
+
+// mapOutputs maps the paths of output files.
+func mapOutputs(m *pathmap.Map, texts []string) []string {
+	mapped := make([]string, len(texts))
+	for n, text := range texts {
+		path, _ := cutSize(text)
+		mapped[n] = m.Path(path) + text[len(path):]
+	}
+	return mapped
+}
+
+// outputPaths is the files that a path with tokens stands for.
+func outputPaths(item core.Item, text string, room *expansion) (paths []string, err error) {
+	numbers := []string{item.Desired.Start}
+	if item.Spec.Agenda && strings.Contains(text, "FRAME_NUMBER") {
+		if numbers, err = itemNumbers(item); err != nil {
+			return nil, fmt.Errorf("output file %s: %w", shown(text), err)
+		}
+	}
+	for _, number := range numbers {
+		path, err := itemTokens(item).with(number).inArgument(text, room.most(0))
+		if err := room.took("output file "+shown(text), path, 0, err); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// itemNumbers are the numbers and labels of an item, padded.
+func itemNumbers(item core.Item) (numbers []string, err error) {
+	d := item.Desired
+	if d.End == "" || d.Start == d.End {
+		return []string{d.Start}, nil
+	}
+	a, err := agenda.Parse(agenda.Spec{Range: d.Name, Padding: item.Spec.Padding}, api.MaxOutputs)
+	if many := (*agenda.LimitError)(nil); errors.As(err, &many) {
+		return nil, fmt.Errorf("the item has %s numbers, and at most %s files of an item are looked for", agenda.Grouped(many.Count), agenda.Grouped(many.Limit))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for n := range a.Len() {
+		numbers = append(numbers, a.Item(n).Start)
+	}
+	return numbers, nil
+}
