@@ -18,6 +18,7 @@ type Job struct {
 	MaxCPUsEffective int               `json:"max_cpus_effective" doc:"Effective limit of instances."`
 	Instances        InstanceCounts    `json:"instances"`
 	Items            ItemCounts        `json:"items"`
+	FailedAttempts   int               `json:"failed_attempts" doc:"Attempts that failed, with those after which their item was tried again."`
 	Progress         int               `json:"progress,omitempty" doc:"Complete items in per cent of all, with what running ones have reported by regex_progress."`
 	SubmittedAt      time.Time         `json:"submitted_at"`
 	StartedAt        *time.Time        `json:"started_at"`
@@ -131,6 +132,16 @@ type Item struct {
 	SuspendedAt *time.Time `json:"suspended_at,omitempty" doc:"Since when its processes stand still by order; absent: they run."`
 	ReleasedAt  *time.Time `json:"released_at,omitempty" doc:"Since when others may have its slots while it is suspended; absent: it has them."`
 	ResumingAt  *time.Time `json:"resuming_at,omitempty" doc:"Since when it waits on its host for its slots, as it was resumed; absent: it does not."`
+
+	FailedBefore *FailedBefore `json:"failed_before,omitempty" doc:"Failed attempts after which the item was tried again; absent: there was none."`
+}
+
+// FailedBefore is how attempts at an item failed after which it was tried again.
+type FailedBefore struct {
+	Attempts int    `json:"attempts" doc:"Number of these attempts."`
+	Host     string `json:"host" doc:"Host of the last of them."`
+	Code     string `json:"code" doc:"How the last of them failed, see docs/codes.md."`
+	Reason   string `json:"reason" doc:"The same as a sentence."`
 }
 
 // Host is a worker's machine as listings show it.
@@ -149,10 +160,22 @@ type Host struct {
 	Instances  []HostInstance    `json:"instances"`
 	Code       string            `json:"code" doc:"Why there is a remark, see docs/codes.md; empty: there is none."`
 	Remark     string            `json:"remark,omitempty" doc:"What is amiss with the host, as a sentence."`
+	AvoidedBy  []HostAvoidance   `json:"avoided_by" doc:"Users, folders and jobs that get nothing on the host for a while, at most 20."`
 	MachineID  string            `json:"machine_id" doc:"The first letters of the machine id."`
 	BootID     string            `json:"boot_id" doc:"The first letters of the boot id."`
 	StateID    string            `json:"state_id" doc:"The first letters of the id of the worker's state folder."`
 	Claims     []HostClaim       `json:"claims" doc:"Other workers that report this name, or have the key of this host's worker, and are refused."`
+}
+
+// HostAvoidance is a user, a folder or a job that gets nothing on a host for a while, because of what happened there.
+type HostAvoidance struct {
+	User   string    `json:"user,omitempty" doc:"Whose items; with folder only those that run there."`
+	Folder string    `json:"folder,omitempty" doc:"Working folder that is missing on the host, or closed to the user."`
+	Job    int64     `json:"job,omitempty" doc:"Whose items."`
+	Code   string    `json:"code" enum:"user_refused,failed_there,folder_missing,folder_denied" doc:"Why, see docs/codes.md."`
+	Failed int       `json:"failed" doc:"Items that failed there; 0: they could not run there, or were migrated from there."`
+	Until  time.Time `json:"until" doc:"When the host gets such items again."`
+	Text   string    `json:"text" doc:"The same as a sentence."`
 }
 
 // HostClaim is a worker that reports the name of a host, or has its key, and is refused.
@@ -380,28 +403,30 @@ type Event struct {
 // CodeParams are the parameters of a code, as far as it has them.
 type CodeParams struct {
 	By       string  `json:"by,omitempty" doc:"Whose order it was, or who blocked the job."`
-	Host     string  `json:"host,omitempty" doc:"That is lost, or kept for a job."`
+	Host     string  `json:"host,omitempty" doc:"That is lost, kept for a job or avoided."`
 	Job      int64   `json:"job,omitempty" doc:"That gets the slot; of width_lowered and items_failed its own; of dependency_ended the job that ended."`
 	User     string  `json:"user,omitempty" doc:"Of surplus_shared: the owner of that job; of users_items_fail whose items fail."`
 	Share    string  `json:"share,omitempty" doc:"How surplus slots are shared: equally, by_user or by_fairshare."`
 	Outcome  string  `json:"outcome,omitempty" doc:"The outcome that a newer worker reported."`
 	Resource string  `json:"resource,omitempty" doc:"That is used up."`
 	Option   string  `json:"option,omitempty" doc:"The limit that was reached: timelimit or agendatimelimit."`
-	Limit    int64   `json:"limit,omitempty" doc:"Of time_limit, users_items_fail, host locks and lock_ended seconds, of memory_limit bytes, of width_lowered instances, of has_all_slots slots."`
+	Limit    int64   `json:"limit,omitempty" doc:"Of time_limit, users_items_fail, host locks and lock_ended seconds, of memory_limit bytes, of width_lowered instances, of has_all_slots and hosts_avoided slots."`
 	Earlier  bool    `json:"earlier,omitempty" doc:"The instance ran other items before, which count towards the limit."`
 	Seconds  float64 `json:"seconds,omitempty" doc:"For which it ran."`
 	Largest  int64   `json:"largest,omitempty" doc:"Memory of the largest host that serves the job, in bytes, if it does not run again for this reason."`
 	Offer    int64   `json:"offer,omitempty" doc:"Bytes that such a host can offer."`
 	State    string  `json:"state,omitempty" doc:"Of dependency_ended: the state of the job that ended."`
-	Hosts    int     `json:"hosts,omitempty" doc:"On how many hosts it happened."`
+	Hosts    int     `json:"hosts,omitempty" doc:"On how many hosts it happened; of hosts_avoided how many are avoided."`
 	Users    int     `json:"users,omitempty" doc:"Of items_fail: of how many users."`
 	Failed   int     `json:"failed,omitempty" doc:"Items that failed."`
 	Items    int     `json:"items,omitempty" doc:"Of items_failed: all items of the job."`
 	End      string  `json:"end,omitempty" doc:"Of items_failed: the code of their ends, such as exit, if all have the same."`
 	ExitCode int     `json:"exit_code,omitempty" doc:"Of exit, and of items_failed with end = exit."`
 	Signal   int     `json:"signal,omitempty" doc:"Of signal, and of items_failed with end = signal."`
+	Label    string  `json:"label,omitempty" doc:"Of waits_for_label: the label that no job of the process group has."`
+	Folder   string  `json:"folder,omitempty" doc:"Of folder_missing, folder_denied and items_failed: the working folder of the job."`
 	Path     string  `json:"path,omitempty" doc:"Of over_budget: the place in the tree of shares whose budget is used up."`
-	Until    string  `json:"until,omitempty" doc:"Of over_budget: when the job will fit again if nothing more is used; absent: never."`
+	Until    string  `json:"until,omitempty" doc:"Of over_budget: when the job will fit again if nothing more is used; absent: never. Of hosts_avoided: when the first host is used again."`
 	Wait     int64   `json:"wait,omitempty" doc:"Seconds from the end of an attempt until its item is tried again, if it ended several times without being charged a retry."`
 }
 

@@ -112,6 +112,12 @@ func (s *server) eachItem(ctx context.Context, v facts.JobFacts, marks []facts.M
 	if err != nil {
 		return problem.Reading("the attempts of the items", err)
 	}
+	var failed []store.FailedBefore
+	if translate.Retried(latest) {
+		if failed, err = s.reader.FailedBefore(ctx, v.ID, facts.ItemNo(first), facts.ItemNo(last)); err != nil {
+			return problem.Reading("the earlier attempts of the items", err)
+		}
+	}
 	marked := translate.MarkedItems(marks, first, last)
 	for n := first; n <= last; n++ {
 		item := api.Item{Number: n}
@@ -120,6 +126,7 @@ func (s *server) eachItem(ctx context.Context, v facts.JobFacts, marks []facts.M
 			attempt, latest = &latest[0], latest[1:]
 		}
 		translate.FillItem(s.now(), &item, &v, attempt, marked[n-first])
+		failed = translate.FillFailedBefore(&item, failed)
 		visit(item)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/commandline"
+	"qb/cmd/qb/jobtext"
 	"qb/cmd/qb/output"
 )
 
@@ -142,7 +143,7 @@ var itemColumns = []output.Column[api.Item]{
 	{Name: "wall", Right: true, Text: func(i api.Item) string { return wallText(i.StartedAt, i.FinishedAt) }},
 	{Name: "cpu", Right: true, Member: "cpu_seconds", Number: output.Seconds},
 	{Name: "peak_memory", Right: true, Number: output.KnownSize},
-	{Name: "reason"},
+	{Name: "reason", Text: jobtext.ItemReason},
 	{Name: "instance", Extra: true},
 	{Name: "exit_code", Extra: true},
 	{Name: "signal", Extra: true},

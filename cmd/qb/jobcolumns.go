@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"qb/api"
+	"qb/cmd/qb/jobtext"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/profiles"
 	"qb/supervisor/facts"
@@ -41,12 +42,13 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	{Name: "pending", Extra: true, Right: true, Member: "items.pending"},
 	{Name: "complete", Extra: true, Right: true, Member: "items.complete"},
 	{Name: "failed", Right: true, Member: "items.failed"},
+	{Name: "failed_attempts", Extra: true, Right: true},
 	{Name: "killed", Extra: true, Right: true, Member: "items.killed"},
 	{Name: "blocked", Extra: true, Right: true, Member: "items.blocked"},
 	{Name: "agendastatus", Extra: true, Status: true, Text: agendaStatus},
 	{Name: "subjobstatus", Extra: true, Status: true, Text: instanceStatus},
 	attributeColumn("retrywork"),
-	{Name: "reason"},
+	{Name: "reason", Text: jobtext.Reason},
 	{Name: "submitted_at", Extra: true},
 	{Name: "started_at", Extra: true},
 	{Name: "finished_at", Extra: true},

@@ -18,7 +18,7 @@ type Explanation struct {
 	Facts []Fact
 }
 
-// Fact is one line of an explanation. Code is why hosts are refused; "" in other kinds.
+// Fact is one line of an explanation. Code is why hosts are refused or avoided; "" in other kinds.
 type Fact struct {
 	Kind  string
 	Code  facts.Reason
@@ -149,6 +149,7 @@ func (x *Explainer) Explain(id facts.JobID, order string) (e Explanation, found 
 		add("away", "%s", awayText(w.g.away))
 		with(func(f *Fact) { f.Hosts = hostsOf(w.g.away) })
 	}
+	e.Facts = append(e.Facts, w.avoidedFacts()...)
 	w.addClauses(add)
 	add("slots", "%d slots on those hosts, %d free%s", w.g.slots, w.g.free, w.g.foreignText()+w.g.keptText())
 	with(func(f *Fact) { f.Slots = w.g.slots })
@@ -195,13 +196,15 @@ func (x *Explainer) why(j *Job) answer {
 	case licence != "":
 		return because(facts.ReasonResourceUsedUp, facts.Params{Resource: licence}, text).hint(w.advice()).hint(held)
 	case w.g.without == w.g.fit:
-		return w.usedUp()
+		return w.usedUp().hint(w.avoidedText())
 	case w.g.free > 0 && !w.g.room:
-		return w.scattered()
+		return w.scattered().hint(w.avoidedText())
 	case w.g.free > 0:
-		return w.openReason()
+		return w.openReason().hint(w.avoidedText())
+	case w.g.avoidedRoom:
+		return w.avoided()
 	}
-	return w.taken()
+	return w.taken().hint(w.avoidedText())
 }
 
 // state is that of a job, "" if it is not known.
@@ -364,6 +367,10 @@ type hostSummary struct {
 	shut     []*Host // would serve the job, but are locked or refuse work
 	away     []*Host // meet its conditions, but are not heard from
 	refusals fit.Refusals
+
+	avoided      []avoided // of the usable, hosts that would serve the job, but get nothing of it for a while
+	avoidedSlots int       // of these
+	avoidedRoom  bool      // one of them has slots for an instance now
 }
 
 // look asks each host whether it serves the job.
@@ -371,6 +378,9 @@ func (x *Explainer) look(j *Job) (s hostSummary) {
 	for n := range x.Hosts {
 		h := &x.Hosts[n]
 		why := j.Refused(x.Now, h.Host, h.Load)
+		if h.Usable() && !why.Until.IsZero() {
+			s.avoid(x.Now, j, h)
+		}
 		switch usable := h.Usable(); {
 		case !usable && why.Serves() && (h.State == "up" || h.State == "locked"):
 			s.shut = append(s.shut, h)

@@ -86,6 +86,7 @@ const (
 	ReasonResourceUsedUp Reason = "resource_used_up" // of the farm, or on the hosts that fit
 	ReasonSlotsTaken     Reason = "slots_taken"
 	ReasonHasAllSlots    Reason = "has_all_slots"   // that fit it
+	ReasonHostsAvoided   Reason = "hosts_avoided"   // all others are taken, and the job or its user is kept from some for a while
 	ReasonSlotsScattered Reason = "slots_scattered" // some are free, and no host that fits has enough of them
 	ReasonKeptForJob     Reason = "kept_for_job"
 	ReasonKeptForResumed Reason = "kept_for_resumed" // an item that was resumed there needs them to go on
@@ -458,6 +459,14 @@ func largestSentence(p Params) string {
 
 // Moment is a time as a parameter of a reason.
 func Moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// Clock is a moment near now as people read it: without the day if it is less than one away.
+func Clock(now, t time.Time) string {
+	if away := t.Sub(now).Abs(); away < 24*time.Hour {
+		return t.UTC().Format("15:04 UTC")
+	}
+	return t.UTC().Format("2006-01-02 15:04 UTC")
+}
 
 func suspendedBy(p Params, _ string) string {
 	if p.By == "" {

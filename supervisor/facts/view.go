@@ -13,6 +13,7 @@ type JobView struct {
 	MaxCPUsEffective             int
 	Primary, Secondary, Draining int
 	Items                        ItemCounts
+	FailedAttempts               int       // at any item, also at those that were tried again
 	StartedAt                    time.Time // zero before the first attempt
 	MeanItemSeconds              float64   // 0 before the first complete item
 	EstimatedItemSeconds         float64   // what the next item is taken to run; 0: nothing is known, or none is to come

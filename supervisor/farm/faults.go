@@ -135,7 +135,7 @@ func (fa *faults) maybeLeaveStrange(now time.Time, i *model.Instance, end facts.
 			ends++
 		}
 	}
-	if end.Reason.Strange() && ends >= strangeAfter && !now.Before(j.Avoids[h.ID]) && fa.retries.servedElsewhere(now, j, h) {
+	if end.Reason.Strange() && ends >= strangeAfter && !now.Before(j.Avoids[h.ID].Until) && fa.retries.servedElsewhere(now, j, h) {
 		fa.retries.leaveFailing(now, i, ends)
 	}
 }

@@ -53,7 +53,7 @@ func (fo *folders) lackedEverywhere(now time.Time, j *model.Job, tried *int) boo
 	}
 	lacking, left := 0, false
 	for h := range fo.hosts.Present(now, &fo.policy) {
-		if _, lacks := h.Folders.Of(now, &j.JobFacts); lacks {
+		if _, _, lacks := h.Folders.Of(now, &j.JobFacts); lacks {
 			lacking++
 		} else if others == 0 && lacking < folderTries && !left {
 			left = fo.hosts.ByID[h.ID].Serves(now, j)

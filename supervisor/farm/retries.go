@@ -1,12 +1,12 @@
 package farm
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 	"qb/supervisor/items"
 	"qb/supervisor/model"
 	"qb/supervisor/outbox"
@@ -74,7 +74,7 @@ func (rt *retries) maybeAvoid(now time.Time, i *model.Instance, end facts.EndAtt
 		most = 1
 	}
 	failed := j.Strikes.Against(h.ID, now.Add(-rt.policy.AvoidFor))
-	if most == 0 || failed < most || now.Before(j.Avoids[h.ID]) || !rt.servedElsewhere(now, j, h) {
+	if most == 0 || failed < most || now.Before(j.Avoids[h.ID].Until) || !rt.servedElsewhere(now, j, h) {
 		return
 	}
 	j.Strikes.Clear(h.ID)
@@ -83,7 +83,7 @@ func (rt *retries) maybeAvoid(now time.Time, i *model.Instance, end facts.EndAtt
 
 // leaveFailing keeps a job off the host of an instance, where so many of its attempts have failed.
 func (rt *retries) leaveFailing(now time.Time, i *model.Instance, failed int) {
-	rt.avoidUntil(i.Job, i.Host.ID, now.Add(rt.policy.AvoidFor))
+	rt.avoidOne(i.Job, i.Host.ID, fit.Refuses{Until: now.Add(rt.policy.AvoidFor), Failed: failed})
 	rt.recordOf(now, i, facts.EventFacts{Type: "host-avoided", By: model.LockedByFarm,
 		Why: facts.Because(facts.ReasonFailedThere, facts.Params{Failed: failed, Host: i.Host.ID, Limit: int64(rt.policy.AvoidFor.Seconds())}, "")})
 }
@@ -93,7 +93,7 @@ func (rt *retries) leaveHost(now time.Time, i *model.Instance, by string) {
 	if !rt.servedElsewhere(now, i.Job, i.Host) {
 		return
 	}
-	rt.avoidUntil(i.Job, i.Host.ID, now.Add(rt.policy.AvoidFor))
+	rt.avoidOne(i.Job, i.Host.ID, fit.Refuses{Until: now.Add(rt.policy.AvoidFor)})
 	rt.recordOf(now, i, facts.EventFacts{Type: "host-avoided", By: by,
 		Why: facts.Because(facts.ReasonMigrated, facts.Params{By: by}, "")})
 }
@@ -109,19 +109,19 @@ func (rt *retries) avoidLeft(now time.Time, j *model.Job) {
 	}
 	for host, at := range left {
 		if until := at.Add(rt.policy.AvoidFor); !j.State.Final() && now.Before(until) {
-			rt.avoidUntil(j, host, until)
+			rt.avoidOne(j, host, fit.Refuses{Until: until})
 		}
 	}
 }
 
-func (rt *retries) avoidUntil(j *model.Job, host facts.HostID, until time.Time) {
-	avoids := map[facts.HostID]time.Time{} // explanations may hold the old one
+func (rt *retries) avoidOne(j *model.Job, host facts.HostID, no fit.Refuses) {
+	avoids := map[facts.HostID]fit.Refuses{} // explanations may hold the old one
 	maps.Copy(avoids, j.Avoids)
-	avoids[host] = until
+	avoids[host] = no
 	rt.avoid(j, avoids)
 }
 
-func (rt *retries) avoid(j *model.Job, hosts map[facts.HostID]time.Time) {
+func (rt *retries) avoid(j *model.Job, hosts map[facts.HostID]fit.Refuses) {
 	if j.Avoids = hosts; len(hosts) > 0 {
 		rt.avoiding[j.ID] = j
 	} else {
@@ -156,7 +156,7 @@ func (rt *retries) lookForAvoided(now time.Time) {
 			continue
 		}
 		left := maps.Clone(j.Avoids)
-		maps.DeleteFunc(left, func(_ facts.HostID, until time.Time) bool { return !now.Before(until) })
+		maps.DeleteFunc(left, func(_ facts.HostID, no fit.Refuses) bool { return !now.Before(no.Until) })
 		if len(j.Instances) == 0 && j.WantsInstances() && !rt.servedElsewhere(now, j, nil) && !rt.mayHear(now, j) {
 			left = nil
 		}
@@ -172,17 +172,6 @@ func (rt *retries) tryHosts(j *model.Job) {
 	if len(j.Avoids) > 0 {
 		rt.avoid(j, nil)
 	}
-}
-
-// startRemarks say when a job starts, as the farm has understood it.
-func startRemarks(now, start time.Time) []string {
-	switch {
-	case start.IsZero():
-		return nil
-	case !now.Before(start):
-		return []string{fmt.Sprintf("start %s has passed; the job may start at once", facts.Moment(start))}
-	}
-	return []string{fmt.Sprintf("starts at %s (UTC) at the earliest", facts.Moment(start))}
 }
 
 // refusesStart makes the start absolute that a change gives a job, or refuses it.

@@ -89,7 +89,7 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 		j.State, j.BlockedBy = facts.Blocked, e.By
 	}
 	j.Delayed = now.Before(j.StartsAt())
-	remarks = append(append(remarks, startRemarks(now, j.StartsAt())...), append(j.FlagRemarks(), f.mailRemarks(j)...)...)
+	remarks = append(append(remarks, j.StartRemarks(now)...), append(j.FlagRemarks(), f.mailRemarks(j)...)...)
 	remarks = append(remarks, j.ItemRemarks(j.Entries)...)
 	return j, append(remarks, f.fitRemarks(now, j, e.Account)...), nil
 }
@@ -214,7 +214,7 @@ func (f *Farm) changeRemarks(now time.Time, j *model.Job, given *facts.JobChange
 		remarks = append(remarks, f.mailRemarks(j)...)
 	}
 	if given.Has("start") {
-		remarks = append(remarks, startRemarks(now, j.StartsAt())...)
+		remarks = append(remarks, j.StartRemarks(now)...)
 	}
 	if given.OfHosts() {
 		remarks = append(remarks, f.fitRemarks(now, j, nil)...)

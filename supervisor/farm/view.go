@@ -22,8 +22,9 @@ func (f *Farm) View(now time.Time) *message.View {
 		job.Wait(x.Why(&explained.Jobs[n]))
 		v.Jobs = append(v.Jobs, job)
 	}
+	avoiding := model.ByAvoidedHost(f.retries.avoiding)
 	for _, h := range f.hosts.Sorted() {
-		v.Hosts = append(v.Hosts, h.View(now, f.policy))
+		v.Hosts = append(v.Hosts, h.View(now, f.policy, avoiding[h.ID]))
 	}
 	return v
 }
@@ -59,7 +60,7 @@ func (f *Farm) addJob(now time.Time, part *message.Part, id facts.JobID) {
 func (f *Farm) addHost(now time.Time, part *message.Part, id facts.HostID) {
 	part.Hosts[id] = nil
 	if h := f.hosts.ByID[id]; h != nil {
-		v := h.View(now, f.policy)
+		v := h.View(now, f.policy, model.ByAvoidedHost(f.retries.avoiding)[id])
 		part.Hosts[id] = &v
 	}
 }

@@ -43,8 +43,8 @@ func TestRefusals(t *testing.T) {
 		text, mixed string
 	}{
 		{facts.JobFacts{User: "eve"}, "", "", ""},
-		{facts.JobFacts{User: "ann"}, facts.ReasonUserRefused, "it could not run an item of ann a while ago; the item tells why", ""},
-		{facts.JobFacts{User: "bob"}, facts.ReasonUserRefused, "3 items of bob failed there while other hosts completed his jobs; it gets his items again after 10 minutes", ""},
+		{facts.JobFacts{User: "ann"}, facts.ReasonUserRefused, "no items of ann until 13:46 UTC, an item could not run there", "no items of ann for a while, items failed or could not run there"},
+		{facts.JobFacts{User: "bob"}, facts.ReasonUserRefused, "no items of bob until 13:46 UTC, 3 failures", "no items of bob for a while, items failed or could not run there"},
 		{facts.JobFacts{Cwd: "/gone"}, facts.ReasonFolderMissing, "the job's working folder /gone is missing there", ""},
 		{facts.JobFacts{User: "joe", Cwd: "/home/joe"}, facts.ReasonFolderDenied, "the job's working folder /home/joe is closed to joe there", ""},
 		{facts.JobFacts{User: "amy", Cwd: "/home/joe"}, "", "", ""},

@@ -1,6 +1,8 @@
 package fit
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -64,16 +66,26 @@ func (l *Folders) Lack(now time.Time, f Folder) bool {
 // Any says whether there is a folder that the host is known to lack.
 func (l *Folders) Any() bool { return len(l.lacks) > 0 }
 
-// Of is the job's working folder, if the host lacks it.
-func (l *Folders) Of(now time.Time, j *facts.JobFacts) (Folder, bool) {
+// Of is the job's working folder, if the host lacks it, and until when the job is kept from the host.
+func (l *Folders) Of(now time.Time, j *facts.JobFacts) (f Folder, until time.Time, lacks bool) {
 	if len(l.lacks) > 0 && j.Cwd != "" {
 		for _, f := range []Folder{{Path: j.Cwd}, {j.Cwd, j.User}} {
 			if until, ok := l.lacks[f]; ok && now.Before(until) {
-				return f, true
+				return f, until, true
 			}
 		}
 	}
-	return Folder{}, false
+	return Folder{}, time.Time{}, false
+}
+
+// lacking visits the folders that the host is known to lack, with until when it gets no items that run there.
+func (l *Folders) lacking(now time.Time, visit func(f Folder, until time.Time)) {
+	compare := func(a, b Folder) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.User, b.User)) }
+	for _, f := range slices.SortedFunc(maps.Keys(l.lacks), compare) {
+		if until := l.lacks[f]; now.Before(until) {
+			visit(f, until)
+		}
+	}
 }
 
 // Pass forgets what is over, so that it is tried again, and says whether there was any.

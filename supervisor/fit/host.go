@@ -25,10 +25,10 @@ type Host struct {
 	Folders   Folders            // working folders that it lacks
 }
 
-// Refuses is until when a host gets no items of a user.
+// Refuses is until when a host gets no items of a user or a job.
 type Refuses struct {
 	Until  time.Time
-	Failed int // items of the user that failed there while other hosts completed his jobs; 0: it could not run as him
+	Failed int // items that failed there while other hosts completed such; 0: it could not run as the user, or the job was migrated from it
 }
 
 // Load is what runs on a host. It is asked only for properties that change with that.
@@ -40,9 +40,14 @@ type Load interface {
 
 // RunsFor says whether the host may run items of the user.
 func (h *Host) RunsFor(now time.Time, user string) bool {
-	if no, ok := h.Refuses[user]; ok && now.Before(no.Until) {
+	if now.Before(h.Refuses[user].Until) {
 		return false
 	}
+	return h.servesUser(user)
+}
+
+// servesUser says whether the worker runs as the user, or as a user of its own who is this one.
+func (h *Host) servesUser(user string) bool {
 	return h.RunAs != "agent" || h.AgentUser == "" || h.AgentUser == user
 }
 

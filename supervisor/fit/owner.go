@@ -111,7 +111,7 @@ func (h *Host) unserving(now time.Time, user string, account *Account) unserving
 	case asOwner && account.UID != 0 && int64(account.UID) < int64(o.LowestUID) && !slices.Contains(o.LowUsers, user):
 		return unserving{kind: lowUID, lowest: o.LowestUID}
 	case !h.RunsFor(now, user):
-		return unserving{kind: refuses, refusal: h.refusesUser(user)}
+		return unserving{kind: refuses, refusal: h.avoidsUser(now, user).Alike()}
 	}
 	return unserving{}
 }

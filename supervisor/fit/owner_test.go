@@ -32,7 +32,7 @@ func TestUnserved(t *testing.T) {
 		{"bea", account(1001), []fit.Host{agent, agent, agent, agent}, "h0, h1, h2 and 1 more: its worker runs jobs of ann only"},
 		{"bea", account(1001), []fit.Host{agent, owner}, ""},
 		{"bea", account(1001), []fit.Host{agent, {}}, ""},
-		{"bea", account(1001), []fit.Host{failed}, "it could not run an item of bea a while ago"},
+		{"bea", account(1001), []fit.Host{failed}, "no items of bea for a while, an item could not run there"},
 		{"bea", &fit.Account{Unknown: true}, []fit.Host{owner}, "there is no user bea on this machine; add the user"},
 		{"bea", nil, []fit.Host{owner}, ""},
 		{"bea", &fit.Account{Unknown: true}, []fit.Host{{RunAs: "owner"}}, ""},

@@ -16,9 +16,9 @@ import (
 type Job struct {
 	*facts.JobFacts
 	Needs
-	Learned int64                      // bytes that its next instance needs, by what ended; 0: nothing is known
-	Avoids  map[facts.HostID]time.Time // hosts on which its items failed, and until when it avoids them
-	Started bool                       // some item has
+	Learned int64                    // bytes that its next instance needs, by what ended; 0: nothing is known
+	Avoids  map[facts.HostID]Refuses // hosts on which its items failed, and until when it avoids them
+	Started bool                     // some item has
 }
 
 // MostMemory is what was asked for or what is known to be needed, whichever is more.
@@ -45,7 +45,9 @@ type Refusal struct {
 	Kind       facts.Reason // "": the host serves the job
 	Name       string       // the resource, the text of the requirement, or the user who is refused
 	Have, Want Value
-	Mixed      bool // it is of several hosts, which differ in what they have
+	Mixed      bool      // it is of several hosts, which differ in what they have
+	Until      time.Time // when it ends by itself; zero: it does not
+	asked      time.Time // when it was asked for, if it ends by itself
 }
 
 // Value is an amount or a text.
@@ -59,6 +61,37 @@ func (r Refusal) Serves() bool { return r.Kind == "" }
 
 // Refused says why the host does not serve the job, whatever slots are taken now.
 func (j *Job) Refused(now time.Time, h *Host, load Load) Refusal {
+	if avoided := j.Avoided(now, h); !avoided.Serves() {
+		return avoided
+	}
+	return j.Unfit(h, load)
+}
+
+// Avoided says why the host gets nothing of the job for a while, though it may be fit for it.
+func (j *Job) Avoided(now time.Time, h *Host) Refusal {
+	if !h.servesUser(j.User) {
+		return Refusal{} // that is for good
+	}
+	if r := h.avoidsUser(now, j.User); !r.Serves() {
+		return r
+	}
+	if r := j.lacks(now, h); !r.Serves() {
+		return r
+	}
+	return h.avoidedBy(now, j.Avoids)
+}
+
+// avoidedBy says whether a job avoids the host that avoids these.
+func (h *Host) avoidedBy(now time.Time, avoids map[facts.HostID]Refuses) Refusal {
+	no := avoids[h.ID]
+	if !now.Before(no.Until) {
+		return Refusal{}
+	}
+	return Refusal{Kind: facts.ReasonFailedThere, Have: Value{Amount: int64(no.Failed)}, Until: no.Until, asked: now}
+}
+
+// Unfit says why the host does not serve the job, but for what has happened there.
+func (j *Job) Unfit(h *Host, load Load) Refusal {
 	overlap := func(names []string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(h.Groups, n) })
 	}
@@ -66,12 +99,8 @@ func (j *Job) Refused(now time.Time, h *Host, load Load) Refusal {
 		return Refusal{Kind: kind, Have: Value{Amount: have}, Want: Value{Amount: want}}
 	}
 	switch {
-	case !h.RunsFor(now, j.User):
+	case !h.servesUser(j.User):
 		return h.refusesUser(j.User)
-	case h.Folders.Any() && j.lacks(now, h).Kind != "":
-		return j.lacks(now, h)
-	case now.Before(j.Avoids[h.ID]):
-		return Refusal{Kind: facts.ReasonFailedThere}
 	case len(j.Hosts) > 0 && !slices.Contains(j.Hosts, string(h.ID)):
 		return Refusal{Kind: facts.ReasonNotInHosts}
 	case slices.Contains(j.OmitHosts, string(h.ID)):
@@ -114,20 +143,24 @@ func (j *Job) Failing(h *Host, load Load) []agenda.Failure {
 
 // lacks refuses a host that is known to lack the job's working folder.
 func (j *Job) lacks(now time.Time, h *Host) Refusal {
-	if f, ok := h.Folders.Of(now, j.JobFacts); ok {
-		return Refusal{Kind: f.Reason(), Name: f.Path, Want: Value{Text: f.User}}
+	if f, until, ok := h.Folders.Of(now, j.JobFacts); ok {
+		return Refusal{Kind: f.Reason(), Name: f.Path, Want: Value{Text: f.User}, Until: until, asked: now}
 	}
 	return Refusal{}
 }
 
-// refusesUser says why the host runs nothing for the user: it runs items of another one only, or items failed there, or
-// it could not run as him.
+// refusesUser says that the worker runs items of another user only.
 func (h *Host) refusesUser(user string) Refusal {
-	r := Refusal{Kind: facts.ReasonUserRefused, Name: user, Have: Value{Amount: int64(h.Refuses[user].Failed)}}
-	if h.RunAs == "agent" && h.AgentUser != "" && h.AgentUser != user {
-		r.Have = Value{Text: h.AgentUser}
+	return Refusal{Kind: facts.ReasonUserRefused, Name: user, Have: Value{Text: h.AgentUser}}
+}
+
+// avoidsUser says why the host runs nothing for the user for a while: items failed there, or it could not run as the user.
+func (h *Host) avoidsUser(now time.Time, user string) Refusal {
+	no := h.Refuses[user]
+	if !now.Before(no.Until) {
+		return Refusal{}
 	}
-	return r
+	return Refusal{Kind: facts.ReasonUserRefused, Name: user, Have: Value{Amount: int64(no.Failed)}, Until: no.Until, asked: now}
 }
 
 // Alike is equal for refusals that one sentence may sum up: of one resource or requirement, of hosts that have more or
@@ -135,6 +168,11 @@ func (h *Host) refusesUser(user string) Refusal {
 func (r Refusal) Alike() Refusal {
 	if r.Kind != facts.ReasonUserRefused {
 		r.Have = Value{}
+	}
+	if !r.Until.IsZero() {
+		r.Have.Amount = 0
+		r.Until = time.Time{}
+		r.asked = time.Time{}
 	}
 	r.Mixed = false
 	return r
@@ -150,7 +188,7 @@ func (r Refusal) String() string {
 	case facts.ReasonFolderDenied:
 		return fmt.Sprintf("the job's working folder %s is closed to %s there", r.Name, r.Want.Text)
 	case facts.ReasonFailedThere:
-		return "items of the job failed there one after the other, or were migrated from there, so it avoids it for a while"
+		return r.avoidedText("the job")
 	case facts.ReasonNotInHosts:
 		return "it is not in the job's hosts"
 	case facts.ReasonInOmitHosts:
@@ -192,11 +230,36 @@ func (r Refusal) short(has, little string) string {
 }
 
 func (r Refusal) userText() string {
-	switch {
-	case r.Have.Text != "":
+	if r.Have.Text != "" {
 		return fmt.Sprintf("its worker runs jobs of %s only, not of %s (worker_run_as = \"agent\")", r.Have.Text, r.Name)
-	case r.Have.Amount > 0:
-		return fmt.Sprintf("%d items of %s failed there while other hosts completed his jobs; it gets his items again after %.0f minutes", r.Have.Amount, r.Name, RefusedFor.Minutes())
 	}
-	return fmt.Sprintf("it could not run an item of %s a while ago; the item tells why", r.Name)
+	return r.avoidedText(r.Name)
+}
+
+// avoidedText says for how long the host gets no items of a user or a job, and why.
+func (r Refusal) avoidedText(whose string) string {
+	text := "no items of " + whose + " for a while"
+	if !r.Mixed && !r.Until.IsZero() {
+		text = "no items of " + whose + " until " + facts.Clock(r.asked, r.Until)
+	}
+	return text + ", " + r.Trouble()
+}
+
+// Trouble says what has happened on a host that gets nothing of a user or a job for a while.
+func (r Refusal) Trouble() string {
+	switch failed := int(r.Have.Amount); {
+	case r.Mixed:
+		return "items failed or could not run there"
+	case r.Kind == facts.ReasonFolderMissing:
+		return "working folder missing"
+	case r.Kind == facts.ReasonFolderDenied:
+		return "working folder closed to the user"
+	case failed == 1:
+		return "1 failure"
+	case failed > 1:
+		return fmt.Sprintf("%d failures", failed)
+	case r.Kind == facts.ReasonFailedThere:
+		return "items were migrated from there"
+	}
+	return "an item could not run there"
 }

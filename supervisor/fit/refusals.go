@@ -33,7 +33,7 @@ func (l *Refusals) Add(host facts.HostID, r Refusal) {
 		l.all = append(l.all, Refusing{Refusal: r})
 	}
 	all := &l.all[n]
-	all.Mixed = all.Mixed || all.Have != r.Have && all.Refusal.String() != r.String()
+	all.Mixed = all.Mixed || (all.Have != r.Have || !all.Until.Equal(r.Until)) && all.Refusal.String() != r.String()
 	all.Hosts = append(all.Hosts, host)
 }
 

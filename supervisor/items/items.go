@@ -24,6 +24,7 @@ type Items struct {
 	Trouble    Trouble
 	FirstStart time.Time // of the first attempt
 	DoneCount  int       // attempts that completed an item
+	FailCount  int       // attempts that failed
 	pauses     []pause   // of paused items, by the job's delay; the first to be over comes first
 	waits      []pause   // the same, of those that were unlucky
 	Strikes    Strikes   // against hosts
@@ -153,6 +154,7 @@ func (s *Items) countEnd(item facts.ItemNo, state facts.AttemptState, why facts.
 		s.doneWall += wall
 		s.DoneCount++
 	case facts.Failed:
+		s.FailCount++
 		if !why.Uncharged() {
 			s.Failures[item]++
 		}

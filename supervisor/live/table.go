@@ -18,9 +18,9 @@ import (
 var (
 	JobColumns = []string{
 		"id", "name", "user", "status", "priority", "cluster", "account", "cpus", "max_cpus", "primary", "secondary", "draining",
-		"total", "pending", "running", "complete", "failed", "killed", "blocked", "submitted", "started", "finished", "mean", "estimated", "need", "peak", "version", "code", "reason",
+		"total", "pending", "running", "complete", "failed", "killed", "blocked", "submitted", "started", "finished", "mean", "estimated", "need", "peak", "version", "failed_attempts", "code", "reason",
 	}
-	HostColumns = []string{"name", "state", "slots", "used", "memory", "available", "promised", "cluster", "groups", "resources", "locked_by", "seen", "remark"}
+	HostColumns = []string{"name", "state", "slots", "used", "memory", "available", "promised", "cluster", "groups", "resources", "locked_by", "seen", "code", "remark"}
 )
 
 // table is the rows of the last look, and what led to them.
@@ -164,6 +164,7 @@ func jobRow(j *facts.JobView, w *writer) facts.JobID {
 	w.times(j.SubmittedAt, j.StartedAt, j.FinishedAt)
 	w.tenths(j.MeanItemSeconds, j.EstimatedItemSeconds)
 	w.large(j.Memory.Need, j.Memory.LargestPeak, j.Version)
+	w.numbers(j.FailedAttempts)
 	w.texts(string(j.Code), j.Reason)
 	return j.ID
 }
@@ -185,6 +186,6 @@ func hostRow(h *message.HostView, w *writer) facts.HostID {
 	} else {
 		w.numbers(0)
 	}
-	w.texts(h.Remark)
+	w.texts(string(h.Code), h.Remark)
 	return h.ID
 }

@@ -5,6 +5,7 @@ import (
 
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 	"qb/supervisor/quota"
 )
 
@@ -40,7 +41,8 @@ type HostView struct {
 	Away        int          // slots that are not offered
 	Code        facts.Reason // of the remark
 	Remark      string
-	Claims      []agents.Claim // of its name, by others
+	Avoided     []fit.Avoidance // users, folders and jobs that get nothing there for a while
+	Claims      []agents.Claim  // of its name, by others
 	RunAs       string
 	AgentUser   string // the only owner served when RunAs is agent
 	Instances   []InstanceView

@@ -45,11 +45,11 @@ type Job struct {
 	FailedBy   facts.Failure // of the items, if the job has failed
 	FolderSeen bool          // an item has run in its working folder
 	Lacked     []LackedBy
-	Avoids     map[facts.HostID]time.Time // hosts on which its items failed, and until when
-	Orders     []*Order                   // the first is under way, the others wait
-	Gates      []*Gate                    // of its conditions those on items of other jobs
-	watchers   []*Gate                    // of other jobs, on its items
-	Carried    []facts.OrderFacts         // the last orders that took more than one commit; nobody may change it
+	Avoids     map[facts.HostID]fit.Refuses // hosts on which its items failed, and until when
+	Orders     []*Order                     // the first is under way, the others wait
+	Gates      []*Gate                      // of its conditions those on items of other jobs
+	watchers   []*Gate                      // of other jobs, on its items
+	Carried    []facts.OrderFacts           // the last orders that took more than one commit; nobody may change it
 }
 
 func NewJob(row facts.JobFacts, s *items.Items, n fit.Needs) *Job {
@@ -203,6 +203,29 @@ type LackedBy struct {
 	Item facts.AttemptID
 	Host facts.HostID
 	fit.Folder
+}
+
+// StartRemarks say when the job starts, as the farm has understood it.
+func (j *Job) StartRemarks(now time.Time) []string {
+	switch start := j.StartsAt(); {
+	case start.IsZero():
+		return nil
+	case !now.Before(start):
+		return []string{fmt.Sprintf("start %s has passed; the job may start at once", facts.Moment(start))}
+	default:
+		return []string{fmt.Sprintf("starts at %s (UTC) at the earliest", facts.Moment(start))}
+	}
+}
+
+// ByAvoidedHost are the jobs that avoid each host, by id.
+func ByAvoidedHost(avoiding map[facts.JobID]*Job) map[facts.HostID][]*Job {
+	jobs := map[facts.HostID][]*Job{}
+	for _, id := range slices.Sorted(maps.Keys(avoiding)) {
+		for host := range avoiding[id].Avoids {
+			jobs[host] = append(jobs[host], avoiding[id])
+		}
+	}
+	return jobs
 }
 
 // LicenceRemarks warns of a job whose instance takes more of a licence than the farm has in all.

@@ -1,11 +1,14 @@
 package model
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	"qb/agenda"
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 	"qb/supervisor/message"
 )
 
@@ -17,6 +20,7 @@ func (j *Job) View(now time.Time, p *message.Policy) facts.JobView {
 		Total: t.Len(), Pending: t.Count(agenda.Pending) + t.Count(agenda.Paused), Running: t.Count(agenda.Running), Complete: t.Count(agenda.Complete),
 		Failed: t.Count(agenda.Failed), Killed: t.Count(agenda.Killed), Blocked: t.Count(agenda.Blocked) + t.Count(agenda.Waiting),
 	}
+	v.FailedAttempts = j.FailCount
 	v.Status, v.Progress = j.Status(), j.progress()
 	if j.State == facts.Blocked {
 		v.Items.Blocked += v.Items.Pending
@@ -61,10 +65,21 @@ func (j *Job) MemoryUse() facts.JobMemory {
 	return facts.JobMemory{Requested: j.Needs.Memory, Need: j.MemoryNeed, LargestPeak: j.Memory.Largest, Returned: j.Memory.Peaks.Count(), RanOut: len(j.Memory.Raised)}
 }
 
-func (h *Host) View(now time.Time, p message.Policy) message.HostView {
+// View is the host as listings show it; jobs are those that avoid it.
+func (h *Host) View(now time.Time, p message.Policy, jobs []*Job) message.HostView {
 	v := message.HostView{HostFacts: h.HostFacts, Incarnation: h.Incarnation, State: h.State(now, p), Used: h.Used, Available: h.unused(), Swap: h.swap, Away: h.Withheld(), RunAs: h.RunAs, AgentUser: h.AgentUser, Instances: make([]message.InstanceView, 0, len(h.Instances))}
 	v.SeenAt, v.PerIdle = h.LastSync, h.Announce()
 	v.Code, v.Remark = h.remark(now, p)
+	v.Avoided = h.Avoidances(now)
+	for _, j := range jobs {
+		if a, found := h.AvoidedBy(now, j.ID, j.Avoids); found {
+			v.Avoided = append(v.Avoided, a)
+		}
+	}
+	if len(v.Avoided) > 0 {
+		v.Code = cmp.Or(v.Code, v.Avoided[0].Code)
+		v.Remark = strings.TrimPrefix(v.Remark+"; "+fit.AvoidedText(v.Avoided), "; ")
+	}
 	v.Claims = h.Claims(h.HostFacts)
 	for _, i := range h.SortedInstances() {
 		state := "active"

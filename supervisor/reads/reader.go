@@ -105,6 +105,12 @@ func (s Reader) Latest(ctx context.Context, job facts.JobID, first, last facts.I
 	return again(ctx, s, "items", func(ctx context.Context) ([]facts.AttemptFacts, error) { return s.Reader.Latest(ctx, job, first, last) })
 }
 
+func (s Reader) FailedBefore(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]store.FailedBefore, error) {
+	return again(ctx, s, "earlier attempts", func(ctx context.Context) ([]store.FailedBefore, error) {
+		return s.Reader.FailedBefore(ctx, job, first, last)
+	})
+}
+
 func (s Reader) Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error) {
 	return againWith(ctx, s, "marks", s.Reader.Marks, job)
 }

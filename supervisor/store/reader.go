@@ -68,6 +68,8 @@ type Reader interface {
 	JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error)
 	// Latest returns the latest attempt of each touched item first..last, by item.
 	Latest(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error)
+	// FailedBefore tells of the items first..last with failed attempts that are not their end, by item.
+	FailedBefore(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]FailedBefore, error)
 	// Marks of a job, by first item.
 	Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error)
 	// Attempts of a job by (item, number), those after the given one.
@@ -186,4 +188,13 @@ type EventQuery struct {
 	Job              int64
 	Before           int64 // 0: from the newest
 	Limit            int   // 0 or more than MaxPage: MaxPage
+}
+
+// FailedBefore is how attempts at an item failed after which it was tried again: how many, and how the last one did.
+type FailedBefore struct {
+	Item     facts.ItemNo
+	Attempts int
+	Host     facts.HostID
+	Reason   facts.Reason
+	Cause    string
 }

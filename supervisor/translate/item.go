@@ -1,10 +1,12 @@
 package translate
 
 import (
+	"slices"
 	"time"
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/store"
 )
 
 // MarkedItems is the mark of each item first..last, nil for none.
@@ -61,6 +63,21 @@ func FillItem(now time.Time, item *api.Item, j *facts.JobFacts, a *facts.Attempt
 	default:
 		item.Status = "pending"
 	}
+}
+
+// Retried says whether one of these attempts, which are the latest of their items, may not be the first that failed.
+func Retried(latest []facts.AttemptFacts) bool {
+	return slices.ContainsFunc(latest, func(a facts.AttemptFacts) bool { return a.Number > 1 || a.State == facts.Failed && a.Again != facts.Never })
+}
+
+// FillFailedBefore takes what is known of earlier failures of the item from a list by item, and returns the rest.
+func FillFailedBefore(item *api.Item, list []store.FailedBefore) []store.FailedBefore {
+	if len(list) == 0 || int(list[0].Item) != item.Number {
+		return list
+	}
+	f := list[0]
+	item.FailedBefore = &api.FailedBefore{Attempts: f.Attempts, Host: string(f.Host), Code: string(f.Reason), Reason: f.Cause}
+	return list[1:]
 }
 
 // StatusOf is what the latest attempt makes of its item, "" if the item may run again.

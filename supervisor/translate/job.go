@@ -7,6 +7,7 @@ import (
 	"qb/api"
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 	"qb/supervisor/message"
 	"qb/supervisor/store"
 )
@@ -23,8 +24,8 @@ func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 		ID: int64(v.ID), User: v.User, Status: v.Status, Progress: v.Progress, Code: string(v.Code), Params: Params(v.Params), Reason: v.Reason,
 		MaxCPUsEffective: v.MaxCPUsEffective,
 		Instances:        api.InstanceCounts{Primary: v.Primary, Secondary: v.Secondary, Draining: v.Draining},
-		Items:            api.ItemCounts(v.Items),
-		SubmittedAt:      Time(v.SubmittedAt), StartedAt: timeOrNil(v.StartedAt), FinishedAt: timeOrNil(v.FinishedAt),
+		Items:            api.ItemCounts(v.Items), FailedAttempts: v.FailedAttempts,
+		SubmittedAt: Time(v.SubmittedAt), StartedAt: timeOrNil(v.StartedAt), FinishedAt: timeOrNil(v.FinishedAt),
 		Type: "cmdline", Agenda: v.Agenda.Range != "", Version: v.Version, Orders: ordersOf(v),
 		Memory: api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak, Returned: v.Memory.Returned, RanOut: v.Memory.RanOut},
 	}
@@ -109,7 +110,7 @@ func Params(p facts.Params) *api.CodeParams {
 	return &api.CodeParams{
 		By: p.By, Host: string(p.Host), Job: int64(p.Job), User: p.User, Share: p.Share, Outcome: p.Outcome, Resource: p.Resource, Option: p.Option,
 		Limit: p.Limit, Earlier: p.Earlier, Seconds: p.Seconds, Largest: p.Largest, Offer: p.Offer,
-		State: p.State, Hosts: p.Hosts, Users: p.Users, Failed: p.Failed, Items: p.Items, End: string(p.End), ExitCode: p.ExitCode, Signal: p.Signal, Path: p.Path, Until: p.Until, Wait: p.Wait,
+		State: p.State, Hosts: p.Hosts, Users: p.Users, Failed: p.Failed, Items: p.Items, End: string(p.End), ExitCode: p.ExitCode, Signal: p.Signal, Path: p.Path, Label: p.Label, Folder: p.Folder, Until: p.Until, Wait: p.Wait,
 	}
 }
 
@@ -127,7 +128,8 @@ func Host(v message.HostView) api.Host {
 		Cluster: v.Cluster, Groups: OrEmpty(v.Groups), Resources: v.Resources, Properties: v.Properties,
 		Code: string(v.Code), Remark: v.Remark, Locked: v.LockedBy != "", LastSeenAt: Time(v.SeenAt),
 		MachineID: facts.Short(v.MachineID), BootID: facts.Short(v.Boot), StateID: facts.Short(v.StateID),
-		Claims: Each(v.Claims, hostClaim), Instances: Each(v.Instances, hostInstance),
+		AvoidedBy: Each(v.Avoided[:min(len(v.Avoided), mostAvoidances)], hostAvoidance),
+		Claims:    Each(v.Claims, hostClaim), Instances: Each(v.Instances, hostInstance),
 	}
 	if h.Resources == nil {
 		h.Resources = map[string]int{}
@@ -136,6 +138,13 @@ func Host(v message.HostView) api.Host {
 		h.Properties = map[string]string{}
 	}
 	return h
+}
+
+// mostAvoidances bounds what is listed of those who get nothing on a host for a while.
+const mostAvoidances = 20
+
+func hostAvoidance(a fit.Avoidance) api.HostAvoidance {
+	return api.HostAvoidance{User: a.User, Folder: a.Folder, Job: int64(a.Job), Code: string(a.Code), Failed: a.Failed, Until: Time(a.Until), Text: a.Text}
 }
 
 func hostClaim(c agents.Claim) api.HostClaim {

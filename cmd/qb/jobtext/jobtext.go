@@ -51,3 +51,31 @@ func Total(jobs []api.Job) []string {
 	}
 	return []string{fmt.Sprintf("%d/%d cpu(s)", instances, cpus), fmt.Sprintf("%d/%d work", running, items)}
 }
+
+// Reason is why a job waits or has failed, else which attempts at its items failed though the items did not.
+func Reason(j api.Job) string {
+	switch {
+	case j.Reason != "" || j.FailedAttempts <= j.Items.Failed:
+		return j.Reason
+	case j.FailedAttempts == 1:
+		return fmt.Sprintf("1 attempt failed, its item was tried again; qbitems %d", j.ID)
+	}
+	return fmt.Sprintf("%d attempts failed, their items were tried again; qbitems %d", j.FailedAttempts-j.Items.Failed, j.ID)
+}
+
+// ItemReason is why an item waits or ended so, and how it failed before.
+func ItemReason(i api.Item) string {
+	f := i.FailedBefore
+	if f == nil {
+		return i.Reason
+	}
+	times := ""
+	if f.Attempts > 1 {
+		times = fmt.Sprintf(" %d times, last", f.Attempts)
+	}
+	before := fmt.Sprintf("failed before%s on %s: %s", times, f.Host, f.Reason)
+	if i.Reason == "" || i.Reason == f.Reason {
+		return before
+	}
+	return i.Reason + "; " + before
+}

@@ -96,7 +96,7 @@ func jobNumbers(ctx context.Context, tx pgx.Tx, ids []facts.JobID, quantile floa
 	var n rules.Numbers
 	var least, most string
 	m := &n.Memory
-	query([]any{&id, &n.Running, &n.Complete, &n.Killed, &n.Failed, &least, &most, &n.StartedAt, &n.MeanWall,
+	query([]any{&id, &n.Running, &n.Complete, &n.Killed, &n.Failed, &n.FailedAttempts, &least, &most, &n.StartedAt, &n.MeanWall,
 		&m.Returned, &m.Peak, &m.Largest, &m.RanOut, &m.Out}, func() {
 		n.Failure = facts.Failure{}
 		if least == most {
@@ -199,6 +199,11 @@ func (p *Store) JobStates(ctx context.Context, ids []facts.JobID) (map[facts.Job
 // Latest returns the latest attempt of each touched item first..last, by item.
 func (p *Store) Latest(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error) {
 	return readRows(ctx, p.pool, "attempts", newAttemptScanner().scan, sqlLatest, job, first, last)
+}
+
+// FailedBefore tells of the items first..last with failed attempts that are not their end, by item.
+func (p *Store) FailedBefore(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]store.FailedBefore, error) {
+	return readRows(ctx, p.pool, "earlier attempts", pgx.RowToStructByPos[store.FailedBefore], sqlFailedBefore, job, first, last)
 }
 
 // Attempts of a job by (item, number), those after the given one.

@@ -21,6 +21,7 @@ const (
 		count(*) FILTER (WHERE state = 'done') AS complete,
 		count(*) FILTER (WHERE again = 0 AND state = 'killed') AS killed,
 		count(*) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')) AS failed,
+		count(*) FILTER (WHERE state = 'failed') AS failed_attempts,
 		coalesce(min(` + failureText + `) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')), '') AS least_failure,
 		coalesce(max(` + failureText + `) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')), '') AS most_failure,
 		min(started_at) AS started_at,
@@ -45,6 +46,8 @@ const (
 	sqlMarks  = `SELECT first, last, step, kind, by, at FROM item_mark WHERE job = $1::bigint ORDER BY first`
 	sqlLatest = `SELECT DISTINCT ON (item) ` + attemptColumns + ` FROM attempt
 		WHERE job = $1::bigint AND item BETWEEN $2 AND $3 ORDER BY item, number DESC`
+	sqlFailedBefore = `SELECT item, count(*), (array_agg(host ORDER BY number DESC))[1], (array_agg(reason ORDER BY number DESC))[1], (array_agg(cause ORDER BY number DESC))[1]
+		FROM attempt WHERE job = $1::bigint AND item BETWEEN $2 AND $3 AND state = 'failed' AND again <> 0 GROUP BY item ORDER BY item`
 	sqlRecordAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = $1::bigint ORDER BY item, number`
 	sqlFound          = `SELECT item, number, highlights, outputpaths FROM attempt_found WHERE job = $1::bigint
 		AND (item, number) >= ($2::integer, $3::integer) AND (item, number) <= ($4::integer, $5::integer)`

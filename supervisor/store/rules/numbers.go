@@ -14,6 +14,7 @@ import (
 // Numbers are what the attempts and marks of a job add up to.
 type Numbers struct {
 	Running, Complete, Failed, Killed, blocked int
+	FailedAttempts                             int
 	StartedAt                                  time.Time
 	MeanWall                                   float64
 	Failure                                    facts.Failure // of the failed, if alike
@@ -66,6 +67,7 @@ func ViewOf(q store.JobQuery, counted CountedJob, n Numbers) facts.JobView {
 	touched := n.Running + n.Complete + n.Failed + n.Killed + n.blocked
 	v.Items = facts.ItemCounts{Total: touched, Running: n.Running, Complete: n.Complete, Failed: n.Failed,
 		Killed: n.Killed, Blocked: n.blocked}
+	v.FailedAttempts = n.FailedAttempts
 	if counted.items >= 0 {
 		v.Items.Total = counted.items
 	}
