@@ -36,7 +36,8 @@ type ShareExplanation struct {
 	Counted  float64      `json:"counted" doc:"Fraction of all usage in the factor: received, plus the part passed down by the account."`
 	HalfLife float64      `json:"half_life_seconds"`
 	Rule     string       `json:"rule" enum:"tree,fair_tree"`
-	Order    bool         `json:"order" doc:"Whether the factor orders jobs of equal priority now."`
+	Order    bool         `json:"order" doc:"Whether the factor orders jobs now."`
+	ByOwner  bool         `json:"by_owner" doc:"Whether it then ranks owners before the priorities of their jobs do; false: it orders jobs of equal priority."`
 	Points   float64      `json:"multifactor_points" doc:"Points of a factor of 1 in the order multifactor; 0 in other orders."`
 	At       time.Time    `json:"at"`
 }

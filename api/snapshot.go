@@ -24,7 +24,9 @@ type SnapshotPolicy struct {
 	MaxCPUsLimit   int      `json:"max_cpus_limit"`
 	ShareUnit      string   `json:"share_unit" among:"slots, instances"`
 	Promote        bool     `json:"promote"`
-	Order          []string `json:"order" among:"priority, cluster, fairshare, vtime, age, id, multifactor"`
+	Order          []string `json:"order" among:"priority, cluster, fairshare, vtime, age, id, multifactor, operator, own_priority"`
+	// DefaultPriority is that of the site, for the term operator.
+	DefaultPriority int `json:"default_priority" doc:"An operator's priority that is better puts a job before all others, a worse one behind, where order has operator."`
 }
 
 // SnapshotHost is one host; one that is not up keeps what runs and takes nothing new.
@@ -60,6 +62,7 @@ type SnapshotJob struct {
 	Points    float64  `json:"points,omitempty" read:"signed" doc:"Points of the order multifactor; most points go first."`
 	Global    int64    `json:"global_order,omitempty" read:"signed" doc:"Order by hand among jobs of the cluster and priority, the least first."`
 	Moved     bool     `json:"moved,omitempty" doc:"It has exchanged submit with another job of the user by hand."`
+	Operator  int      `json:"operator_priority,omitempty" doc:"The priority that an operator gave; 0: none."`
 	// Resources are what one instance takes, of its host where the name begins with host., else of the farm.
 	Resources map[string]int64 `json:"resources,omitempty" doc:"Reserved per instance, by name: host.NAME of its host, other names of the farm, or of limits."`
 }
@@ -106,5 +109,5 @@ type BalanceJob struct {
 // DefaultSnapshotPolicy is in force where a snapshot names none.
 func DefaultSnapshotPolicy() SnapshotPolicy {
 	return SnapshotPolicy{Mode: "jobs", Preempt: "aggressive", DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots",
-		Promote: true, Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"}}
+		Promote: true, Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"}, DefaultPriority: 9999}
 }

@@ -57,6 +57,7 @@ type Job struct {
 	MailAddress      []string          `json:"mailaddress" doc:"Addresses to which a mail goes when the job has ended. Empty: to its owner's, if it has the flag mail. Shown to the owner and to operators."`
 	Security         string            `json:"security"`
 	GlobalOrder      int64             `json:"globalorder" doc:"Order by hand among unfinished jobs of the cluster and priority, the least first; 0: none was given."`
+	OperatorPriority int               `json:"operatorpriority" doc:"Priority that an operator or admin gave last, which goes before fairshare where that ranks owners; 0: none was given."`
 	LocalOrder       int64             `json:"localorder" doc:"The job of the same user whose turn it has been given, as if it had been submitted then; 0: it has its own."`
 
 	Hosts             []string `json:"hosts" doc:"Allowed hosts; empty: all."`

@@ -1341,7 +1341,7 @@ _TAGS = ("prod_show", "prod_seq", "prod_shot", "prod_dept", "prod_client") + tup
 _NUMBERS = ("priority", "cpus", "retrywork", "retrywork_delay", "retrysubjob", "timeout", "agenda_timeout", "timelimit",
             "agenda_timelimit", "time_estimate", "umask", "pgrp", "pid", "p_agenda_priority", "p_agenda_cpus")
 _READ_ONLY = ("id", "agenda", "package", "prototype", "subjobs", "waitfor", "todo", "todotally", "agendastatus", "subjobstatus", "timesubmit",
-              "timestart", "timecomplete", "lastupdate", "reason", "code", "cpustally", "path", "queue", "serverid", "globalorder", "localorder",
+              "timestart", "timecomplete", "lastupdate", "reason", "code", "cpustally", "path", "queue", "serverid", "globalorder", "localorder", "operatorpriority",
               "flagsstring")
 _WITHOUT_EFFECT = ("domain", "mounts", "drivemap", "data", "hostname", "callbacks")
 _UNSET: Tuple[Any, ...] = ("", None, [], {}, 0, -1, (), ".")  # what Qube's dictionaries have where nothing was given

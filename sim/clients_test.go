@@ -127,6 +127,9 @@ func (c *simClients) submit(n int) {
 	case draw < 30: // it stands before the others, and no host will ever do
 		given.Requirements, given.Priority = "host.name=nowhere", 1
 	}
+	if w.operatorGives(n) {
+		given.OperatorPriority = given.Priority
+	}
 	if len(c.jobs) > 0 && w.chance(300) {
 		end := simPick(w, []string{"complete", "done", "done", "failed", "killed"})
 		given.Dependency = fmt.Sprintf("link-%s-job-%d", end, simPick(w, c.jobs))
@@ -215,6 +218,7 @@ func (c *simClients) modify(id facts.JobID) {
 		number("max_cpus", -1, 0, 1, 3, 6)
 	case 2:
 		number("priority", 1, 2, 3, 4)
+		e.Operator = w.operatorGives(len(c.calls))
 	default:
 		number("cpus", 1, 3)
 		number("max_cpus", -1, 0, 4)

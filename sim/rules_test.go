@@ -165,8 +165,8 @@ func (r *simRows) checkStop(a *facts.AttemptFacts) {
 	j := r.jobs[a.Job]
 	if better := a.Params.Job; a.Reason == facts.ReasonBetterPriority {
 		w.some("a primary made way for a better priority")
-		if w.policy.PrimaryPreempt != "aggressive" || r.jobs[better].facts.Priority >= j.facts.Priority {
-			w.fail("S10: %v of priority %d stops for job %d of priority %d, policy %s", a.AttemptID, j.facts.Priority, better, r.jobs[better].facts.Priority, w.policy.PrimaryPreempt)
+		if w.policy.PrimaryPreempt != "aggressive" || !w.outranks(r.jobs[better].facts, j.facts) {
+			w.fail("S10: %v of priority %d stops for job %d of priority %d, policy %s: %+v, %+v", a.AttemptID, j.facts.Priority, better, r.jobs[better].facts.Priority, w.policy.PrimaryPreempt, j.facts, r.jobs[better].facts)
 		}
 		return
 	}

@@ -13,16 +13,20 @@ import (
 	"qb/supervisor/outbox"
 )
 
-// simPlace is a job's place among those of its cluster and priority, the least first.
+// simPlace is a job's place among those of its cluster and priority, the least first. Where fairshare ranks owners, an order among all
+// is among those to which operators gave the same, and the owner's own among those of one account.
 type simPlace struct {
-	user, cluster string
-	priority      int
-	global, turn  int64
-	id            facts.JobID
+	user, account, cluster string
+	operator, priority     int
+	global, turn           int64
+	id                     facts.JobID
 }
 
-func placeOf(f facts.JobFacts) simPlace {
-	p := simPlace{f.User, f.Cluster, f.Priority, f.GlobalOrder, f.LocalOrder, f.ID}
+func (w *simWorld) placeOf(f facts.JobFacts) simPlace {
+	p := simPlace{f.User, "", f.Cluster, w.operatorRank(f), f.Priority, f.GlobalOrder, f.LocalOrder, f.ID}
+	if w.policy.Fairshare.Order {
+		p.account = f.Account
+	}
 	if p.turn == 0 {
 		p.turn = int64(f.ID)
 	}
@@ -41,7 +45,7 @@ func (r *simRows) places() map[facts.JobID]simPlace {
 	places := map[facts.JobID]simPlace{}
 	for _, id := range sortedIDs(r.jobs) {
 		if f := r.jobs[id].facts; !f.State.Final() {
-			places[id] = placeOf(f)
+			places[id] = r.world.placeOf(f)
 		}
 	}
 	return places
@@ -73,8 +77,8 @@ func (c *simClients) checkMoved(e message.JobOrdered, r outbox.Reply) {
 		if !known || !still {
 			continue
 		}
-		among := was.cluster == self.cluster && was.priority == self.priority
-		own := among && was.user == self.user && was.global == before[e.Job].global
+		among := was.cluster == self.cluster && was.operator == self.operator && (was.priority == self.priority || e.Everybody && w.policy.Share.ByOwner())
+		own := among && was.priority == self.priority && was.user == self.user && was.account == self.account && was.global == before[e.Job].global
 		if own {
 			had, has = append(had, was.turn), append(has, is.turn)
 		}
@@ -107,23 +111,21 @@ func (r *simRows) checkFirst(j *simJobRow, a facts.AttemptFacts) {
 	if !w.clients.verbs.on || a.Kind != facts.Primary || w.policy.CPUShare.Mode != "off" || r.running(a.Job) > 1 || a.Memory < w.policy.Memory.Default {
 		return
 	}
-	self := placeOf(j.facts)
+	self := w.placeOf(j.facts)
 	byHand := map[int64]bool{} // the turns of the owner's were exchanged, by place among all
 	for _, id := range sortedIDs(r.jobs) {
-		if f := r.jobs[id].facts; f.User == self.user && f.Cluster == self.cluster && f.Priority == self.priority && f.LocalOrder != 0 {
+		if p, f := w.placeOf(r.jobs[id].facts), r.jobs[id].facts; p.user == self.user && p.cluster == self.cluster && p.priority == self.priority && p.operator == self.operator && f.LocalOrder != 0 {
 			byHand[f.GlobalOrder] = true
 		}
 	}
 	for _, id := range sortedIDs(r.jobs) {
 		o := r.jobs[id]
-		p := placeOf(o.facts)
+		p := w.placeOf(o.facts)
 		waits := o.facts.State == facts.Active && o.changed < r.applied && len(o.attempts) == 0 && o.facts.StartAt == "" && len(o.facts.WaitFor) == 0 && o.state(0) == agenda.Pending
-		if !waits || id == a.Job || p.user != self.user || p.cluster != self.cluster || o.facts.Reservations != j.facts.Reservations || o.facts.Requirements != "" || len(o.orders) > 0 {
+		if !waits || id == a.Job || p.user != self.user || p.cluster != self.cluster || p.account != self.account || o.facts.Reservations != j.facts.Reservations || o.facts.Requirements != "" || len(o.orders) > 0 {
 			continue
 		}
-		before := p.priority < self.priority || p.priority == self.priority && p.global < self.global ||
-			p.priority == self.priority && p.global == self.global && byHand[p.global] && p.precedes(self)
-		if !before {
+		if !w.goesBefore(p, self, byHand[p.global]) {
 			continue
 		}
 		since, again := r.overtaken[id]
@@ -135,6 +137,15 @@ func (r *simRows) checkFirst(j *simJobRow, a facts.AttemptFacts) {
 		}
 	}
 	w.some("a job began in its turn")
+}
+
+// goesBefore says whether a job of an owner's goes before another: by what operators gave and did, by priority, or by hand.
+func (w *simWorld) goesBefore(p, self simPlace, byHand bool) bool {
+	owned := cmp.Or(cmp.Compare(p.priority, self.priority), cmp.Compare(p.global, self.global))
+	if w.policy.Share.ByOwner() {
+		owned = cmp.Or(cmp.Compare(p.operator, self.operator), cmp.Compare(p.global, self.global), cmp.Compare(p.priority, self.priority))
+	}
+	return owned < 0 || owned == 0 && byHand && p.precedes(self)
 }
 
 // give submits a job that everybody knows all of.

@@ -113,6 +113,7 @@ func drawPolicy(w *simWorld) message.Policy {
 	p.ReleaseSlots = w.seed/3%2 == 1
 	p.AvoidAfter, p.AvoidFor = int(w.seed/5%3), 20*time.Second
 	p.CPUShare.By = []string{"users", "jobs"}[p.CPUShare.Seed%2]
+	drawOwners(w, &p)
 	return p
 }
 

@@ -3,6 +3,7 @@ package smartshare
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -18,10 +19,12 @@ const (
 	ByAge
 	ByTie
 	ByPoints
+	ByOperator // what operators have set
+	ByOwn      // the priorities that owners gave, which order the jobs of each owner alone
 	terms
 )
 
-var termNames = [terms]string{"priority", "cluster", "fairshare", "vtime", "age", "id", "multifactor"}
+var termNames = [terms]string{"priority", "cluster", "fairshare", "vtime", "age", "id", "multifactor", "operator", "own_priority"}
 
 // The orders that a site chooses from by name.
 var (
@@ -30,7 +33,7 @@ var (
 	MultifactorOrder = []Term{ByPoints, ByCluster, ByVTime, ByAge, ByTie}
 )
 
-// ParseTerm knows the names priority, cluster, fairshare, vtime, age, id and multifactor.
+// ParseTerm knows the names of the terms.
 func ParseTerm(name string) (Term, bool) {
 	for t, n := range termNames {
 		if n == name {
@@ -52,6 +55,8 @@ type Key struct {
 	Submit    int64
 	Tie       int
 	Points    float64 // of the multifactor order
+	Operator  int     // what operators have set: below 0 before, above 0 behind all for which it is 0
+	Owner     int     // number of the owner, for own_priority
 }
 
 // FairshareBucket is the hundredth in which a factor lies, so that noise does not order jobs.
@@ -59,9 +64,13 @@ func FairshareBucket(factor float64) int {
 	return int(math.Floor(factor*100 + 1e-9))
 }
 
-// Compare orders two keys by the terms given and then, whatever those are, by Tie: a strict total order.
+// Compare orders two keys by the terms given and then, whatever those are, by Tie: a strict total order. With own_priority among
+// the terms it says which of two jobs goes first if there is no third, and only Order orders more of them.
 func Compare(a, b Key, by []Term) int {
 	for _, t := range by {
+		if t == ByOwn && a.Owner == b.Owner {
+			t = ByPriority
+		}
 		if c := cmp.Compare(a.word(t), b.word(t)); c != 0 {
 			return c
 		}
@@ -84,6 +93,10 @@ func (k *Key) word(t Term) uint64 {
 		return orderedInt(k.Submit)
 	case ByPoints:
 		return ^ordered(k.Points)
+	case ByOperator:
+		return orderedInt(int64(k.Operator))
+	case ByOwn:
+		return 0 // see shareOwn
 	}
 	return orderedInt(int64(k.Tie))
 }
@@ -107,6 +120,9 @@ func Order(s *Scratch, keys []Key, by []Term) []int {
 	order := make([]int, len(keys))
 	for place := range list {
 		order[place] = list[place].Place
+	}
+	if n := slices.Index(by, ByOwn); n >= 0 {
+		shareOwn(keys, order, by[:n], list, room)
 	}
 	return order
 }

@@ -52,6 +52,7 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err := s.limits.Change(p.User, int(change.Bytes())); err != nil {
 		return nil, err
 	}
+	change.Operator = p.SeesAll()
 	audit.Of(ctx).On("", audit.BeforeAndAfter(translate.Job(v, p.Sees(v.User)), in.Body))
 	shape := func(body any) *modifyOut {
 		reply := body.(message.JobReply)

@@ -84,6 +84,9 @@ func (s *server) readSubmission(ctx context.Context, r *api.SubmitRequest, owner
 		return row, err
 	}
 	row.UID = provedUID(ctx, owner)
+	if r.Priority != nil && p.SeesAll() {
+		row.OperatorPriority = *r.Priority
+	}
 	preview := &r.PAgendaPriority
 	if r.PAgendaPriority == 0 {
 		preview = nil

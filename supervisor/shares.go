@@ -55,7 +55,7 @@ func (s *server) explainShare(ctx context.Context, in *explainShareIn) (*jsonOf[
 		}
 		x := api.ShareExplanation{
 			Share: translate.Share(o), Accounts: o.Accounts, Lines: translate.Each(days, func(d store.LedgerDay) api.LedgerLine { return api.LedgerLine(d) }), Ended: o.Usage.Total(), Running: o.Running.Total(), Counted: o.Counted,
-			HalfLife: report.Policy.HalfLife.Seconds(), Rule: report.Policy.Rule, Order: report.Policy.Order, Points: report.Weight, At: translate.Time(report.At),
+			HalfLife: report.Policy.HalfLife.Seconds(), Rule: report.Policy.Rule, Order: report.Policy.Order, ByOwner: report.ByOwner, Points: report.Weight, At: translate.Time(report.At),
 		}
 		out.Body = append(out.Body, x)
 	}

@@ -7,6 +7,7 @@ import (
 	"qb/api"
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
+	"qb/supervisor/gate"
 	"qb/supervisor/planner"
 	"qb/supervisor/problem"
 	"qb/supervisor/term"
@@ -33,7 +34,7 @@ func (s *server) whatIf(ctx context.Context, in *struct{ api.WhatIfQuery }) (*js
 	look := func(to *planner.Snapshot) error {
 		return l.Look(ctx, func(m term.Machine, now time.Time) { *to = m.Snapshot(now) })
 	}
-	reply, err := s.trials.Try(ctx, &in.WhatIfQuery, whatif.Farm{Find: find, Look: look, View: s.lastView()})
+	reply, err := s.trials.Try(ctx, &in.WhatIfQuery, whatif.Farm{Operator: gate.PrincipalOf(ctx).SeesAll(), Find: find, Look: look, View: s.lastView()})
 	if err != nil {
 		return nil, err
 	}

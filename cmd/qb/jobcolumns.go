@@ -26,6 +26,7 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	{Name: "type", Extra: true},
 	always(attributeColumn("priority")),
 	{Name: "globalorder", Extra: true, Right: true},
+	{Name: "operatorpriority", Extra: true, Right: true},
 	{Name: "localorder", Extra: true, Right: true},
 	attributeColumn("cluster"),
 	always(attributeColumn("cpus")),

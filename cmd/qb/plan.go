@@ -100,7 +100,7 @@ func snapshotOfDoc(doc *api.SnapshotDoc) planner.Snapshot {
 func snapJobOfDoc(j *api.SnapshotJob, hosts []planner.SnapHost, index map[string]int) planner.SnapJob {
 	job := planner.SnapJob{ID: j.ID, User: j.User, Priority: j.Priority, Submit: j.Submit, Cluster: j.Cluster, CPUs: j.CPUs,
 		MaxCPUs: j.MaxCPUs, Remaining: -1, Agenda: j.Agenda, Slots: j.Slots, Memory: j.Memory, Weight: j.Weight,
-		Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points, Takes: j.Resources, Global: j.Global, Moved: j.Moved}
+		Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points, Takes: j.Resources, Global: j.Global, Moved: j.Moved, Operator: j.Operator}
 	if j.Remaining != nil {
 		job.Remaining = *j.Remaining
 	}

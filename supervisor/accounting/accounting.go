@@ -10,7 +10,7 @@ import (
 // Policy is how use is counted and what follows from it.
 type Policy struct {
 	Accounts        string        // listed or open; else as the farm was made
-	Order           bool          // the factor orders jobs of equal priority
+	Order           bool          // the factor orders jobs
 	Weights         bool          // the factor weighs the surplus too
 	PE              string        // sum (of the farm's totals) or max (of the host's)
 	Rule            string        // tree or fair_tree

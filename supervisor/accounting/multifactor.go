@@ -22,8 +22,29 @@ func (r Report) Of(p facts.Payer) OwnerShare {
 
 // FactorText explains an order by the owners' fairshare factors, to one of them.
 func (r Report) FactorText(o OwnerShare) string {
-	return fmt.Sprintf("among jobs of equal priority by the owners' fairshare factors, in steps of 0.01: %s has %.4f, rank %d of %d (qbshare %s -explain)",
-		o.Owner, o.Factor, o.Rank, len(r.Owners), o.Owner)
+	among := "among jobs of equal priority by"
+	if r.ByOwner {
+		among = "by"
+	}
+	return fmt.Sprintf("%s the owners' fairshare factors, in steps of 0.01: %s has %.4f, rank %d of %d (qbshare %s -explain)",
+		among, o.Owner, o.Factor, o.Rank, len(r.Owners), o.Owner)
+}
+
+// OwnerText adds to what fairshare makes of a job what an operator's priority does, and what its owner's. usual is the site's
+// default priority.
+func (r Report) OwnerText(o OwnerShare, j *facts.JobFacts, usual int) string {
+	fairshare := r.FactorText(o)
+	own := fmt.Sprintf("; priority %d orders the jobs of %s", j.Priority, j.User)
+	switch operator := j.OperatorPriority; {
+	case j.Elite():
+		return "before all others: it is elite"
+	case operator == 0 || operator == usual:
+		return fairshare + own
+	case operator < usual:
+		return fmt.Sprintf("before all jobs to which no operator gave a priority: an operator gave it %d; then %s%s", operator, fairshare, own)
+	default:
+		return fmt.Sprintf("behind all jobs to which no operator gave a priority: an operator gave it %d; then %s%s", operator, fairshare, own)
+	}
 }
 
 // PointsText explains the points of a job with these factors.

@@ -32,10 +32,11 @@ type OwnerShare struct {
 
 // Report is where everybody stands at a moment, by rank.
 type Report struct {
-	At     time.Time
-	Policy Policy
-	Weight float64 // of the factor in the points of the order multifactor; 0: none
-	Owners []OwnerShare
+	At      time.Time
+	Policy  Policy
+	Weight  float64 // of the factor in the points of the order multifactor; 0: none
+	ByOwner bool    // the factor ranks owners before the priorities of their jobs do
+	Owners  []OwnerShare
 }
 
 // Report tells where everybody stands who has shares, credit, usage or a job in memory. The last are the places of

@@ -107,6 +107,13 @@ type Job struct {
 	Orders                       []facts.OrderFacts
 	MemoryUse                    facts.JobMemory
 	FromProfile                  facts.Estimate // that the job goes by
+	Ranked                       *Ranked        // where fairshare ranks owners; else nil
+}
+
+// Ranked is where a job stands by what goes before its owner's priorities.
+type Ranked struct {
+	Operator int // below 0 an operator put it before all others, above 0 behind
+	Factor   int // of its owner, in hundredths, by the last plan
 }
 
 // remaining are the items that run or are ready.

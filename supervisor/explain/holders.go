@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -48,7 +49,7 @@ func (s holdSum) holds() *Holds {
 	return &Holds{s.slots[Primary] + s.slots[ProtectedPrimary], s.slots[Secondary] + s.slots[ProtectedSecondary], s.slots[Ending]}
 }
 
-// holders are the jobs that hold slots of some hosts, best priority first. The sum at n is over those
+// holders are the jobs that hold slots of some hosts, best rank first. The sum at n is over those
 // before the n-th, so that ten thousand jobs that wait can each say in a few steps who is in their way.
 type holders struct {
 	jobs []*Job
@@ -56,7 +57,7 @@ type holders struct {
 }
 
 func compareHolders(a, b *Job) int {
-	return cmp.Or(cmp.Compare(a.Standing(), b.Standing()), cmp.Compare(a.ID, b.ID))
+	return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.ID, b.ID))
 }
 
 // holders are the jobs that hold slots of the hosts that serve the job.
@@ -68,7 +69,7 @@ func (w one) holders() holders {
 	return *w.g.holders
 }
 
-// sorted are the jobs, best priority first.
+// sorted are the jobs, best rank first.
 func (x *Explainer) sorted(ids iter.Seq[facts.JobID]) (jobs []*Job) {
 	for id := range ids {
 		jobs = append(jobs, x.job(id))
@@ -128,15 +129,18 @@ func (a holders) of(j *Job) (sum holdSum, found bool) {
 	return sum, found
 }
 
-// before is the number of holders of a priority better than the given one.
-func (a holders) before(priority int) int {
-	return sort.Search(len(a.jobs), func(n int) bool { return a.jobs[n].Standing() >= priority })
+// before is the number of holders of a rank better than the given one.
+func (a holders) before(rank int) int {
+	return sort.Search(len(a.jobs), func(n int) bool { return a.jobs[n].rank() >= rank })
 }
 
 // text says for a job that waits who holds the slots: "60 by primaries of job 31 at better priority"; alone is the last of
 // them without the number.
 func (a holders) text(j *Job) (parts []string, alone string) {
-	better, worse := a.before(j.Standing()), a.before(j.Standing()+1)
+	better, worse, word := a.before(j.rank()), a.before(j.rank()+1), "priority"
+	if j.Ranked != nil {
+		word = "rank"
+	}
 	own, mine := slices.BinarySearchFunc(a.jobs, j, compareHolders)
 	if !mine {
 		own = -1
@@ -159,10 +163,10 @@ func (a holders) text(j *Job) (parts []string, alone string) {
 			parts, alone = append(parts, fmt.Sprintf("%d by %s", slots, words)), "by "+words
 		}
 	}
-	add(0, better, " at better priority", Primary, ProtectedPrimary)
-	add(better, worse, " at equal priority", Primary, ProtectedPrimary)
-	add(worse, every, " at worse priority", Primary)
-	add(worse, every, " at worse priority", ProtectedPrimary)
+	add(0, better, " at better "+word, Primary, ProtectedPrimary)
+	add(better, worse, " at equal "+word, Primary, ProtectedPrimary)
+	add(worse, every, " at worse "+word, Primary)
+	add(worse, every, " at worse "+word, ProtectedPrimary)
 	add(0, every, "", Secondary)
 	add(0, every, "", ProtectedSecondary)
 	add(0, every, "", Ending)
@@ -231,6 +235,38 @@ func (a holders) lines(j *Job) []Fact {
 	return lines
 }
 
+// rank is where a job stands beside those of others, the least first: by its priority, or by what goes before priorities.
+func (j *Job) rank() int {
+	switch {
+	case j.Ranked == nil:
+		return j.Standing()
+	case j.Elite():
+		return math.MinInt
+	}
+	return 1000*j.Ranked.Operator - j.Ranked.Factor
+}
+
+// rankBeside is how another job's rank is to the one that waits, where fairshare ranks owners.
+func rankBeside(j, other *Job) string {
+	switch x, y := j.Ranked, other.Ranked; {
+	case y.Operator != 0 && y.Operator < x.Operator:
+		return fmt.Sprintf("put before it by an operator: priority %d", other.OperatorPriority)
+	case y.Operator < x.Operator:
+		return fmt.Sprintf("the waiting job was put behind it by an operator: priority %d", j.OperatorPriority)
+	case x.Operator != 0 && x.Operator < y.Operator:
+		return fmt.Sprintf("the waiting job was put before it by an operator: priority %d", j.OperatorPriority)
+	case x.Operator < y.Operator:
+		return fmt.Sprintf("put behind it by an operator: priority %d", other.OperatorPriority)
+	case y.Factor > x.Factor:
+		return fmt.Sprintf("better fairshare, %s has %.2f", other.User, float64(y.Factor)/100)
+	case y.Factor < x.Factor:
+		return fmt.Sprintf("worse fairshare, %s has %.2f", other.User, float64(y.Factor)/100)
+	case other.User != j.User:
+		return "equal fairshare, of " + other.User
+	}
+	return fmt.Sprintf("of %s too, priority %d", other.User, other.Priority)
+}
+
 // priorityBeside is how another job's priority is to the one that waits.
 func priorityBeside(j, other *Job) string {
 	switch {
@@ -238,6 +274,8 @@ func priorityBeside(j, other *Job) string {
 		return "itself"
 	case other.Elite() && !j.Elite():
 		return "elite"
+	case j.Ranked != nil && !j.Elite():
+		return rankBeside(j, other)
 	case other.Standing() < j.Standing():
 		return fmt.Sprintf("better priority, %d", other.Priority)
 	case other.Standing() > j.Standing():

@@ -134,12 +134,21 @@ func (ad *admission) dispatchKey(j *model.Job, h *model.Host) smartshare.Key {
 	if len(by) > 0 && by[0] == smartshare.ByCluster {
 		from = h.Cluster
 	}
-	key := smartshare.Key{Priority: j.Standing(), Distance: planner.ClusterDistance(by, j.Cluster, from)}
-	planner.Advance(&key)
-	return key
+	share := ad.policy.PlanShare()
+	return share.KeyOf(j.Standing(), j.OperatorPriority, planner.ClusterDistance(by, j.Cluster, from))
+}
+
+// dispatchKeys are those of two jobs. Where fairshare ranks owners, the priorities of two owners are not compared.
+func (ad *admission) dispatchKeys(a, b *model.Job, h *model.Host) (x, y smartshare.Key) {
+	x, y = ad.dispatchKey(a, h), ad.dispatchKey(b, h)
+	if ad.policy.Share.ByOwner() && a.User != b.User {
+		x.Priority, y.Priority = 0, 0
+	}
+	return x, y
 }
 
 // outranks says whether job a is of better standing on the host than b; its age does not count.
 func (ad *admission) outranks(a, b *model.Job, h *model.Host) bool {
-	return smartshare.Compare(ad.dispatchKey(a, h), ad.dispatchKey(b, h), ad.policy.Share.Terms()) < 0
+	x, y := ad.dispatchKeys(a, b, h)
+	return smartshare.Compare(x, y, ad.policy.Share.Terms()) < 0
 }

@@ -14,20 +14,18 @@ import (
 // maxMoved is how many jobs may change places for one order.
 const maxMoved = 1000
 
-// turn is the new turn of a job: its GlobalOrder, or the number by which its age counts.
-type turn struct {
-	job *model.Job
-	to  int64
-}
-
 // move puts a job before or behind all others of its cluster and priority, or of these its owner's: the order by hand,
 // which planner.Snapshot has act. It changes no items, so it waits for no other order.
 func (f *Farm) move(now time.Time, j *model.Job, e message.JobOrdered) {
-	among, whose, turns := f.orderedAmong(j, e.Everybody), "", ownTurns
+	among, whose, turns := f.orderedAmong(j, e.Everybody), "", model.OwnTurns
 	if e.Everybody {
-		turns = globalTurn
+		turns = model.GlobalTurn
 	} else {
 		whose = "of " + j.User + " "
+	}
+	alike := fmt.Sprintf("cluster %s and priority %d", j.Cluster, j.Priority)
+	if e.Everybody && f.policy.Share.ByOwner() {
+		alike = "cluster " + j.Cluster
 	}
 	moved := turns(e.Action, j, among)
 	reply := message.ActionReply{Job: j.ID, Version: j.Version, Remarks: []string{}}
@@ -36,7 +34,7 @@ func (f *Farm) move(now time.Time, j *model.Job, e message.JobOrdered) {
 	case j.State.Final():
 		remark("%s", e.Action.ChangedNothing(j.ID, j.Status(), 0, 0))
 	case len(among) == 1:
-		remark("job %d has nothing to be ordered among: no other unfinished job %shas cluster %s and priority %d", j.ID, whose, j.Cluster, j.Priority)
+		remark("job %d has nothing to be ordered among: no other unfinished job %shas %s", j.ID, whose, alike)
 	case len(moved) == 0:
 		remark("job %d is at the %s of %s already", j.ID, e.Action, facts.Several(len(among), "job"))
 	case len(moved) > maxMoved:
@@ -45,14 +43,14 @@ func (f *Farm) move(now time.Time, j *model.Job, e message.JobOrdered) {
 	default:
 		for _, t := range moved {
 			if e.Everybody {
-				t.job.GlobalOrder = t.to
+				t.Job.GlobalOrder = t.To
 			} else {
-				t.job.TakeTurn(t.to)
+				t.Job.TakeTurn(t.To)
 			}
-			f.putJob(t.job)
+			f.putJob(t.Job)
 		}
 		f.out.Record(now, facts.EventFacts{Type: "ordered-" + string(e.Action), Job: j.ID, Item: -1, Instance: -1, By: e.By,
-			Why: facts.Why{Cause: fmt.Sprintf("among %s %swith cluster %s and priority %d", facts.Several(len(among), "job"), whose, j.Cluster, j.Priority)}})
+			Why: facts.Why{Cause: fmt.Sprintf("among %s %swith %s", facts.Several(len(among), "job"), whose, alike)}})
 		f.planStale, f.planNow = true, true
 		reply.Affected, reply.Done, reply.Version = 1, 1, j.Version
 	}
@@ -61,9 +59,10 @@ func (f *Farm) move(now time.Time, j *model.Job, e message.JobOrdered) {
 
 // orderedAmong are the unfinished jobs among which a job is ordered, itself included, by their turns.
 func (f *Farm) orderedAmong(j *model.Job, everybody bool) (among []*model.Job) {
+	mine, peers := f.ownTurn(j), f.policy.OrderedAmong(&j.JobFacts, everybody)
 	for _, o := range f.jobs.ByID {
-		own := o.User == j.User && o.GlobalOrder == j.GlobalOrder
-		if o == j || !o.State.Final() && o.Cluster == j.Cluster && o.Standing() == j.Standing() && (own || everybody) {
+		own := o.User == j.User && o.GlobalOrder == j.GlobalOrder && f.ownTurn(o) == mine
+		if o == j || !o.State.Final() && o.Cluster == j.Cluster && f.policy.OrderedAmong(&o.JobFacts, everybody) == peers && (own || everybody) {
 			among = append(among, o)
 		}
 	}
@@ -73,47 +72,13 @@ func (f *Farm) orderedAmong(j *model.Job, everybody bool) (among []*model.Job) {
 	return among
 }
 
-// globalTurn puts a job before or behind all others. Only its own turn changes.
-func globalTurn(a facts.Action, j *model.Job, among []*model.Job) []turn {
-	others := slices.DeleteFunc(slices.Clone(among), func(o *model.Job) bool { return o == j })
-	if len(others) == 0 {
-		return nil
+// ownTurn is who has the turn of a job: its owner, and with fairshare what that stands for. A turn of an account with another past
+// is not the account's to take.
+func (f *Farm) ownTurn(j *model.Job) facts.Payer {
+	if !f.policy.Fairshare.Order {
+		return facts.Payer{Owner: j.User}
 	}
-	first, last := others[0].GlobalOrder, others[len(others)-1].GlobalOrder
-	switch {
-	case a == facts.Top && j.GlobalOrder >= first:
-		return []turn{{j, first - 1}}
-	case a == facts.Bottom && j.GlobalOrder <= last:
-		return []turn{{j, last + 1}}
-	}
-	return nil
-}
-
-// ownTurns has a job take the turn of the first or last of its owner's, and those between the turn of the next: the owner's
-// jobs exchange their turns, and nobody else waits longer for it.
-func ownTurns(a facts.Action, j *model.Job, among []*model.Job) (moved []turn) {
-	if a == facts.Bottom {
-		slices.Reverse(among)
-	}
-	at := slices.Index(among, j)
-	if at == 0 {
-		return nil
-	}
-	moved = append(moved, turn{j, among[0].Turn()})
-	for n := range at {
-		moved = append(moved, turn{among[n], among[n+1].Turn()})
-	}
-	return moved
-}
-
-// byHandText tells of the order by hand, "" where there is none.
-func byHandText(j *model.Job) string {
-	switch {
-	case j.State.Final():
-	case j.GlobalOrder != 0:
-		return fmt.Sprintf("by hand (qbtop, qbbottom): globalorder %d among the jobs with cluster %s and priority %d, the least first", j.GlobalOrder, j.Cluster, j.Priority)
-	case j.LocalOrder != 0:
-		return fmt.Sprintf("by hand (qbtop, qbbottom): it has the turn of job %d of the same user", j.LocalOrder)
-	}
-	return ""
+	p := f.usage.accounts.Place(j.Payer())
+	p.Owner = j.User
+	return p
 }

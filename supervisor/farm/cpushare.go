@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"slices"
 	"time"
 
 	"qb/smartshare"
@@ -140,13 +141,26 @@ func (cs *cpuShare) competitors(now time.Time, i *model.Instance) []competitor {
 		}
 		found = append(found, competitor{j, kind})
 	}
-	return found
+	return bestOfEach(found)
+}
+
+// bestOfEach leaves of each owner's jobs those of the best priority: where fairshare ranks owners, jobs of several stand equal to
+// another's.
+func bestOfEach(found []competitor) []competitor {
+	best := map[string]int{}
+	for _, c := range found {
+		if p, known := best[c.job.User]; !known || c.job.Standing() < p {
+			best[c.job.User] = c.job.Standing()
+		}
+	}
+	return slices.DeleteFunc(found, func(c competitor) bool { return c.job.Standing() > best[c.job.User] })
 }
 
 // equals says whether two jobs stand equal on a host, so that only slot time orders them: what comes before
 // it in the order decides else, and would give the slot back.
 func (ad *admission) equals(a, b *model.Job, h *model.Host) bool {
-	return ad.dispatchKey(a, h) == ad.dispatchKey(b, h) && a.SlotShare.Bucket == b.SlotShare.Bucket && a.SlotShare.Points == b.SlotShare.Points
+	x, y := ad.dispatchKeys(a, b, h)
+	return x == y && a.SlotShare.Bucket == b.SlotShare.Bucket && a.SlotShare.Points == b.SlotShare.Points
 }
 
 // yieldSlot gives the slot of an instance whose item has ended to a job that had less slot time, or whose user had.

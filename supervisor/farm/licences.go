@@ -169,7 +169,7 @@ func (rs *resources) giveSeats(now time.Time, p *snapshot) {
 	if rows == nil {
 		return
 	}
-	slices.SortStableFunc(rows, func(a, b int) int { return p.Jobs[a].Priority - p.Jobs[b].Priority })
+	p.SortByPriority(rows)
 	rooms := make([]licences.Room, len(p.hosts))
 	for n, h := range p.hosts {
 		rooms[n] = licences.Room{Name: string(h.ID), Up: p.Hosts[n].Up, Free: max(0, h.Free()), May: max(0, h.Free()+h.Yielding()), All: p.Hosts[n].Slots}

@@ -162,7 +162,7 @@ func (pl *planning) planFarm(now time.Time, p, last *snapshot) *snapshot {
 // planHosts adds all hosts, by name.
 func (pl *planning) planHosts(now time.Time, p *snapshot) {
 	pl.admission.viewpoint = pl.hosts.Cluster(pl.policy.DefaultCluster)
-	p.Now, p.Policy, p.Cluster = model.Seconds(now), pl.policy.Share, pl.admission.viewpoint
+	p.Now, p.Policy, p.Cluster = model.Seconds(now), pl.policy.PlanShare(), pl.admission.viewpoint
 	p.hosts, p.keys, p.changes = pl.hosts.Sorted(), fit.KeysOf(pl.hosts.Each()), pl.hosts.Changes
 	pl.admission.leastMemory = 0
 	if len(p.hosts) > 0 {

@@ -45,7 +45,7 @@ func (pl *planning) planJob(now time.Time, p, last *snapshot, j *model.Job) {
 		p.Jobs = append(p.Jobs, planner.SnapJob{
 			ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Standing(), Submit: j.Turn(), Cluster: j.Cluster,
 			CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.HasAgenda(), Slots: j.Needs.Slots,
-			Global: j.GlobalOrder, Moved: j.LocalOrder != 0,
+			Global: j.GlobalOrder, Moved: j.LocalOrder != 0, Operator: j.OperatorPriority,
 		})
 		if takes := j.Claims(); len(takes) > 0 {
 			p.Jobs[at].Takes = takes
@@ -98,7 +98,7 @@ func (pl *planning) checkRows() error {
 		if !slices.Equal(held, pl.last.instances[row.first:row.after]) || !slices.Equal(rows, was) {
 			return fmt.Errorf("job %d: a plan would see %+v, its instances are %+v", j.ID, was, rows)
 		}
-		if s := pl.last.Jobs[n]; s.Priority != j.Standing() || s.Slots != j.Needs.Slots || s.User != j.User || s.Cluster != j.Cluster || s.Global != j.GlobalOrder || s.Submit != j.Turn() {
+		if s := pl.last.Jobs[n]; s.Priority != j.Standing() || s.Slots != j.Needs.Slots || s.User != j.User || s.Cluster != j.Cluster || s.Global != j.GlobalOrder || s.Submit != j.Turn() || s.Operator != j.OperatorPriority {
 			return fmt.Errorf("job %d: a plan would see %+v, it is %+v", j.ID, s, j.JobFacts)
 		}
 	}

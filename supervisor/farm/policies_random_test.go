@@ -15,7 +15,7 @@ import (
 )
 
 // TestAllPoliciesAtOnce drives farms on which everything acts together (priorities, clusters, host lists,
-// groups, memory, licences, the share of slot time, fairshare in order and weights, listed and open accounts, budgets of
+// groups, memory, licences, the share of slot time, fairshare among equal priorities or owners, and in weights, listed and open accounts, budgets of
 // both kinds, both divisions of the surplus, all policies of preemption, takeovers). These rules of the whole hold after
 // every step:
 //
@@ -50,7 +50,8 @@ func TestAllPoliciesAtOnce(t *testing.T) {
 			pick("mode", "jobs", "users", "none"), pick("preempt", "aggressive", "passive", "disabled"),
 			pick("primary", "aggressive", "passive", "disabled"), pick("placement", "best_fit", "spread", "pack"),
 			pick("cpu_share", "off", "stride", "lottery"), pick("cpu_share_by", "users", "jobs"), pick("fairshare", "true", "false"), pick("weights", "true", "false"),
-			pick("accounts", "listed", "listed", "open"), pick("order", "cluster,priority,fairshare,vtime,age,id", "priority,cluster,fairshare,vtime,age,id")}, " "))
+			pick("accounts", "listed", "listed", "open"), pick("order", "cluster,priority,fairshare,vtime,age,id", "priority,cluster,fairshare,vtime,age,id",
+				"cluster,operator,fairshare,own_priority,vtime,age,id", "operator,fairshare,own_priority,cluster,vtime,age,id"), "default_priority=2"}, " "))
 		w := watchPolicies(r, r.policy.Fairshare.Accounts == "open")
 		r.say("account misc default=*")
 		r.say("account show users=u1,u2")
@@ -143,8 +144,8 @@ func policiesStep(rt *rapid.T, w *policyWatch, hosts int) bool {
 		user := fmt.Sprintf("u%d", number("user", 1, 3))
 		asked := rapid.SampledFrom([]string{"", "", "show", "show/shot", "misc", "new"}).Draw(rt, "account")
 		submitCharged(rt, w, user, asked, fmt.Sprintf("submit j user=%s account=%s cpus=%d max=%d items=1-%d priority=%d cluster=%s reservations=%s", user, asked, number("cpus", 1, 3),
-			number("max", -1, 6), number("items", 1, 8), number("priority", 1, 2), rapid.SampledFrom([]string{"/", "/a", "/a/b", "/c"}).Draw(rt, "of cluster"), takes)+
-			maybe("listed", "hosts=%s", host)+maybe("grouped", "groups=g%d", number("group", 0, 1))+maybe("kept", "flags=uninterruptible"))
+			number("max", -1, 6), number("items", 1, 8), number("priority", 1, 3), rapid.SampledFrom([]string{"/", "/a", "/a/b", "/c"}).Draw(rt, "of cluster"), takes)+
+			maybe("listed", "hosts=%s", host)+maybe("grouped", "groups=g%d", number("group", 0, 1))+maybe("kept", "flags=uninterruptible")+maybe("operator", "operator"))
 	case "share":
 		r.say(fmt.Sprintf("share %s %d", rapid.SampledFrom([]string{"u1", "show/", "show/u2"}).Draw(rt, "place"), number("shares", 0, 5)))
 	case "budget":
@@ -164,7 +165,7 @@ func policiesStep(rt *rapid.T, w *policyWatch, hosts int) bool {
 		}
 		r.settle()
 	case "modify":
-		r.say(fmt.Sprintf("modify %s cpus=%d max=%d priority=%d", job, number("cpus", 1, 4), number("max", -1, 5), number("priority", 1, 2)))
+		r.say(fmt.Sprintf("modify %s cpus=%d max=%d priority=%d", job, number("cpus", 1, 4), number("max", -1, 5), number("priority", 1, 3)) + maybe("operator", "operator"))
 	case "advance":
 		r.say(fmt.Sprintf("advance %ds", number("seconds", 1, 9)))
 		return false

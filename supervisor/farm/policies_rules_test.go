@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/smartshare"
 	"qb/supervisor/facts"
 	"qb/supervisor/outbox"
 )
@@ -300,10 +301,20 @@ type ranked struct {
 	jobs      map[facts.JobID]facts.JobView
 	instances map[string]bool
 	leaving   map[facts.HostID]bool // hosts that an instance leaves
+	ended     int                   // attempts
+	factors   map[facts.Payer]int   // of owners, in hundredths
 }
 
 func (w *policyWatch) rankedNow() ranked {
-	s := ranked{map[facts.JobID]facts.JobView{}, map[string]bool{}, map[facts.HostID]bool{}}
+	s := ranked{map[facts.JobID]facts.JobView{}, map[string]bool{}, map[facts.HostID]bool{}, 0, map[facts.Payer]int{}}
+	for _, a := range w.r.rows.attempts {
+		if !a.State.Live() {
+			s.ended++
+		}
+	}
+	for _, o := range w.r.farm.Shares(w.r.now).Owners {
+		s.factors[o.Payer] = smartshare.FairshareBucket(o.Factor)
+	}
 	view := w.r.farm.View(w.r.now)
 	for _, j := range view.Jobs {
 		s.jobs[j.ID] = j
@@ -333,6 +344,40 @@ func clusterRank(job, host string) int {
 	return 2 + len(y) - n
 }
 
+// goesBefore says whether one job goes before another on hosts of a cluster by priority, by cluster and priority, or by what operators
+// gave, their owners' fairshare and, of one payer's, priority. Of fairshare it knows as long as no attempt has been charged in between.
+func (w *policyWatch) goesBefore(before, after ranked, a, b facts.JobView, cluster string) bool {
+	p := &w.r.policy
+	var x, y []int
+	both := func(of func(facts.JobView) int) { x, y = append(x, of(a)), append(y, of(b)) }
+	operator := func(j facts.JobView) int { return cmp.Or(j.OperatorPriority, p.DefaultPriority) - p.DefaultPriority }
+	if p.Share.ByOwner() {
+		both(func(j facts.JobView) int { return cmp.Compare(operator(j), 0) })
+	}
+	if p.Share.Order[0] == "cluster" && (!p.Share.ByOwner() || operator(a) == 0) { // else the cluster is looked at for the farm as a whole
+		both(func(j facts.JobView) int { return clusterRank(cmp.Or(j.Cluster, "/"), cluster) })
+	}
+	if !p.Share.ByOwner() {
+		both(func(j facts.JobView) int { return j.Priority })
+		return slices.Compare(x, y) < 0
+	}
+	both(operator)
+	if slices.Compare(x, y) != 0 {
+		return slices.Compare(x, y) < 0
+	}
+	payer := func(j facts.JobView) facts.Payer {
+		if p.Fairshare.Accounts == "open" {
+			return facts.Payer{Owner: j.User}
+		}
+		return facts.Payer{Account: j.Account, Owner: j.User}
+	}
+	if payer(a) == payer(b) {
+		return a.Priority < b.Priority && (p.Share.Order[0] != "cluster" || a.Cluster == b.Cluster)
+	}
+	worse := func(s ranked) bool { return s.factors[payer(a)] <= s.factors[payer(b)] }
+	return p.Fairshare.Order && before.ended == after.ended && !worse(before) && !worse(after)
+}
+
 // primariesByRank: no job gets a primary on a host where one that goes before it by priority, or by cluster and priority, and waits
 // for its own, could have had it. Two exceptions: farms that share slot time, which passes a slot on among equals without a look at who
 // else waits; and a job for which instances leave some host that it may use: it may have been given their room.
@@ -355,13 +400,6 @@ func (w *policyWatch) primariesByRank(rt *rapid.T, before ranked) {
 		return j.State == facts.Active && j.Items.Pending > 0 && j.Primary < j.CPUs && !barred(j) && alike(j)
 	}
 	for _, h := range w.r.farm.View(w.r.now).Hosts {
-		key := func(j facts.JobView) [2]int {
-			k := [2]int{0, j.Priority}
-			if w.r.policy.Share.Order[0] == "cluster" { // else the cluster is looked at for the farm as a whole
-				k[0] = clusterRank(cmp.Or(j.Cluster, "/"), w.r.workers[h.ID].cluster)
-			}
-			return k
-		}
 		for _, i := range h.Instances {
 			got, now := before.jobs[i.Job], after.jobs[i.Job]
 			old := before.instances[fmt.Sprintf("%d.%d", i.Job, i.Number)]
@@ -370,7 +408,8 @@ func (w *policyWatch) primariesByRank(rt *rapid.T, before ranked) {
 			}
 			for id, j := range after.jobs {
 				was := before.jobs[id]
-				if a, b := key(j), key(now); !givenRoom(j) && id != i.Job && lacks(j) && lacks(was) && slices.Compare(a[:], b[:]) < 0 && j.Priority == was.Priority && mayRunOn(w.r, j, h.ID) &&
+				before := w.goesBefore(before, after, j, now, w.r.workers[h.ID].cluster)
+				if !givenRoom(j) && id != i.Job && lacks(j) && lacks(was) && before && j.Priority == was.Priority && mayRunOn(w.r, j, h.ID) &&
 					i.Memory >= max(1, j.Memory.Need, j.Memory.Requested) {
 					rt.Fatalf("rank: job %d has a new primary on %s, and job %d, which goes before it there, lacks one (%s)\n%s%s%s", i.Job, h.ID, id, j.Reason, w.r.say("jobs"), w.r.say("hosts"), strings.Join(w.r.said, "\n"))
 				}

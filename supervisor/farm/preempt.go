@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"qb/smartshare"
 	"qb/supervisor/facts"
 	"qb/supervisor/model"
 	"qb/supervisor/planner"
@@ -20,8 +21,8 @@ func (f *Farm) preemptPrimaries(now time.Time, p *snapshot, b planner.Plan) {
 	if !slices.ContainsFunc(b.Order, unplaced) {
 		return
 	}
-	yielding, turns := p.yielding(f.policy.PrimaryPreempt == "passive"), planner.NewTurns(&p.Snapshot, b)
-	wide := 0
+	yielding, turns := p.yielding(f.policy.PrimaryPreempt == "passive", b.Order), planner.NewTurns(&p.Snapshot, b)
+	wide, byOwner := 0, p.Policy.ByOwner()
 	for _, n := range b.Order {
 		if f.out.Spent() {
 			f.planStale = true
@@ -45,10 +46,11 @@ func (f *Farm) preemptPrimaries(now time.Time, p *snapshot, b planner.Plan) {
 		}
 		for at := range yielding {
 			y := &yielding[at]
-			if need <= 0 || y.Job.Priority <= p.Jobs[n].Priority || f.out.Spent() {
-				break
+			displaces := p.Displaces(n, y.of)
+			if need <= 0 || f.out.Spent() || !displaces && !byOwner {
+				break // no other has a worse priority
 			}
-			if y.taken || !p.Serves(n, y.host) || !turns.Comes(n, y.of, y.host) {
+			if y.taken || !displaces || !p.Serves(n, y.host) || !turns.Comes(n, y.of, y.host) {
 				continue
 			}
 			need -= y.Slots
@@ -83,19 +85,25 @@ type yields struct {
 	*model.Instance
 	of    int // its job in the plan
 	host  int // of the plan
+	place int // of its job: the highest yields first
 	taken bool
 }
 
-// yielding lists the instances that may give way to jobs of better priority: worst priority first, then, under
-// passive, those nearest their end, under aggressive those that lose least.
-func (p *snapshot) yielding(passive bool) []yields {
+// yielding lists the instances that may give way to jobs of better priority: worst priority first, or last in the order where
+// fairshare ranks owners, then, under passive, those nearest their end, under aggressive those that lose least.
+func (p *snapshot) yielding(passive bool, order []int) []yields {
 	var found []yields
+	place := func(j int) int { return p.Jobs[j].Priority }
+	if p.Policy.ByOwner() {
+		ranks := smartshare.Ranks(order)
+		place = func(j int) int { return ranks[j] }
+	}
 	for m, i := range p.instances {
 		switch {
 		case i.Stopping() || i.Suspended() || i.Job.Kept():
 		case i.Kind == facts.Secondary && p.Policy.Preempt != "disabled":
 		default:
-			found = append(found, yields{i, p.Running[m].Job, p.Running[m].Host, false})
+			found = append(found, yields{i, p.Running[m].Job, p.Running[m].Host, place(p.Running[m].Job), false})
 		}
 	}
 	slices.SortFunc(found, func(a, b yields) int {
@@ -103,7 +111,7 @@ func (p *snapshot) yielding(passive bool) []yields {
 		if passive {
 			age = -age
 		}
-		return cmp.Or(-cmp.Compare(a.Job.Priority, b.Job.Priority), -cmp.Compare(a.Kind, b.Kind), age,
+		return cmp.Or(-cmp.Compare(a.place, b.place), -cmp.Compare(a.Kind, b.Kind), age,
 			cmp.Compare(a.Job.ID, b.Job.ID), cmp.Compare(a.Number, b.Number))
 	})
 	return found

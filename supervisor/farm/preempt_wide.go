@@ -31,7 +31,7 @@ func (p *snapshot) particular(n int) bool {
 func (p *snapshot) heldUp(n int, yielding []yields) bool {
 	full := p.jobs[n].Full(nil)
 	return full != nil && !slices.ContainsFunc(yielding, func(y yields) bool {
-		return !y.taken && y.Job.Priority > p.Jobs[n].Priority && y.Claims()[full.Name] > 0
+		return !y.taken && p.Displaces(n, y.of) && y.Claims()[full.Name] > 0
 	})
 }
 
@@ -41,7 +41,7 @@ func (p *snapshot) heldUp(n int, yielding []yields) bool {
 func (f *Farm) preemptWide(now time.Time, p *snapshot, n int, yielding []yields, turns *planner.Turns) {
 	byHost, all := map[int][]*yields{}, []*yields{}
 	for at := range yielding {
-		if y := &yielding[at]; y.Job.Priority > p.Jobs[n].Priority && !y.taken && turns.Comes(n, y.of, y.host) {
+		if y := &yielding[at]; p.Displaces(n, y.of) && !y.taken && turns.Comes(n, y.of, y.host) {
 			byHost[y.host], all = append(byHost[y.host], y), append(all, y)
 		}
 	}

@@ -427,6 +427,9 @@ func (r *rig) submission(args []string) message.JobSubmitted {
 	row.Agenda.Chunk, row.Agenda.Runs = number(option(args, "chunk", "0")), number(option(args, "runs", "0"))
 	row.CPUs = number(option(args, "cpus", "1"))
 	row.Priority = number(option(args, "priority", "0"))
+	if slices.Contains(args, "operator") {
+		row.OperatorPriority = row.Priority
+	}
 	row.RetryWork, row.RetryDelay = number(option(args, "retrywork", "0")), number(option(args, "retrydelay", "0"))
 	row.RetryInstance, row.Timeout = number(option(args, "retrysubjob", "0")), number(option(args, "timeout", "0"))
 	row.AgendaTimeout = number(option(args, "agenda_timeout", "0"))
@@ -450,13 +453,13 @@ func (r *rig) submission(args []string) message.JobSubmitted {
 }
 
 func (r *rig) modify(args []string) {
-	e := message.JobModified{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), By: "u1", IfVersion: int64(number(option(args, "version", "0")))}
+	e := message.JobModified{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), By: "u1", IfVersion: int64(number(option(args, "version", "0"))), Operator: slices.Contains(args, "operator")}
 	for _, name := range []string{"cpus", "max", "priority", "retrywork_delay", "pgrp"} {
 		if text := option(args, name, ""); text != "" {
 			e.Change.Set(strings.Replace(name, "max", "max_cpus", 1), number(text))
 		}
 	}
-	for _, name := range []string{"requirements", "reservations", "restrictions"} {
+	for _, name := range []string{"requirements", "reservations", "restrictions", "cluster"} {
 		if text := option(args, name, "-"); text != "-" {
 			e.Change.Set(name, strings.ReplaceAll(text, "_", " "))
 		}
@@ -557,6 +560,7 @@ func (r *rig) setPolicy(args []string) {
 		p.ReleaseSlots = slots == "release"
 	}
 	p.HostOrder = option(args, "hostorder", p.HostOrder)
+	p.DefaultPriority = number(option(args, "default_priority", fmt.Sprint(p.DefaultPriority)))
 	p.Share.Order = strings.Split(option(args, "order", strings.Join(p.Share.Order, ",")), ",")
 	setFairshare(p, args)
 	r.setSpans(args, map[string]*time.Duration{"min_run": &p.MinRun, "settle": &p.Settle})

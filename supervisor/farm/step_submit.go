@@ -163,9 +163,6 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 	}
 	remarks := append([]string{}, f.policy.TakeWidth(&to.MaxCPUs)...)
 	changed := given.On(j.JobFacts)
-	if changed.Priority != j.Priority || changed.Cluster != j.Cluster {
-		changed.GlobalOrder = 0 // it was among jobs of the former ones
-	}
 	if changed.PGrp = cmp.Or(changed.PGrp, j.ID); f.dependencies.refusesGroup(j, changed.PGrp, e) {
 		return
 	}
@@ -177,9 +174,7 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 		}
 		changed.Account = account
 	}
-	if given.Has("priority") {
-		remarks = append(remarks, f.policy.CapPriority(&changed.Priority)...)
-	}
+	remarks = append(remarks, f.policy.Prioritize(&changed, &j.JobFacts, given.Has("priority"), e.Operator)...)
 	n, err := f.readNeeds(changed, !given.Has("requirements", "reservations", "restrictions", "hostorder"))
 	if err != nil {
 		f.out.Reject(e.Ticket, unreadable(err))

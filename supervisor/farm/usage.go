@@ -133,6 +133,7 @@ func (u *usage) shares(now time.Time) accounting.Report {
 	if u.policy.Share.ByPoints() {
 		r.Weight = u.policy.Multifactor.Weights.Fairshare
 	}
+	r.ByOwner = u.policy.Share.ByOwner()
 	return r
 }
 
@@ -175,7 +176,7 @@ func (u *usage) rankJob(now time.Time, p *snapshot, s *planner.SnapJob, j *model
 
 // orderText tells what decides, beside the priority, when the job's turn comes; "" where nothing does.
 func (u *usage) orderText(now time.Time, j *model.Job) string {
-	if text := byHandText(j); text != "" {
+	if text := j.ByHandText(u.policy.Share.ByOwner()); text != "" {
 		return text
 	}
 	points := u.policy.Share.ByPoints()
@@ -184,7 +185,10 @@ func (u *usage) orderText(now time.Time, j *model.Job) string {
 	}
 	report := u.shares(now)
 	o := report.Of(u.accounts.Place(j.Payer())) // who has a job in memory stands somewhere
-	if !points {
+	switch {
+	case u.policy.Share.ByOwner():
+		return report.OwnerText(o, &j.JobFacts, u.policy.DefaultPriority)
+	case !points:
 		return report.FactorText(o)
 	}
 	return u.policy.Multifactor.PointsText(u.factors(now, j, o.Factor))

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/smartshare"
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
@@ -167,6 +168,11 @@ func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
 	if r := f.admission.reserved; r != nil {
 		e.MayUseReserved = f.admission.mayUse(now, j, r.host, j.NextKind())
 	}
+	factor := 1.0
+	if last := f.planning.last; last.has(j) {
+		factor = last.Jobs[j.Row].Fairshare
+	}
+	e.Ranked = j.Ranked(&f.policy, smartshare.FairshareBucket(factor))
 	for _, o := range j.Orders {
 		e.Orders = append(e.Orders, o.OrderFacts)
 	}

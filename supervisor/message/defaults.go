@@ -1,10 +1,12 @@
 package message
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // WithDefaults is a new job with what it leaves to the site, and remarks on what is beyond its limits.
@@ -14,6 +16,9 @@ func (p *Policy) WithDefaults(row facts.JobFacts) (facts.JobFacts, []string) {
 		row.Priority = p.DefaultPriority
 	}
 	remarks = append(remarks, p.CapPriority(&row.Priority)...)
+	if row.OperatorPriority != 0 {
+		row.OperatorPriority = min(row.OperatorPriority, p.MaxPriority)
+	}
 	if row.Cluster == "" {
 		row.Cluster = p.DefaultCluster
 	}
@@ -58,4 +63,41 @@ func (p *Policy) TakeWidth(width **int) []string {
 		return []string{"max_cpus " + facts.NoLimitRemark(*given)}
 	}
 	return nil
+}
+
+// Prioritize makes what follows from a job's new priority or cluster: the site's limit, with remarks; what an operator gave; and what
+// the change leaves of the order by hand.
+func (p *Policy) Prioritize(changed, was *facts.JobFacts, given, operator bool) (remarks []string) {
+	if given {
+		remarks = p.CapPriority(&changed.Priority)
+		if operator {
+			changed.OperatorPriority = changed.Priority
+		}
+	}
+	changed.GlobalOrder = p.Share.GlobalAfter(was.GlobalOrder, planner.Leaves{Cluster: changed.Cluster != was.Cluster,
+		Priority: changed.Priority != was.Priority, Operator: changed.OperatorPriority != was.OperatorPriority, ByOperator: operator})
+	return remarks
+}
+
+// Peers is what jobs of one cluster have in common that are ordered by hand among each other.
+type Peers struct{ Priority, Operator int }
+
+// OrderedAmong are a job's peers: those of its priority, and where fairshare ranks owners, those to which operators gave the same. There
+// the priorities that owners gave say nothing about an order among everybody's jobs.
+func (p *Policy) OrderedAmong(j *facts.JobFacts, everybody bool) Peers {
+	peers := Peers{Priority: j.Standing()}
+	if p.Share.ByOwner() {
+		peers.Operator = cmp.Or(j.OperatorPriority, p.DefaultPriority)
+		if everybody && !j.Elite() {
+			peers.Priority = p.DefaultPriority
+		}
+	}
+	return peers
+}
+
+// PlanShare is Share as plans go by it.
+func (p *Policy) PlanShare() planner.SharePolicy {
+	share := p.Share
+	share.DefaultPriority = p.DefaultPriority
+	return share
 }

@@ -48,6 +48,7 @@ type JobModified struct {
 	By        string
 	IfVersion int64       // 0: any
 	LabelHas  facts.JobID // that has the job's label in a new process group, as in JobSubmitted
+	Operator  bool        // an operator or admin changes it
 	Change    facts.JobChange
 	Groups    accounting.Groups // of the job's owner, if the account is to change
 }

@@ -237,18 +237,3 @@ func (j *Job) LicenceRemarks(resources map[string]int64) (remarks []string) {
 	}
 	return remarks
 }
-
-// Turn is the number by which the job's age counts in the order of jobs: its own, or that of the job whose turn it has.
-func (j *Job) Turn() int64 {
-	if j.LocalOrder != 0 {
-		return j.LocalOrder
-	}
-	return int64(j.ID)
-}
-
-// TakeTurn gives the job the turn of another, or its own back.
-func (j *Job) TakeTurn(turn int64) {
-	if j.LocalOrder = turn; turn == int64(j.ID) {
-		j.LocalOrder = 0
-	}
-}

@@ -190,17 +190,19 @@ func (b *balance) rankJobs() {
 	for place, j := range b.sortedByID() {
 		keys[j].Tie = place
 	}
-	by, steps := b.s.Policy.Terms(), make(map[string]int)
+	by, steps, owners := b.s.Policy.Terms(), make(map[string]int), b.s.ownersNumbered()
 	for j := range jobs {
 		d, known := steps[jobs[j].Cluster]
 		if !known {
 			d = ClusterDistance(by, jobs[j].Cluster, b.s.Cluster)
 			steps[jobs[j].Cluster] = d
 		}
-		k := &keys[j]
-		k.Priority, k.Distance, k.Fairshare = jobs[j].Priority, d, jobs[j].Fairshare
-		k.VTime, k.Submit, k.Points = jobs[j].VTime, jobs[j].Submit, jobs[j].Points
-		Advance(k)
+		k := b.s.Policy.KeyOf(jobs[j].Priority, jobs[j].Operator, d)
+		k.Fairshare, k.VTime, k.Submit, k.Tie, k.Owner = jobs[j].Fairshare, jobs[j].VTime, jobs[j].Submit, keys[j].Tie, owners[j]
+		if jobs[j].Priority != facts.Elite {
+			k.Points = jobs[j].Points
+		}
+		keys[j] = k
 	}
 	b.order = b.s.byHand(smartshare.Order(b.scratch, keys, by))
 	b.findTiers(keys, by)

@@ -18,22 +18,86 @@ func (p SharePolicy) Terms() []smartshare.Term {
 	return by
 }
 
-// eliteRank is the rank of such a job on every host; the best of others is 1.
-const eliteRank = -1
+// Ranks of jobs that have the same on every host, whatever their clusters. Of others the best is 1. None is 0.
+const (
+	eliteRank  = -2
+	beforeRank = -1      // an operator put them before all others …
+	behindRank = 1 << 30 // … or behind
+)
 
-// Advance puts the key of an elite job before those of others, whatever the order begins with.
-func Advance(k *smartshare.Key) {
-	if k.Priority == facts.Elite {
-		k.Distance, k.Points = eliteRank, math.Inf(1)
+// KeyOf is what the dispatch order knows of a job by its priority, its elite flag, what an operator set and how far away its cluster
+// is: an elite job goes before all others, whatever the order begins with, and what operators set acts before clusters do.
+func (p *SharePolicy) KeyOf(priority, operator, distance int) smartshare.Key {
+	k := smartshare.Key{Priority: priority, Operator: p.operatorRank(operator), Distance: distance}
+	if rank := rankEverywhere(priority, k.Operator); rank != 0 {
+		k.Distance = rank
 	}
+	if priority == facts.Elite {
+		k.Operator, k.Points = math.MinInt, math.Inf(1)
+	}
+	return k
 }
 
-// rankIn is Qube's rank of a job on hosts of a cluster.
-func (j *SnapJob) rankIn(cluster string) int {
-	if j.Priority == facts.Elite {
-		return eliteRank
+// operatorRank is how far before or behind all others an operator put a job by its priority.
+func (p *SharePolicy) operatorRank(priority int) int {
+	if priority == 0 || !p.ByOwner() {
+		return 0
 	}
-	return smartshare.ClusterRank(j.Cluster, cluster)
+	return priority - p.DefaultPriority
+}
+
+// rankEverywhere is the rank of a job that has the same on hosts of all clusters, 0: of others.
+func rankEverywhere(priority, operator int) int {
+	switch {
+	case priority == facts.Elite:
+		return eliteRank
+	case operator < 0:
+		return beforeRank
+	case operator > 0:
+		return behindRank
+	}
+	return 0
+}
+
+// rankEverywhere is that of a job of the snapshot.
+func (s *Snapshot) rankEverywhere(n int) int {
+	return rankEverywhere(s.Jobs[n].Priority, s.Policy.operatorRank(s.Jobs[n].Operator))
+}
+
+// rankIn is Qube's rank of job n on hosts of a cluster.
+func (s *Snapshot) rankIn(n int, cluster string) int {
+	if rank := s.rankEverywhere(n); rank != 0 {
+		return rank
+	}
+	return smartshare.ClusterRank(s.Jobs[n].Cluster, cluster)
+}
+
+// SortByPriority sorts rows of jobs by their priorities, or as the owners' fairshare and their priorities have it; equals stay as they are.
+func (s *Snapshot) SortByPriority(rows []int) {
+	by, owners := []smartshare.Term{smartshare.ByPriority}, s.ownersNumbered()
+	if s.Policy.ByOwner() {
+		by = []smartshare.Term{smartshare.ByOperator, smartshare.ByFairshare, smartshare.ByOwn}
+	}
+	keys, sorted := make([]smartshare.Key, len(rows)), make([]int, len(rows))
+	for n, j := range rows {
+		keys[n] = s.Policy.KeyOf(s.Jobs[j].Priority, s.Jobs[j].Operator, 0)
+		keys[n].Fairshare, keys[n].Owner, keys[n].Tie = s.Jobs[j].Fairshare, owners[j], n
+	}
+	for place, n := range smartshare.Order(nil, keys, by) {
+		sorted[place] = rows[n]
+	}
+	copy(rows, sorted)
+}
+
+// Displaces says whether job n is of better priority than another, so that its primaries may take slots of the other's. Where
+// fairshare ranks owners, their priorities say nothing about others' jobs: only those of one owner are compared, and what operators set.
+func (s *Snapshot) Displaces(n, other int) bool {
+	a, b := &s.Jobs[n], &s.Jobs[other]
+	if !s.Policy.ByOwner() {
+		return a.Priority < b.Priority
+	}
+	x, y := s.Policy.KeyOf(a.Priority, a.Operator, 0).Operator, s.Policy.KeyOf(b.Priority, b.Operator, 0).Operator
+	return x < y || x == y && a.User == b.User && a.Priority < b.Priority
 }
 
 // ClusterDistance is how far a job is from a host, or from the farm, by their clusters: Qube's rank where the

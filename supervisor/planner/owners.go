@@ -1,6 +1,9 @@
 package planner
 
-import "qb/supervisor/facts"
+import (
+	"qb/smartshare"
+	"qb/supervisor/facts"
+)
 
 // ByUser says that the surplus is divided by user first, then among the user's jobs.
 func (p *SharePolicy) ByUser() bool { return p.Mode == "users" }
@@ -14,6 +17,28 @@ func (p *SharePolicy) SharedBy(weighted bool) string {
 		return facts.ShareByFairshare
 	}
 	return facts.ShareEqually
+}
+
+// ownersNumbered are the numbers of the jobs' owners for the term own_priority. Where the order begins with the cluster, jobs of two
+// clusters are as those of two owners: each host ranks its own cluster's first, and a place at one says nothing of the other.
+func (s *Snapshot) ownersNumbered() []int {
+	numbers := make([]int, len(s.Jobs))
+	if !s.Policy.ByOwner() {
+		return numbers
+	}
+	type owner struct{ user, cluster string }
+	known, byCluster := make(map[owner]int), s.Policy.Order[0] == smartshare.ByCluster.String()
+	for j := range s.Jobs {
+		o := owner{user: s.Jobs[j].User}
+		if byCluster {
+			o.cluster = s.Jobs[j].Cluster
+		}
+		if known[o] == 0 {
+			known[o] = len(known) + 1
+		}
+		numbers[j] = known[o]
+	}
+	return numbers
 }
 
 // findOwners numbers the users, from 1 in dispatch order, where the surplus is divided by user.

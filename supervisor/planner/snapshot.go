@@ -1,8 +1,10 @@
 package planner
 
 import (
-	"qb/supervisor/facts"
 	"slices"
+
+	"qb/smartshare"
+	"qb/supervisor/facts"
 )
 
 // Snapshot is a farm at one moment, as Balance and `qb plan` see it: plain values, no pointers into
@@ -28,7 +30,9 @@ type SharePolicy struct {
 	MaxCPUsLimit   int
 	ShareUnit      string // slots, instances
 	Promote        bool
-	Order          []string // of priority, cluster, fairshare, vtime, age, id, multifactor
+	Order          []string // of priority, cluster, fairshare, vtime, age, id, multifactor, operator, own_priority
+	// DefaultPriority is the site's, beside which an operator's priority goes before or behind all, where the order has the term operator.
+	DefaultPriority int
 }
 
 // SnapHost is a host, or the whole pool.
@@ -73,6 +77,7 @@ type SnapJob struct {
 	Points    float64 // of the multifactor order; the most first
 	Global    int64   // order by hand among jobs of one cluster and priority, the least first
 	Moved     bool    // its Submit is another job's of the user: they were exchanged by hand
+	Operator  int     // the priority that an operator gave; 0: none
 }
 
 // SnapInstance is a running instance. Instances that are being stopped are not in the snapshot, yet
@@ -131,10 +136,16 @@ type PlannedStart struct {
 // ByPoints says whether jobs are ordered by the weighted sum of their factors.
 func (p SharePolicy) ByPoints() bool { return slices.Contains(p.Order, "multifactor") }
 
+// ByOwner says whether fairshare ranks the owners of jobs, and their priorities only each owner's own jobs.
+func (p SharePolicy) ByOwner() bool { return slices.Contains(p.Order, smartshare.ByOwn.String()) }
+
 // Turn is what the next slots go by.
 func (p SharePolicy) Turn() string {
-	if p.ByPoints() {
+	switch {
+	case p.ByPoints():
 		return "in order of points"
+	case p.ByOwner():
+		return "in order of the owners' fairshare"
 	}
 	return "in order of priority"
 }

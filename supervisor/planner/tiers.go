@@ -28,7 +28,7 @@ type rankOverride struct {
 type tierKey struct {
 	list    int // of eligible hosts
 	cluster string
-	elite   bool
+	rank    int // on all hosts; 0: it depends on their clusters
 }
 
 // findTiers looks whether there are any.
@@ -56,7 +56,7 @@ func (b *balance) tiersOf(j, list int) []packing.BinTier {
 	if b.clusters == nil || b.jobs[j].need == 0 {
 		return nil
 	}
-	key := tierKey{list, b.s.Jobs[j].Cluster, b.s.Jobs[j].Priority == facts.Elite}
+	key := tierKey{list, b.s.Jobs[j].Cluster, b.s.rankEverywhere(j)}
 	override, some := b.overrides[j]
 	if found, known := b.known[key]; known && !some {
 		return found
@@ -64,7 +64,7 @@ func (b *balance) tiersOf(j, list int) []packing.BinTier {
 	rank := make(map[string]int, len(b.clusters))
 	found := []packing.BinTier{}
 	for _, c := range b.clusters {
-		rank[c] = b.s.Jobs[j].rankIn(c)
+		rank[c] = b.s.rankIn(j, c)
 		if at, have := slices.BinarySearchFunc(found, rank[c], compareTier); !have {
 			found = slices.Insert(found, at, packing.BinTier{Rank: rank[c], Bins: []int{}})
 		}
@@ -139,7 +139,7 @@ func (b *balance) needlessWaits() map[int]rankOverride {
 
 // overrideFor gives the rank that a start has where it is, with the hosts of the override that its job had before.
 func (b *balance) overrideFor(start *balanceStart) rankOverride {
-	to := rankOverride{rank: b.s.Jobs[start.Job].rankIn(b.s.Hosts[start.Host].Cluster)}
+	to := rankOverride{rank: b.s.rankIn(start.Job, b.s.Hosts[start.Host].Cluster)}
 	if old, some := b.overrides[start.Job]; some {
 		to.hosts = slices.Clone(old.hosts)
 		to.rank = min(to.rank, old.rank)

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"qb/smartshare"
-	"qb/supervisor/facts"
 )
 
 // Turns knows whom the order gives a slot that comes free. Where the cluster or the points come before the
@@ -15,6 +14,7 @@ type Turns struct {
 	place   []int  // of jobs in the order
 	claimed []bool // by host: a job earlier in the order still waits for what comes free there
 	nearest []int  // by host, the best rank among jobs that wait; nil: all hosts rank the jobs alike
+	first   []int  // by host, the place in the order of the first of those, where owners are ranked; else nil
 }
 
 // NewTurns returns the turns of a plan.
@@ -24,16 +24,23 @@ func NewTurns(s *Snapshot, p Plan) *Turns {
 		return t
 	}
 	t.nearest = make([]int, len(s.Hosts))
+	if s.Policy.ByOwner() {
+		t.first = make([]int, len(s.Hosts))
+	}
 	asked := map[string]bool{} // clusters of jobs that may use all hosts
-	for n := range s.Jobs {
+	for place, n := range p.Order {
 		j := &s.Jobs[n]
-		if p.Jobs[n].Unplaced == 0 || asked[j.Cluster] && j.Priority != facts.Elite {
+		everywhere := s.rankEverywhere(n) != 0
+		if p.Jobs[n].Unplaced == 0 || asked[j.Cluster] && !everywhere {
 			continue
 		}
-		asked[j.Cluster] = asked[j.Cluster] || j.Eligible == nil && j.Priority != facts.Elite
+		asked[j.Cluster] = asked[j.Cluster] || j.Eligible == nil && !everywhere
 		s.eachHost(n, func(h int) {
 			if r := t.rank(n, h); t.nearest[h] == 0 || r < t.nearest[h] {
 				t.nearest[h] = r
+				if t.first != nil {
+					t.first[h] = place
+				}
 			}
 		})
 	}
@@ -69,7 +76,7 @@ func (s *Snapshot) Serves(n, host int) bool {
 }
 
 func (t *Turns) rank(n, h int) int {
-	return t.s.Jobs[n].rankIn(t.s.Hosts[h].Cluster)
+	return t.s.rankIn(n, t.s.Hosts[h].Cluster)
 }
 
 // Comes says whether the order gives job n what an instance of another has on a host, if it comes free: neither back to
@@ -79,6 +86,9 @@ func (t *Turns) Comes(n, other, host int) bool {
 		return !t.claimed[host] && t.place[n] < t.place[other]
 	}
 	rank := t.rank(n, host)
+	if t.first != nil && t.place[n] > t.first[host] {
+		return false // others' priorities do not say who is served there before it
+	}
 	return rank <= t.nearest[host] && rank <= t.rank(other, host)
 }
 

@@ -57,14 +57,23 @@ func (c Config) checkMultifactor(check func(ok bool, key string, value any, wayO
 		"its weights are all 0; set one of supervisor_multifactor_age, _fairshare, _priority, _size")
 }
 
+// RanksOwners says whether fairshare ranks owners before their priorities do: it is on, and everybody may ask for any priority.
+func (c Config) RanksOwners() bool {
+	return c.Fairshare == "order" && c.HighestUser == 1 && c.QueueAlgorithm != "multifactor"
+}
+
 // order is the dispatch order that the site has chosen.
 func (c Config) order() []string {
 	terms := smartshare.ClusterOrder
-	switch c.QueueAlgorithm {
-	case "priority":
-		terms = smartshare.PriorityOrder
-	case "multifactor":
+	switch byOwner := c.RanksOwners(); {
+	case c.QueueAlgorithm == "multifactor":
 		terms = smartshare.MultifactorOrder
+	case byOwner && c.QueueAlgorithm == "priority":
+		terms = smartshare.OwnersPriorityOrder
+	case byOwner:
+		terms = smartshare.OwnersClusterOrder
+	case c.QueueAlgorithm == "priority":
+		terms = smartshare.PriorityOrder
 	}
 	names := make([]string, len(terms))
 	for n, t := range terms {

@@ -29,7 +29,7 @@ func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 		Type: "cmdline", Agenda: v.Agenda.Range != "", Version: v.Version, Orders: ordersOf(v),
 		Memory: api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak, Returned: v.Memory.Returned, RanOut: v.Memory.RanOut},
 	}
-	j.GlobalOrder, j.LocalOrder = v.GlobalOrder, v.LocalOrder
+	j.GlobalOrder, j.LocalOrder, j.OperatorPriority = v.GlobalOrder, v.LocalOrder, v.OperatorPriority
 	showAttributes(j, &v.JobFacts)
 	j.Memory.Requested, j.MeanItemSeconds, j.EstimatedItem = orNil(v.Memory.Requested), orNil(v.MeanItemSeconds), orNil(v.EstimatedItemSeconds)
 	if j.Agenda {

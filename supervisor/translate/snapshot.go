@@ -11,7 +11,7 @@ func Snapshot(s planner.Snapshot) api.SnapshotDoc {
 		Now: s.Now, Cluster: s.Cluster, Resources: s.Resources, Limits: s.Limits,
 		Policy: api.SnapshotPolicy{
 			Mode: s.Policy.Mode, Preempt: s.Policy.Preempt, DefaultMaxCPUs: s.Policy.DefaultMaxCPUs, MaxCPUsLimit: s.Policy.MaxCPUsLimit,
-			ShareUnit: s.Policy.ShareUnit, Promote: s.Policy.Promote, Order: OrEmpty(s.Policy.Order),
+			ShareUnit: s.Policy.ShareUnit, Promote: s.Policy.Promote, Order: OrEmpty(s.Policy.Order), DefaultPriority: s.Policy.DefaultPriority,
 		},
 		Hosts:   Each(s.Hosts, snapshotHost),
 		Jobs:    Each(s.Jobs, func(j planner.SnapJob) api.SnapshotJob { return snapshotJob(s, j) }),
@@ -44,7 +44,7 @@ func snapshotJob(s planner.Snapshot, j planner.SnapJob) api.SnapshotJob {
 	out := api.SnapshotJob{
 		ID: j.ID, User: j.User, Priority: j.Priority, Submit: j.Submit, Cluster: j.Cluster, CPUs: j.CPUs,
 		MaxCPUs: j.MaxCPUs, Agenda: j.Agenda, Slots: j.Slots, Memory: j.Memory,
-		Tags: []string{}, Weight: j.Weight, Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points, Resources: j.Takes, Global: j.Global, Moved: j.Moved,
+		Tags: []string{}, Weight: j.Weight, Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points, Resources: j.Takes, Global: j.Global, Moved: j.Moved, Operator: j.Operator,
 	}
 	if j.Remaining >= 0 {
 		out.Remaining = new(j.Remaining)

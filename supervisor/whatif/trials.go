@@ -31,14 +31,15 @@ func NewTrials(turn func(context.Context) (leave func(), err error)) *Trials {
 
 // Farm is how a trial sees the live farm.
 type Farm struct {
-	Find func(facts.JobID) (facts.JobView, error)
-	Look func(to *planner.Snapshot) error
-	View *message.View // may be nil
+	Find     func(facts.JobID) (facts.JobView, error)
+	Operator bool // an operator or admin would make the change
+	Look     func(to *planner.Snapshot) error
+	View     *message.View // may be nil
 }
 
 // Try answers a query, when those before it have been.
 func (t *Trials) Try(ctx context.Context, q *api.WhatIfQuery, f Farm) (api.WhatIfReply, error) {
-	c, version, err := read(q, f.Find)
+	c, version, err := read(q, f)
 	if err != nil {
 		return api.WhatIfReply{}, err
 	}
@@ -82,7 +83,7 @@ func (t *Trials) takeTurn(ctx context.Context) (end func(), err error) {
 
 // read is the change that a query asks for, and the version of its job from before the farm is looked at: one that is
 // changed in between is not changed again by what is shown.
-func read(q *api.WhatIfQuery, find func(facts.JobID) (facts.JobView, error)) (c Change, version int64, err error) {
+func read(q *api.WhatIfQuery, f Farm) (c Change, version int64, err error) {
 	var r api.ModifyRequest
 	if q.Priority != 0 {
 		r.Priority = &q.Priority
@@ -102,14 +103,14 @@ func read(q *api.WhatIfQuery, find func(facts.JobID) (facts.JobView, error)) (c 
 		}
 		r.MaxCPUs = new(max(width, facts.NoLimit))
 	}
-	c.Lock = q.Lock
+	c.Lock, c.Operator = q.Lock, f.Operator
 	if q.Job == 0 {
 		if len(c.Lock) == 0 {
 			return c, 0, problem.Invalid("job", "nothing to try: give a job with priority, cpus, max_cpus or cluster, or hosts to lock")
 		}
 		return c, 0, nil
 	}
-	v, err := find(facts.JobID(q.Job))
+	v, err := f.Find(facts.JobID(q.Job))
 	if err != nil {
 		return c, 0, err
 	}
@@ -118,6 +119,9 @@ func read(q *api.WhatIfQuery, find func(facts.JobID) (facts.JobView, error)) (c 
 		return c, 0, err
 	}
 	c.Job = new(e.Change.On(v.JobFacts))
+	if f.Operator && e.Change.Has("priority") {
+		c.Job.OperatorPriority = c.Job.Priority
+	}
 	return c, v.Version, nil
 }
 

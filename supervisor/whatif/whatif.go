@@ -15,8 +15,9 @@ const listed = 1000
 
 // Change is what is tried.
 type Change struct {
-	Job  *facts.JobFacts // the job as it would be; nil: none is changed
-	Lock []string        // hosts that would be locked
+	Job      *facts.JobFacts // the job as it would be; nil: none is changed
+	Operator bool            // an operator or admin makes it
+	Lock     []string        // hosts that would be locked
 }
 
 // apply makes the change in the snapshot, whose lists of jobs and hosts it may write to.
@@ -45,10 +46,9 @@ func (c Change) applyJob(s planner.Snapshot) error {
 	if s.Policy.ByPoints() && (row.Priority != c.Job.Priority || row.CPUs != c.Job.CPUs) {
 		return api.Errorf(api.KindConflict, "jobs are ordered by points (supervisor_dispatch_order), which priority and cpus are a part of: only max_cpus and cluster can be tried")
 	}
-	if row.Priority != c.Job.Priority || row.Cluster != c.Job.Cluster {
-		row.Global = 0
-	}
-	row.Priority, row.Cluster = c.Job.Priority, c.Job.Cluster
+	row.Global = s.Policy.GlobalAfter(row.Global, planner.Leaves{Cluster: row.Cluster != c.Job.Cluster, Priority: row.Priority != c.Job.Standing(),
+		Operator: row.Operator != c.Job.OperatorPriority, ByOperator: c.Operator})
+	row.Priority, row.Operator, row.Cluster = c.Job.Standing(), c.Job.OperatorPriority, c.Job.Cluster
 	if row.CPUs == 0 { // over a budget: it has what others leave
 		row.MaxCPUs = new(s.Policy.Width(c.Job.CPUs, c.Job.MaxCPUs, row.Agenda))
 		return nil

@@ -113,9 +113,9 @@ var ranking = []clash{
 		"the order is that of the points, so it has no effect", "give supervisor_multifactor_fairshare the points that it is worth, and remove the key"},
 	{[]string{"supervisor_fairshare", "supervisor_highest_user_priority"},
 		func(c *Config) bool {
-			return c.Fairshare == "order" && !c.byPoints() && c.HighestUser == 1 && c.MaxPriority > 1
+			return c.Fairshare == "order" && !c.byPoints() && c.HighestUser > 1 && c.HighestUser < c.DefaultPriority
 		},
-		"usage ranks jobs of equal priority, and every user may request priority 1", "set supervisor_highest_user_priority to supervisor_default_priority"},
+		"usage ranks jobs of equal priority, and every user may request a better one than the default", "remove supervisor_highest_user_priority, and usage ranks owners before priorities do, or set it to supervisor_default_priority"},
 	{[]string{"supervisor_fairshare_rule", "supervisor_fairshare"},
 		changed("supervisor_fairshare_rule", func(c *Config) bool { return c.Fairshare == "off" && c.ShareWeights == "off" && !c.byPoints() }),
 		"usage is counted and shown, and budgets bar, but it ranks nobody", `set supervisor_fairshare to "order", or remove the key`},

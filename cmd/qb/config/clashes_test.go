@@ -30,7 +30,7 @@ var clashing = map[string]struct{ clashes, mended string }{
 	"supervisor_cpu_share supervisor_fairshare":                             {"supervisor_cpu_share = 'stride'\nsupervisor_fairshare = 'order'\nsupervisor_highest_user_priority = 9999", "supervisor_cpu_share = 'stride'"},
 
 	"supervisor_fairshare supervisor_queue_algorithm":       {"supervisor_fairshare = 'order'\nsupervisor_queue_algorithm = 'multifactor'", "supervisor_queue_algorithm = 'multifactor'"},
-	"supervisor_fairshare supervisor_highest_user_priority": {"supervisor_fairshare = 'order'", "supervisor_fairshare = 'order'\nsupervisor_highest_user_priority = 9999"},
+	"supervisor_fairshare supervisor_highest_user_priority": {"supervisor_fairshare = 'order'\nsupervisor_highest_user_priority = 2", "supervisor_fairshare = 'order'"},
 	"supervisor_fairshare_rule supervisor_fairshare":        {"supervisor_fairshare_rule = 'fair_tree'", "supervisor_fairshare_rule = 'fair_tree'\nsupervisor_smart_share_weights = 'fairshare'"},
 	"supervisor_fairshare_rule supervisor_accounts":         {"supervisor_fairshare_rule = 'fair_tree'\nsupervisor_smart_share_weights = 'fairshare'\nsupervisor_accounts = 'open'", "supervisor_accounts = 'open'"},
 	"supervisor_fairshare_half_life":                        {"supervisor_fairshare_half_life = 0", "supervisor_fairshare_decay_factor = 0.75\nsupervisor_fairshare_decay_period = '48h'"},

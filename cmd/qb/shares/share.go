@@ -163,6 +163,8 @@ func effectOf(x api.ShareExplanation) string {
 	switch {
 	case x.Points != 0:
 		return fmt.Sprintf("the factor gives each job %.6f × %.10g = %.1f of its points (qb explain JOB has all)", x.Factor, x.Points, x.Factor*x.Points)
+	case x.Order && x.ByOwner:
+		return "it ranks owners, in steps of 0.01; a priority orders the owner's own jobs"
 	case x.Order:
 		return "it orders jobs of equal priority, in steps of 0.01"
 	}
