@@ -26,6 +26,7 @@ import (
 	"qb/supervisor/gate"
 	"qb/supervisor/listeners"
 	"qb/supervisor/problem"
+	"qb/supervisor/rowlist"
 	"qb/supervisor/web"
 )
 
@@ -172,7 +173,7 @@ func humaConfig() huma.Config {
 	}
 	cfg.Transformers = append(cfg.Transformers, func(ctx huma.Context, _ string, body any) (any, error) {
 		if fields := ctx.Query("fields"); fields != "" {
-			return onlyFields(fields, body)
+			return rowlist.Only(fields, body)
 		}
 		return body, nil
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"qb/api"
 	"qb/supervisor/facts"
@@ -115,13 +114,4 @@ func nextPage(ctx context.Context, place, at string) string {
 	q := u.Query()
 	q.Set(place, at)
 	return fmt.Sprintf("<%s?%s>; rel=\"next\"", u.EscapedPath(), q.Encode())
-}
-
-// onlyFields leaves of the rows of a list what fields asks for.
-func onlyFields(fields string, rows any) (any, error) {
-	switch rows.(type) {
-	case []api.Job, []api.Host:
-		return rowlist.Pick(rows, strings.Split(fields, ","))
-	}
-	return rows, nil
 }

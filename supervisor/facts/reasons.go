@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"qb/units"
 )
@@ -457,17 +456,6 @@ func largestSentence(p Params) string {
 	return fmt.Sprintf("; the largest host that serves it has %s and can offer %s", units.Size(p.Largest), units.Size(p.Offer))
 }
 
-// Moment is a time as a parameter of a reason.
-func Moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// Clock is a moment near now as people read it: without the day if it is less than one away.
-func Clock(now, t time.Time) string {
-	if away := t.Sub(now).Abs(); away < 24*time.Hour {
-		return t.UTC().Format("15:04 UTC")
-	}
-	return t.UTC().Format("2006-01-02 15:04 UTC")
-}
-
 func suspendedBy(p Params, _ string) string {
 	if p.By == "" {
 		return "suspended"
@@ -492,17 +480,4 @@ func retrySentence(p Params, detail string) string {
 		return fmt.Sprintf("%s; tried again at %s (%s)", detail, p.Until, given)
 	}
 	return fmt.Sprintf("%s%s %s to be tried again, the first until %s (%s)", Several(p.Items, "item"), failed, wait, p.Until, given)
-}
-
-// startsIn is a time span to the minute, so that the sentence of a job changes once a minute.
-func startsIn(seconds float64) string {
-	const minute, day = 60, 24 * 60 * 60
-	switch {
-	case seconds < minute:
-		return "less than a minute"
-	case seconds >= 2*day:
-		return Several(int(seconds/day), "day")
-	default:
-		return units.Span((time.Duration(seconds) * time.Second).Truncate(time.Minute)).String()
-	}
 }

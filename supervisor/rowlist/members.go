@@ -32,6 +32,15 @@ func membersOf(t reflect.Type) (names []string) {
 	return names
 }
 
+// Only leaves of the rows of a list what fields asks for.
+func Only(fields string, rows any) (any, error) {
+	switch rows.(type) {
+	case []api.Job, []api.Host:
+		return Pick(rows, strings.Split(fields, ","))
+	}
+	return rows, nil
+}
+
 // Pick is a list of structs with no other members than these, in this order; each is there, also if it is empty.
 func Pick(rows any, names []string) ([]json.RawMessage, error) {
 	list := reflect.ValueOf(rows)

@@ -67,7 +67,9 @@ func FillItem(now time.Time, item *api.Item, j *facts.JobFacts, a *facts.Attempt
 
 // Retried says whether one of these attempts, which are the latest of their items, may not be the first that failed.
 func Retried(latest []facts.AttemptFacts) bool {
-	return slices.ContainsFunc(latest, func(a facts.AttemptFacts) bool { return a.Number > 1 || a.State == facts.Failed && a.Again != facts.Never })
+	return slices.ContainsFunc(latest, func(a facts.AttemptFacts) bool {
+		return a.Number > 1 || a.State == facts.Failed && a.Again != facts.Never
+	})
 }
 
 // FillFailedBefore takes what is known of earlier failures of the item from a list by item, and returns the rest.
