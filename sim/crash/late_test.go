@@ -37,7 +37,9 @@ func (r *crashRig) lateEnd(begins bool) {
 	if begins {
 		r.awaitRun(job, 2)
 	} else {
-		r.until("the attempt is given up", func() bool { return strings.Contains(r.qb(0, r.both(), "qb", "history", "-json", job), `"host_silent"`) })
+		r.until("the attempt is given up", func() bool {
+			return strings.Contains(r.qb(0, r.both(), "qb", "history", "-json", job), `"host_silent"`)
+		})
 	}
 	healAll(r.proxies[host][:], false)
 	r.until("the job completes", func() bool {

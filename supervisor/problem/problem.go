@@ -117,7 +117,7 @@ func Reading(what string, err error) error {
 
 // DatabaseTrouble says what is wrong with the database, to anybody: no user, host or statement.
 func DatabaseTrouble(err error) string {
-	for _, cause := range []error{store.ErrFull, store.ErrReadOnly, store.ErrConnections, store.ErrPooler, store.ErrRefused} {
+	for _, cause := range []error{store.ErrOlderServer, store.ErrSuperseded, store.ErrFull, store.ErrReadOnly, store.ErrConnections, store.ErrPooler, store.ErrRefused} {
 		if errors.Is(err, cause) {
 			return cause.Error()
 		}

@@ -90,8 +90,12 @@ func (o *dumpOptions) acceptOlder(cmd *cobra.Command, newer string) error {
 		return fmt.Errorf("restore: %w", err)
 	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "This server is on timeline %d, hosts obey timeline %d. It has %d jobs and %d attempts, and was last led at %s.\n",
-		older.Timeline, older.Newer, older.Jobs, older.Attempts, older.Led.UTC().Format(time.RFC3339))
+	hosts := "no host has told this server of another"
+	if older.Newer > 0 {
+		hosts = fmt.Sprintf("hosts obey timeline %d", older.Newer)
+	}
+	fmt.Fprintf(out, "This server is on timeline %d, %s. It has %d jobs and %d attempts, and was last led at %s.\n",
+		older.Timeline, hosts, older.Jobs, older.Attempts, older.Led.UTC().Format(time.RFC3339))
 	if g := older.GivenUp; g != nil {
 		fmt.Fprintf(out, "Given up: %d jobs submitted, %d attempts begun and %d ended after that.\n", g.Jobs, g.Begun, g.Ended)
 	} else {

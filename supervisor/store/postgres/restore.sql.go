@@ -14,7 +14,7 @@ const (
 
 	sqlNotePromotion = `INSERT INTO restore (at, reason, epoch, lineage) SELECT clock_timestamp(), 'promotion', epoch, $1 FROM supervisor`
 
-	sqlOlderRows = `SELECT newer_timeline, checked_at, extract(epoch FROM clock_timestamp() - checked_at)::float8,
+	sqlOlderRows = `SELECT newer_timeline, greatest(checked_at, (SELECT max(greatest(started_at, ended_at)) FROM attempt)), extract(epoch FROM clock_timestamp() - checked_at)::float8,
 		(SELECT count(*) FROM job), (SELECT count(*) FROM attempt), greatest((SELECT max(id) FROM job), (SELECT last_job FROM removed), 0)::float8 FROM supervisor`
 
 	sqlGivenUp = `SELECT (SELECT count(*) FROM job WHERE id > $1), (SELECT count(*) FROM attempt WHERE started_at > $2), (SELECT count(*) FROM attempt WHERE ended_at > $2)`

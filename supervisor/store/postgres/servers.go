@@ -250,7 +250,8 @@ func AcceptOlder(ctx context.Context, databaseURL, newer string, take bool) (o O
 	case silent < store.TrustFor.Seconds():
 		return o, errors.New("a supervisor leads with this database: stop it first")
 	case o.Newer <= o.Timeline:
-		return o, errors.New("no host has told of a newer server: start the farm, there is nothing to accept")
+		return o, errors.New("no host has told of a newer server: start the supervisors with this server alone in database_url; " +
+			"if the farm has moved on, the first host that reports tells so, and nobody leads here: then repeat this")
 	}
 	if _, err := conn.Exec(ctx, sqlAcceptOlder, rules.NewLineage()); err != nil {
 		return o, fmt.Errorf("accepting the older rows: %w", Named(err))
