@@ -263,7 +263,7 @@ func TestStoppedAgentStopsItems(t *testing.T) {
 	f.awaitOutput(attempt(1, 0), "grown")
 	stop()
 	end := f.awaitEnd(attempt(1, 0))
-	if end.Outcome != "stopped" || end.Reason != closeReason {
+	if end.Outcome != "stopped" || end.Reason != closeReason || !end.InLease {
 		t.Errorf("end = %+v", end)
 	}
 	if left := processesWith(mark); len(left) > 0 {
@@ -313,7 +313,7 @@ func TestFrozenTreeThatIsNotWantedIsKilledWithoutWaking(t *testing.T) {
 	kill9(t, agent)
 	f.with(func() { clear(f.wanted); f.mute = false })
 	runAgent(t, config)
-	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "stopped" {
+	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "stopped" || end.InLease {
 		t.Errorf("end = %+v", end)
 	}
 	if out := f.output(attempt(1, 0), shim.StreamOut); out != "up\n" {
