@@ -8,7 +8,7 @@ import (
 	"qb/supervisor/message"
 )
 
-// drawOwners has fairshare rank owners in one world of six, with accounts in some of them. What operators give is better or worse than
+// drawOwners has fairshare rank owners in three worlds of sixteen, with accounts in one of them. What operators give is better or worse than
 // the default, or the default itself.
 func drawOwners(w *simWorld, p *message.Policy) {
 	if w.seed%8 != 6 && w.seed%16 != 13 {

@@ -160,7 +160,7 @@ var wordPlaces = map[string]complete.Place{
 	"admin user set": {Kind: complete.Users}, "admin user invite": {Kind: complete.Users}, "admin user remove": {Kind: complete.Users},
 	"share": {Kind: complete.Users}, "admin share set": {Kind: complete.Users}, "admin credit add": {Kind: complete.Users},
 	"admin credit list": {Kind: complete.Users}, "completion": {Kind: complete.Words, Words: complete.Shells},
-	"config show": {Kind: complete.Words, Words: config.Names()}, "config check": {Kind: complete.Files},
+	"config show": {Kind: complete.Words, Words: config.Names()}, "config check": {Kind: complete.Files}, "config preset": {Kind: complete.Words, Words: config.Presets()},
 	"plan": {Kind: complete.Files}, "backup": {Kind: complete.Files}, "restore": {Kind: complete.Files},
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +12,7 @@ import (
 )
 
 func newConfigCommand() *cobra.Command {
-	command := &cobra.Command{Use: "config", Short: "Show or check the configuration, or print an example"}
+	command := &cobra.Command{Use: "config", Short: "Show or check the configuration, print an example or a preset"}
 	var origin bool
 	show := &cobra.Command{
 		Use: "show [KEY…]", Short: "Print the configuration in force, or the given settings",
@@ -49,7 +50,13 @@ func newConfigCommand() *cobra.Command {
 			return err
 		},
 	}
-	command.AddCommand(show, check, example, imported, workers)
+	preset := &cobra.Command{
+		Use: "preset NAME [FILE]", Short: "Print the settings of a tested combination (studio or lab), or write them into a file", Args: commandline.WantArgs(1, 2, "preset"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return config.Preset(args[0], strings.Join(args[1:], ""), cmd.OutOrStdout())
+		},
+	}
+	command.AddCommand(show, check, example, imported, workers, preset)
 	return command
 }
 
