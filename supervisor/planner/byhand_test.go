@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -12,10 +13,16 @@ import (
 func TestByHand(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var s Snapshot
+		s.Policy.DefaultPriority = 2
+		if s.Policy.Order = []string{"priority"}; rapid.Bool().Draw(rt, "by owner") {
+			s.Policy.Order = []string{"operator", "own_priority"}
+		}
+		byOwner := s.Policy.ByOwner()
 		for range rapid.IntRange(1, 12).Draw(rt, "jobs") {
 			s.Jobs = append(s.Jobs, SnapJob{
 				User: rapid.SampledFrom([]string{"ann", "bob"}).Draw(rt, "user"), Cluster: rapid.SampledFrom([]string{"/", "/a"}).Draw(rt, "cluster"),
 				Priority: rapid.IntRange(1, 2).Draw(rt, "priority"), Global: rapid.Int64Range(-1, 1).Draw(rt, "global"), Submit: rapid.Int64Range(1, 9).Draw(rt, "submit"), Moved: rapid.Bool().Draw(rt, "moved"),
+				Operator: rapid.IntRange(0, 2).Draw(rt, "operator"), Fairshare: float64(rapid.IntRange(0, 1).Draw(rt, "fairshare")),
 			})
 		}
 		before := make([]int, len(s.Jobs))
@@ -29,14 +36,18 @@ func TestByHand(t *testing.T) {
 		}
 		for x := range after {
 			a, was := &s.Jobs[after[x]], &s.Jobs[before[x]]
-			if a.Cluster != was.Cluster || a.Priority != was.Priority {
-				rt.Fatalf("place %d went from job %d to %d, of another cluster or priority: %v, %v", x, before[x], after[x], before, after)
+			among := func(o *SnapJob) bool { // ordered among each other
+				operator := func(j *SnapJob) int { return cmp.Or(j.Operator, s.Policy.DefaultPriority) }
+				return a.Cluster == o.Cluster && (byOwner && operator(a) == operator(o) || !byOwner && a.Priority == o.Priority)
+			}
+			if !among(was) {
+				rt.Fatalf("place %d went from job %d to %d, which are not ordered among each other: %v, %v", x, before[x], after[x], before, after)
 			}
 			for y := x + 1; y < len(after); y++ {
 				b := &s.Jobs[after[y]]
 				switch {
-				case a.Cluster != b.Cluster || a.Priority != b.Priority:
-				case a.Global > b.Global, a.Global == b.Global && a.User == b.User && a.Submit > b.Submit && (a.Moved || b.Moved):
+				case !among(b):
+				case a.Global > b.Global, a.Global == b.Global && a.User == b.User && a.Priority == b.Priority && a.Fairshare == b.Fairshare && a.Submit > b.Submit && (a.Moved || b.Moved):
 					rt.Fatalf("job %d is before %d: %+v, %+v", after[x], after[y], a, b)
 				}
 			}
@@ -46,8 +57,8 @@ func TestByHand(t *testing.T) {
 		}
 		alone := s.byHand(slices.Clone(before))
 		for x := range alone {
-			if s.Jobs[alone[x]].User != s.Jobs[before[x]].User {
-				rt.Fatalf("place %d went to another user: %v, %v", x, before, alone)
+			if a, was := &s.Jobs[alone[x]], &s.Jobs[before[x]]; a.User != was.User || a.Fairshare != was.Fairshare {
+				rt.Fatalf("place %d went to another user, or to another past: %v, %v", x, before, alone)
 			}
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/smartshare"
 	"qb/supervisor/facts"
 )
 
@@ -97,7 +98,30 @@ func drawFarm(d *dice, st style) Snapshot {
 		drawLimits(d, &s)
 	}
 	drawRunning(d, st, &s)
+	drawOwners(d, &s)
 	return s
+}
+
+// drawOwners has fairshare rank owners in some farms, with what operators gave.
+func drawOwners(d *dice, s *Snapshot) {
+	if !d.chance(30) {
+		return
+	}
+	terms := smartshare.OwnersPriorityOrder
+	if s.Policy.Order[0] == "cluster" {
+		terms = smartshare.OwnersClusterOrder
+	}
+	s.Policy.Order, s.Policy.DefaultPriority = nil, 2
+	for _, t := range terms {
+		s.Policy.Order = append(s.Policy.Order, t.String())
+	}
+	for j := range s.Jobs {
+		job := &s.Jobs[j]
+		if job.User == "" {
+			job.User = fmt.Sprintf("u%d", d.roll(1, 3))
+		}
+		job.Operator = []int{0, 0, 0, 1, 2, 3}[d.roll(0, 5)]
+	}
 }
 
 func drawJob(d *dice, st style, hosts, n int) SnapJob {

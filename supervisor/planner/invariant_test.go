@@ -609,7 +609,7 @@ func TestInvariant26BetterRankIsServedFirst(t *testing.T) {
 			clusters[h.Cluster] = true
 		}
 		rank := func(job, host int) int {
-			return smartshare.ClusterRank(f.s.Jobs[job].Cluster, f.s.Hosts[host].Cluster)
+			return f.s.rankIn(job, f.s.Hosts[host].Cluster)
 		}
 		for _, start := range f.p.Starts {
 			for j, jp := range f.p.Jobs {
