@@ -167,7 +167,7 @@ func (stage *Stage) failure(f api.Finished, late bool) api.Finished {
 	how := f.Reason
 	switch {
 	case late && stage.Files > 0:
-		return api.Finished{Outcome: "launch", Code: stage.Code, Reason: fmt.Sprintf("%s: the file system did not answer for %s", stage.Text, stage.limit())}
+		return api.Finished{Outcome: "launch", Code: stage.Code, Reason: fmt.Sprintf("output file %s cannot be looked at: the file system did not answer for %s", brief(stage.Argv[stage.Files]), stage.limit())}
 	case late:
 		how = fmt.Sprintf("it ran for %s, the most", stage.limit())
 	case stage.Files > 0 && f.ExitCode != nil && *f.ExitCode > 0 && *f.ExitCode <= len(stage.Argv)-stage.Files:
