@@ -1353,9 +1353,28 @@ def _split(value: Any) -> List[str]:
     return [str(one) for one in value]
 
 
-def _commands(value: Any) -> List[str]:
-    """Entries separated by commas, which may have blanks within."""
-    return [one.strip() for one in value.split(",") if one.strip()] if isinstance(value, str) else [str(one) for one in value]
+def _entries(value: Any, shell: bool) -> List[str]:
+    """A list whose entries may have commas: within quotes of a shell, which stay, or between quotes around an entry, which do not."""
+    if not isinstance(value, str):
+        return [str(one) for one in value]
+    entries, at, text = [], 0, value.strip()
+    form = _COMMAND if shell else _PATH
+    while at < len(text):
+        found = form.match(text, at)
+        if found is None:
+            raise Error("usage", "%r has a quote that is not closed, or nothing within" % value)
+        entry = found.group("bare")
+        for quote in "\"'":
+            inner = None if shell else found.group("double" if quote == '"' else "single")
+            if inner is not None:
+                entry = inner.replace(quote * 2, quote) + found.group("after" if quote == '"' else "behind").rstrip()
+        entries.append(entry.strip())
+        at = found.end()
+    return [one for one in entries if one]
+
+
+_COMMAND = re.compile(r"""(?P<bare>(?:[^,'"\\]|\\.|\\$|'[^']*'|"(?:[^"\\]|\\.)*")*)(?:,|$)""", re.DOTALL)
+_PATH = re.compile(r"""\s*(?:"(?P<double>(?:[^"]|"")+)"(?P<after>[^,"]*)|'(?P<single>(?:[^']|'')+)'(?P<behind>[^,']*)|(?P<bare>(?!\s*["'])[^,]*))(?:,|$)""", re.DOTALL)
 
 
 def _flags(value: Any) -> List[str]:
@@ -1377,7 +1396,7 @@ def _attributes(job: Mapping[str, Any], known: Iterable[str]) -> Dict[str, Any]:
         if key in _TAGS:
             body.setdefault("tags", {})[key] = str(value)
         elif key in _LISTS:
-            body[key] = _flags(value) if key == "flags" else _commands(value) if "flights" in key or key == "validate" else _split(value)
+            body[key] = _flags(value) if key == "flags" else _entries(value, "flights" in key) if "flights" in key or key in ("validate", "pathmap") else _split(value)
         elif key in _SAME or key in _RENAMED:
             if key in _NUMBERS and isinstance(value, str):
                 value = int(value, 8 if key == "umask" else 10)

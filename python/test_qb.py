@@ -61,6 +61,17 @@ class Ranges(unittest.TestCase):
         with self.assertRaises(qb.Error):
             qb.rangechunk("1-3", 0)
 
+    def test_lists(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../supervisor/facts/testdata/lists.json"), encoding="utf-8") as table:
+            lists = json.load(table)
+        self.assertGreater(len(lists), 10)
+        for one in lists:
+            if one.get("refused"):
+                with self.assertRaises(qb.Error):
+                    qb._entries(one["text"], one["quotes"] == "shell")
+            else:
+                self.assertEqual(qb._entries(one["text"], one["quotes"] == "shell"), one["entries"])
+
 
 class Login(unittest.TestCase):
     """The file of `qb login`: where the farm is, and the token for it. cmd/qb/testdata/script/people.txtar uses it with TLS."""

@@ -40,6 +40,7 @@ type formField struct {
 	Seconds   bool   `json:"seconds,omitempty"`
 	Unlimited bool   `json:"unlimited,omitempty"`
 	Change    bool   `json:"change,omitempty"` // it can be changed after the submission
+	Quotes    string `json:"quotes,omitempty"` // of a list: see lists.js
 }
 
 // attributesOfForm is the table of the attributes of a job as the form of a submission needs it.
@@ -48,6 +49,7 @@ func attributesOfForm() []formField {
 	fields := make([]formField, 0, len(facts.Attributes))
 	for _, a := range facts.Attributes {
 		f := formField{Name: a.Name, In: a.In, Help: a.Option, Default: a.Default, Least: a.Least, Most: a.Most, Seconds: a.Seconds, Unlimited: a.Unlimited, Change: a.Change != ""}
+		f.Quotes = map[facts.Quotes]string{facts.ShellQuotes: "shell", facts.AroundQuotes: "around"}[a.Entries.Quotes]
 		switch a.Value(job).(type) {
 		case *string, *agenda.Order:
 			f.Kind = "text"

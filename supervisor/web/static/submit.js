@@ -7,6 +7,7 @@ import { kept } from "./kept.js";
 import { go, route } from "./route.js";
 import { Change, Command, confirm, Later, say } from "./parts.js";
 import { Items, placed, useCheck } from "./check.js";
+import { entries, listed } from "./lists.js";
 import { plain, quoted } from "./text.js";
 
 const draftKey = "qb-draft";
@@ -40,7 +41,7 @@ function read(attribute, text) {
     if (!/^-?\d+$/.test(text)) throw new Error(`${text} is no whole number`);
     return Number(text);
   }
-  if (attribute.kind === "list") return text.split(",").map(entry => entry.trim()).filter(Boolean);
+  if (attribute.kind === "list") return entries(text, attribute.quotes);
   return text;
 }
 
@@ -76,7 +77,7 @@ function command(body) {
   const options = [];
   for (const [name, value] of Object.entries(body)) {
     if (["command", "shell", "tags", "status"].includes(name)) continue;
-    options.push(`-${name} ${quoted(Array.isArray(value) ? value.join(",") : String(value))}`);
+    options.push(`-${name} ${quoted(Array.isArray(value) ? listed(value, known.get(name)?.quotes) : String(value))}`);
   }
   for (const [name, value] of Object.entries(body.tags ?? {})) options.push(`-${name} ${quoted(value)}`);
   if (body.status) options.push("-status blocked");
@@ -86,10 +87,10 @@ function command(body) {
 /** given is a draft of a job that there is. */
 function given(job) {
   const draft = {};
-  for (const { name, in: of } of attributes) {
+  for (const { name, in: of, quotes } of attributes) {
     const value = of ? job[of]?.[name] : job[name];
     if (value === undefined || value === null || value === "" || (Array.isArray(value) && !value.length) || name === "max_cpus") continue;
-    draft[name] = Array.isArray(value) ? value.join(",") : String(value);
+    draft[name] = Array.isArray(value) ? listed(value, quotes) : String(value);
   }
   const words = job.command;
   draft.command = words.length === 1 ? words[0] : words.map(quoted).join(" ");
