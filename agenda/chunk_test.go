@@ -182,3 +182,47 @@ func TestLongestName(t *testing.T) {
 		}
 	}
 }
+
+// TestPreviewsOfNamedChunks: the preview and the rest have each entry of the range once, and each of their items is named.
+func TestPreviewsOfNamedChunks(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 1))
+	for range 1500 {
+		text, want := someRange(r)
+		spec := Spec{Range: text, Named: true}
+		if r.IntN(2) == 0 {
+			spec.Chunk = 2 + r.IntN(8)
+		} else {
+			spec.Partitions = 1 + r.IntN(5)
+		}
+		a, err := Parse(spec, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := ""
+		if r.IntN(2) == 0 && a.size > 1 {
+			list = a.Item(r.IntN(a.Len())).Name
+		}
+		first, rest, err := a.Preview(spec, list)
+		if err != nil {
+			t.Fatalf("%+v, preview %q: %v", spec, list, err)
+		}
+		var got []string
+		for _, part := range []Spec{first, rest} {
+			if part.Range == "" {
+				continue
+			}
+			of, err := Parse(part, 0)
+			if err != nil {
+				t.Fatalf("%+v, preview %q: %+v: %v", spec, list, part, err)
+			}
+			for n := range of.Len() {
+				checkNumbers(t, part, of.Item(n))
+				got = append(got, expanded(t, of.Item(n).Name)...)
+			}
+		}
+		slices.Sort(got)
+		if slices.Sort(want); !slices.Equal(got, want) {
+			t.Fatalf("%+v, preview %q: %v\nwant %v", spec, list, got, want)
+		}
+	}
+}

@@ -84,7 +84,7 @@ var Attributes = slices.Concat([]Attribute{
 	},
 	{
 		Name: "chunk", Effect: Decides, Hidden: true, Value: func(j *JobFacts) any { return &j.Agenda.Chunk },
-		Option: "put `N` consecutive numbers into each item",
+		Option: "put `N` consecutive numbers into each item; fewer where the command names QB_FRAME_START or QB_FRAME_END without QB_FRAME_RANGE, and these and QB_FRAME_STEP would not name them",
 	},
 	{
 		Name: "partitions", Effect: Decides, Hidden: true, Value: func(j *JobFacts) any { return &j.Agenda.Partitions },
