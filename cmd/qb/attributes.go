@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,8 +44,11 @@ func (option attributeOption) bind(f *pflag.FlagSet, a *facts.Attribute) {
 		f.Var(new(momentValue), name, usage)
 	case a.Seconds:
 		f.Var(new(units.Seconds), name, usage)
+	case a.Octal:
+		f.Var(new(modeValue), name, usage)
 	case isNumber(a):
-		f.Int(name, standard, usage)
+		number := numberValue(standard)
+		f.Var(&number, name, usage)
 	case onOff:
 		f.Bool(name, false, usage)
 	default:
@@ -72,6 +77,9 @@ func optionValue(f *pflag.FlagSet, option *pflag.Flag) any {
 	}
 	if seconds, ok := option.Value.(*units.Seconds); ok {
 		return int(*seconds)
+	}
+	if mode, ok := option.Value.(*modeValue); ok {
+		return int(*mode)
 	}
 	if n, err := f.GetInt(option.Name); err == nil {
 		return n
@@ -154,6 +162,32 @@ func withAttributes(columns []output.Column[api.Job]) []output.Column[api.Job] {
 		}
 	}
 	return columns
+}
+
+// numberValue is the value of an option that is a number, written in decimal as everywhere else: 010 is ten.
+type numberValue int
+
+func (n *numberValue) String() string { return strconv.Itoa(int(*n)) }
+func (n *numberValue) Type() string   { return "int" }
+
+func (n *numberValue) Set(text string) (err error) {
+	*(*int)(n), err = strconv.Atoi(text)
+	return err
+}
+
+// modeValue is the value of an option that is a mode, in octal.
+type modeValue int
+
+func (m *modeValue) String() string { return strconv.FormatInt(int64(*m), 8) }
+func (m *modeValue) Type() string   { return "mode" }
+
+func (m *modeValue) Set(text string) error {
+	n, err := strconv.ParseUint(text, 8, 9)
+	if err != nil {
+		return errors.New("is no mode; write one in octal, such as 022")
+	}
+	*m = modeValue(n)
+	return nil
 }
 
 // momentValue is the value of an option that names a time, as a request has it.

@@ -13,7 +13,7 @@ import (
 )
 
 // ownOptions are attributes that qbsub sets in another way than by an option that is made of the table.
-var ownOptions = []string{"command", "shell", "order", "env", "umask"}
+var ownOptions = []string{"command", "order", "env"}
 
 // Each attribute has an option, its value reaches the request, and qbjobs shows it.
 func TestAttributeOptions(t *testing.T) {
@@ -64,6 +64,8 @@ func given(t *testing.T, a *facts.Attribute, name string, option attributeOption
 		text = "7"
 	case a.Moment:
 		text = "+7"
+	case a.Name == "shell":
+		text = "true"
 	}
 	if given, err := option.give(cmd.Flags(), request); given || err != nil {
 		t.Errorf("%s: an option is given before any is", name)

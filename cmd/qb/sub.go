@@ -30,7 +30,6 @@ type subOptions struct {
 	req     api.SubmitRequest
 	waitFor string
 	env     []string
-	umask   string
 	reverse bool
 	binary  bool
 	waitOn  bool
@@ -118,7 +117,6 @@ func (o *subOptions) bindBeside(f *pflag.FlagSet, attribute string) {
 	case "cwd":
 		f.StringVar(&o.req.User, "user", "", "submit for user `NAME`; operators and admins only")
 		f.StringArrayVar(&o.env, "env", nil, "set environment variable `NAME=VALUE`, or NAME to the value that it has here; may be repeated")
-		f.StringVar(&o.umask, "umask", "", "`MODE` of bits that new files of the job do not get, in octal, such as 022 (default: the current one)")
 	}
 }
 
@@ -167,7 +165,7 @@ func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
 	}
 	if len(words) == 0 && o.archive.from != "" {
 		words = o.req.Command
-	} else {
+	} else if !cmd.Flags().Changed("shell") {
 		o.req.Shell = len(words) == 1 && strings.ContainsFunc(words[0], unicode.IsSpace)
 	}
 	if len(words) == 0 || (len(words) == 1 && strings.TrimSpace(words[0]) == "") {
@@ -284,18 +282,9 @@ func (o *subOptions) addSurroundings(cmd *cobra.Command) error {
 	} else if !strings.HasPrefix(req.Cwd, "/") {
 		return api.Errorf(api.KindUsage, "-cwd %q is not an absolute path", output.Escape(req.Cwd))
 	}
-	mask := currentUmask()
-	if req.Umask != nil { // of a file
-		mask = *req.Umask
+	if req.Umask == nil {
+		req.Umask = new(currentUmask())
 	}
-	if o.umask != "" {
-		n, err := strconv.ParseUint(o.umask, 8, 9)
-		if err != nil {
-			return api.Errorf(api.KindUsage, "-umask %q is no mode; write one in octal, such as 022", output.Escape(o.umask))
-		}
-		mask = int(n)
-	}
-	req.Umask = &mask
 	env := map[string]string{}
 	maps.Copy(env, req.Env) // of a file
 	if slices.Contains(facts.AttributeNamed("flags").Form(req.Flags), facts.FlagExport) {

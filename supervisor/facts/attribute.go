@@ -16,19 +16,21 @@ type Attribute struct {
 	Effect Effect              // what giving a job another value of it comes to, and so which right that needs
 	Value  func(*JobFacts) any // points to the value: a *string, *int, **int, *JobID, *bool, *[]string, *map[string]string or *agenda.Order
 
-	Spelled string // its option, if that is not NAME
-	Changed string // its option of qbmodify without the m, if that is another than qbsub's
-	In      string // the member in JSON whose entry NAME it is; empty: it is a member itself
-	Option  string // help of -NAME; empty: qbsub has no such option, or one of its own
-	Change  string // help of -mNAME; empty: the attribute cannot be changed after the submission
-	Hidden  bool   // it is not shown in a listing
-	Private bool   // a history, which everybody reads, says that it changed and not to what
-	OfHosts bool   // it restricts the hosts that the job may run on
+	Spelled string            // its option, if that is not NAME
+	Words   map[string]string // the options of qbsub that stand for its values, instead of one that has the value
+	Changed string            // its option of qbmodify without the m, if that is another than qbsub's
+	In      string            // the member in JSON whose entry NAME it is; empty: it is a member itself
+	Option  string            // help of -NAME; empty: qbsub has no such option, or one of its own
+	Change  string            // help of -mNAME; empty: the attribute cannot be changed after the submission
+	Hidden  bool              // it is not shown in a listing
+	Private bool              // a history, which everybody reads, says that it changed and not to what
+	OfHosts bool              // it restricts the hosts that the job may run on
 
 	Default     int  // of a number, as the help shows it
 	Least, Most int  // of a number; both 0: any
 	Unlimited   bool // any negative number means that there is no limit; see NoLimit
 	Seconds     bool // the number is a duration
+	Octal       bool // people write the number in octal
 	Moment      bool // the text is a time; see units.RequestMoment
 
 	Runes   int                     // length of a text at most; 0: see Bytes

@@ -22,7 +22,6 @@ import (
 // The tests go through this table: they submit, store, show, change and list each attribute, and fail where one is missing.
 var Attributes = slices.Concat([]Attribute{
 	{Name: "command", Effect: Decides, Value: func(j *JobFacts) any { return &j.Command }},
-	{Name: "shell", Effect: Decides, Hidden: true, Value: func(j *JobFacts) any { return &j.Shell }},
 	{
 		Name: "name", Effect: Offers, Value: func(j *JobFacts) any { return &j.Name },
 		Option: "`NAME` of the job (default: the first word of the command)", Change: "new name `NAME`", Runes: MaxName,
@@ -90,7 +89,10 @@ var Attributes = slices.Concat([]Attribute{
 		Name: "partitions", Effect: Decides, Hidden: true, Value: func(j *JobFacts) any { return &j.Agenda.Partitions },
 		Option: "divide the range into `N` nearly equal items",
 	},
-	{Name: "order", Effect: Decides, Hidden: true, Value: func(j *JobFacts) any { return &j.Agenda.Order }},
+	{
+		Name: "order", Effect: Decides, Hidden: true, Value: func(j *JobFacts) any { return &j.Agenda.Order },
+		Words: map[string]string{"reverse": "-reverse", "binary": "-binary"},
+	},
 	{
 		Name: "padding", Effect: Decides, Hidden: true, Value: func(j *JobFacts) any { return &j.Agenda.Padding },
 		Option: "pad substituted numbers to `N` digits",
@@ -236,9 +238,16 @@ var Attributes = slices.Concat([]Attribute{
 		Option: "paths here with the same on the hosts: `LIST` such as /vol/proj=/mnt/proj,P:=/mnt/p, for the command, its folder, variables and files; see also -flags convert_path",
 		Change: "new `LIST` of paths here with the same on the hosts; see qbsub -pathmap; empty: none",
 	},
+	{
+		Name: "shell", Effect: Decides, Hidden: true, Value: func(j *JobFacts) any { return &j.Shell },
+		Option: "the command is a line for /bin/sh; -shell=false: a program and its arguments (default: a line if it is a single word with white space)",
+	},
 	{Name: "cwd", Effect: Decides, Value: func(j *JobFacts) any { return &j.Cwd }, Bytes: MaxPath, Option: "working directory `DIR` (default: the current one)"},
 	{Name: "env", Effect: Decides, Hidden: true, Value: func(j *JobFacts) any { return &j.Env }},
-	{Name: "umask", Effect: Decides, Hidden: true, Value: func(j *JobFacts) any { return &j.Umask }, Most: 0o777},
+	{
+		Name: "umask", Effect: Decides, Hidden: true, Value: func(j *JobFacts) any { return &j.Umask }, Most: 0o777, Octal: true,
+		Option: "`MODE` of bits that new files of the job do not get, in octal, such as 022 (default: the current one)",
+	},
 })
 
 // maxPatterns bounds the expressions of an attribute, with a line feed after each.

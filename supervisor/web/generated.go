@@ -30,18 +30,25 @@ func endpointsOfPage(modules []byte) map[string]pageEndpoint {
 
 // formField is an attribute of a job in the form of a submission.
 type formField struct {
-	Name      string `json:"name"`
-	In        string `json:"in,omitempty"` // the member whose entry it is
-	Help      string `json:"help"`
-	Kind      string `json:"kind"` // text, number, switch, list, map
-	Default   int    `json:"default,omitempty"`
-	Least     int    `json:"least,omitempty"`
-	Most      int    `json:"most,omitempty"`
-	Seconds   bool   `json:"seconds,omitempty"`
-	Unlimited bool   `json:"unlimited,omitempty"`
-	Change    bool   `json:"change,omitempty"` // it can be changed after the submission
-	Quotes    string `json:"quotes,omitempty"` // of a list: see lists.js
+	Name      string            `json:"name"`
+	Flag      string            `json:"flag,omitempty"` // its option of qbsub
+	In        string            `json:"in,omitempty"`   // the member whose entry it is
+	Help      string            `json:"help"`
+	Kind      string            `json:"kind"` // text, number, switch, list, map
+	Default   int               `json:"default,omitempty"`
+	Least     int               `json:"least,omitempty"`
+	Most      int               `json:"most,omitempty"`
+	Seconds   bool              `json:"seconds,omitempty"`
+	Octal     bool              `json:"octal,omitempty"`
+	Moment    bool              `json:"moment,omitempty"`
+	Quotes    string            `json:"quotes,omitempty"` // of a list: see lists.js
+	Words     map[string]string `json:"words,omitempty"`  // the options that stand for its values
+	Unlimited bool              `json:"unlimited,omitempty"`
+	Change    bool              `json:"change,omitempty"` // it can be changed after the submission
 }
+
+// quotesOf are the kinds of quotes in lists.
+var quotesOf = map[facts.Quotes]string{facts.ShellQuotes: "shell", facts.AroundQuotes: "around"}
 
 // attributesOfForm is the table of the attributes of a job as the form of a submission needs it.
 func attributesOfForm() []formField {
@@ -49,7 +56,10 @@ func attributesOfForm() []formField {
 	fields := make([]formField, 0, len(facts.Attributes))
 	for _, a := range facts.Attributes {
 		f := formField{Name: a.Name, In: a.In, Help: a.Option, Default: a.Default, Least: a.Least, Most: a.Most, Seconds: a.Seconds, Unlimited: a.Unlimited, Change: a.Change != ""}
-		f.Quotes = map[facts.Quotes]string{facts.ShellQuotes: "shell", facts.AroundQuotes: "around"}[a.Entries.Quotes]
+		if a.Option != "" {
+			f.Flag = a.Flag()
+		}
+		f.Octal, f.Moment, f.Words, f.Quotes = a.Octal, a.Moment, a.Words, quotesOf[a.Entries.Quotes]
 		switch a.Value(job).(type) {
 		case *string, *agenda.Order:
 			f.Kind = "text"

@@ -36,7 +36,7 @@ var modules = map[string]string{
 }
 
 // later are the modules that no first sight of the page needs.
-var later = []string{"actions.js", "undo.js", "share.js", "history.js", "why.js", "bell.js", "host.js", "item.js", "pictures.js", "log.js", "lines.js", "failures.js", "hosts.js", "slotmap.js", "submit.js", "lists.js", "check.js", "attributes.js", "whatif.js", "slots.js", "values.js", "shares.js", "reports.js", "me.js", "uPlot.esm.js"}
+var later = []string{"actions.js", "undo.js", "share.js", "history.js", "why.js", "bell.js", "host.js", "item.js", "pictures.js", "log.js", "lines.js", "failures.js", "hosts.js", "slotmap.js", "submit.js", "submission.js", "lists.js", "moment.js", "check.js", "attributes.js", "whatif.js", "slots.js", "values.js", "shares.js", "reports.js", "me.js", "uPlot.esm.js"}
 
 // remark is what our own modules say to those who read their source; nobody has to load it.
 var remark = regexp.MustCompile(`(?m)^(//.*|/\*\*.*\*/)$`)

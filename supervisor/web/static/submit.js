@@ -2,21 +2,20 @@
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import attributes from "./attributes.js";
-import { call } from "./session.js";
+import { call, me } from "./session.js";
 import { kept } from "./kept.js";
 import { go, route } from "./route.js";
 import { Change, Command, confirm, Later, say } from "./parts.js";
 import { Items, placed, useCheck } from "./check.js";
-import { entries, listed } from "./lists.js";
-import { plain, quoted } from "./text.js";
+import { plain } from "./text.js";
+import { basic, command, given, request, typed } from "./submission.js";
 
 const draftKey = "qb-draft";
-const basic = ["command", "name", "range", "cwd", "priority", "cpus", "reservations"];
 const groups = [
   ["Width", ["max_cpus"]],
   ["Items", ["chunk", "partitions", "order", "padding", "p_agenda", "p_agenda_priority", "p_agenda_cpus", "regex_progress", "regex_errors", "regex_highlights", "regex_outputpaths", "retrywork", "retrywork_delay", "preflights", "postflights", "agenda_preflights", "agenda_postflights", "validate", "retrysubjob", "timeout", "agenda_timeout", "timelimit", "agendatimelimit"]],
   ["Where it runs", ["cluster", "hosts", "omithosts", "groups", "omitgroups", "requirements", "restrictions", "hostorder"]],
-  ["When and how", ["start", "dependency", "flags", "mailaddress", "umask", "pathmap"]],
+  ["When and how", ["shell", "env", "umask", "pathmap", "start", "dependency", "flags", "mailaddress"]],
   ["Together with others", ["pgrp", "label", "kind", "pid", "notes"]],
 ];
 const labels = { name: "Name", command: "Command", range: "Range", cwd: "Folder", priority: "Priority", cpus: "Instances (cpus)", reservations: "Reservations" };
@@ -24,86 +23,19 @@ const hints = { command: "render -s QB_FRAME_START -e QB_FRAME_END -j QB_FRAME_S
 // On the page there is no current directory, and N needs no name.
 const notes = {
   name: "default: the first word of the command", range: "the items; empty: the command runs once in each instance", cwd: "working directory on the hosts", priority: "1 is the best; empty: the site's default",
-  cpus: "primary instances, which no other job of equal priority takes; default 1", reservations: "of each instance; empty: one slot", command: "one line for a shell; QB_FRAME_NUMBER is the item",
+  cpus: "primary instances, which no other job of equal priority takes; default 1", reservations: "of each instance; empty: one slot", shell: "how the command is read", env: "NAME=VALUE, separated by white space, in quotes where a value has blanks", command: "one line for a shell; QB_FRAME_NUMBER is the item",
 };
 const known = new Map(attributes.map(a => [a.name, a]));
 const help = a => plain(a.help).replaceAll("`", "");
-
-/** read makes the member of a request of what was typed; undefined: not given. */
-function read(attribute, text) {
-  if (text === undefined || text === "") return undefined;
-  if (attribute.kind === "number") {
-    if (attribute.seconds) {
-      const found = /^(\d+)([smhd]?)$/.exec(text);
-      if (!found) throw new Error(`${text} is no duration; write 90, 5m or 1h`);
-      return Number(found[1]) * { "": 1, s: 1, m: 60, h: 3600, d: 86400 }[found[2]];
-    }
-    if (!/^-?\d+$/.test(text)) throw new Error(`${text} is no whole number`);
-    return Number(text);
-  }
-  if (attribute.kind === "list") return entries(text, attribute.quotes);
-  return text;
-}
-
-/** request is the body of a submission, or the fields that cannot be read. */
-function request(draft, expert) {
-  const body = {}, wrong = {};
-  for (const attribute of attributes) {
-    const { name } = attribute;
-    if (["command", "shell", "env", "max_cpus"].includes(name) || (!expert && !basic.includes(name))) continue;
-    try {
-      const value = read(attribute, draft[name]?.trim());
-      if (value === undefined) continue;
-      if (attribute.in) (body[attribute.in] ??= {})[name] = value;
-      else body[name] = value;
-    } catch (error) {
-      wrong[name] = error.message;
-    }
-  }
-  if (draft.command?.trim()) Object.assign(body, { command: [draft.command.trim()], shell: /\s/.test(draft.command.trim()) }); // as qbsub takes one word
-  else wrong.command = "write the command that each item runs";
-  if (expert && draft.width === "none") body.max_cpus = 0;
-  if (expert && draft.width === "all") body.max_cpus = "*";
-  if (expert && draft.width === "most") {
-    if (/^\d+$/.test(draft.max_cpus ?? "")) body.max_cpus = Number(draft.max_cpus);
-    else wrong.max_cpus = "write a whole number";
-  }
-  if (expert && draft.blocked) body.status = "blocked";
-  return { body, wrong };
-}
-
-/** command is what qbsub does the same with. */
-function command(body) {
-  const options = [];
-  for (const [name, value] of Object.entries(body)) {
-    if (["command", "shell", "tags", "status"].includes(name)) continue;
-    options.push(`-${name} ${quoted(Array.isArray(value) ? listed(value, known.get(name)?.quotes) : String(value))}`);
-  }
-  for (const [name, value] of Object.entries(body.tags ?? {})) options.push(`-${name} ${quoted(value)}`);
-  if (body.status) options.push("-status blocked");
-  return `qbsub ${options.join(" ")}${options.length ? " " : ""}${quoted(body.command?.[0] ?? "…")}`;
-}
-
-/** given is a draft of a job that there is. */
-function given(job) {
-  const draft = {};
-  for (const { name, in: of, quotes } of attributes) {
-    const value = of ? job[of]?.[name] : job[name];
-    if (value === undefined || value === null || value === "" || (Array.isArray(value) && !value.length) || name === "max_cpus") continue;
-    draft[name] = Array.isArray(value) ? listed(value, quotes) : String(value);
-  }
-  const words = job.command;
-  draft.command = words.length === 1 ? words[0] : words.map(quoted).join(" ");
-  draft.width = job.max_cpus === null ? "" : job.max_cpus < 0 ? "all" : job.max_cpus === 0 ? "none" : "most";
-  if (job.max_cpus > 0) draft.max_cpus = String(job.max_cpus);
-  return draft;
-}
+const lines = ["notes", "env", ...attributes.filter(a => a.name.startsWith("regex_")).map(a => a.name)]; // they may have several
 
 function Field({ attribute, draft, set, error, label, items }) {
   const { name } = attribute;
   return html`<label class="field ${name === "command" ? "wide-field" : ""}"><span class="label">${label ?? name}</span>
-    ${name === "order" ? html`<select value=${draft.order ?? ""} onChange=${e => set("order", e.currentTarget.value)}><option value="">ascend</option><option>reverse</option><option>binary</option></select>`
-      : html`<input name=${name} value=${draft[name] ?? ""} placeholder=${hints[name] ?? ""} spellcheck="false" autocomplete="off" inputmode=${attribute.kind === "number" && !attribute.seconds ? "numeric" : undefined} aria-invalid=${error ? "true" : undefined} onInput=${e => set(name, e.currentTarget.value)} />`}
+    ${name === "shell" ? html`<select name="shell" value=${draft.shell ?? ""} onChange=${e => set("shell", e.currentTarget.value)}><option value="">as it looks: a line for a shell if it has blanks</option><option value="line">a line for /bin/sh</option><option value="words">a program and its arguments, in quotes where they have blanks</option></select>`
+      : name === "order" ? html`<select name="order" value=${draft.order === "ascend" ? "" : draft.order ?? ""} onChange=${e => set("order", e.currentTarget.value)}><option value="">ascend</option><option>reverse</option><option>binary</option></select>`
+      : lines.includes(name) ? html`<textarea name=${name} rows="2" value=${typed(draft, name)} spellcheck="false" aria-invalid=${error ? "true" : undefined} onInput=${e => set(name, e.currentTarget.value)}></textarea>`
+      : html`<input name=${name} value=${typed(draft, name)} placeholder=${hints[name] ?? ""} spellcheck="false" autocomplete="off" inputmode=${attribute.kind === "number" && !attribute.seconds ? "numeric" : undefined} aria-invalid=${error ? "true" : undefined} onInput=${e => set(name, e.currentTarget.value)} />`}
     ${error ? html`<span class="field-error" role="alert">${plain(error)}</span>` : items ? html`<${Items} of=${items} />` : html`<span class="note">${notes[name] ?? help(attribute)}</span>`}</label>`;
 }
 
@@ -126,9 +58,9 @@ export function Submit() {
   useEffect(() => { kept.setItem(draftKey, JSON.stringify(draft)); }, [draft]);
   useEffect(() => {
     if (!from) return;
-    call("get-job", { job: from }).then(job => {
-      if (!job.command.length) say("the command of another user's job is not shown", { bad: true });
-      setDraft(d => ({ ...given(job), expert: d.expert }));
+    call("archive-job", { job: from }).then(({ submission }) => {
+      if (submission.user !== me.value.user) say(`the environment of ${submission.user}'s job is not shown; what it has by name is missing here`, { bad: true });
+      setDraft(d => { const draft = given(submission, me.value.user); return { ...draft, expert: d.expert || draft.expert }; });
     }, error => say(error.message, { bad: true }));
   }, [from]);
   const set = (name, value) => { setDraft(d => ({ ...d, [name]: value })); setErrors(e => ({ ...e, [name]: undefined, "": undefined })); };
@@ -185,7 +117,7 @@ export function Submit() {
         ${wrongs.max_cpus ? html`<p class="field-error">${plain(wrongs.max_cpus)}</p>` : html`<p class="note">max_cpus: secondary instances fill slots that nobody needs and leave when somebody does. A number above the site's limit is reduced, and the answer says so.</p>`}</section>
       ${groups.slice(1).map(([title, names]) => html`<section class="card"><h2>${title}</h2><div class="fields">${names.map(name => field(name))}</div>
         ${names.includes("dependency") && html`<label class="choice"><input type="checkbox" checked=${Boolean(draft.blocked)} onChange=${e => set("blocked", e.currentTarget.checked)} /> submit it blocked</label>`}</section>`)}
-      <section class="card"><h2>Account and tags</h2><div class="fields">${others.map(a => field(a.name))}</div></section>`}
+      <section class="card"><h2>Account and tags</h2><div class="fields">${others.map(a => field(a.name))}<${Field} attribute=${{ name: "user", kind: "text", help: "submit for this user; operators and admins only" }} draft=${draft} set=${set} error=${wrongs.user} /></div></section>`}
     ${checked.remarks.map(remark => html`<p class="note" key=${remark}>${plain(remark)}</p>`)}
     <div class="dock">${(wrongs[""] || tried) && html`<div class="answer" tabindex="0" role="region" aria-label="Answer">${wrongs[""] && html`<p class="field-error" role="alert">${plain(wrongs[""])}</p>`}${tried && html`<${Later} load=${trials} reply=${trial.reply} />`}</div>`}
     <div class="row sticky"><${Command} text=${good ? command(body) : ""} /><span class="spring"></span><button type="button" class="quiet" disabled=${!body.command} title="Who would gain and lose, and when it would start; nothing is submitted" onClick=${ask}>What if…</button><${Change} type="submit" class="primary" disabled=${sending}>${sending ? "Submitting…" : "Submit"}<//></div></div>
