@@ -72,7 +72,7 @@ func (b *tab) whatIf(t *testing.T, wide, other string) {
 	b.pictures(t, "whatif", "#/what-if?job="+wide+"&max_cpus=3")
 	b.run("modify", "-mmax_cpus", "7", wide)
 	b.press(t, "Do it")
-	b.see(t, "Make this change?")
+	b.see(t, "Change job ")
 	b.press(t, "Do it")
 	b.see(t, "changed meanwhile")
 	b.see(t, "max_cpus: shown 8, now 7")
@@ -81,7 +81,7 @@ func (b *tab) whatIf(t *testing.T, wide, other string) {
 	time.Sleep(time.Second)
 	b.see(t, "as of")
 	b.press(t, "Do it")
-	b.see(t, "Make this change?")
+	b.see(t, "Change job ")
 	b.press(t, "Do it")
 	b.until(t, "the change", `document.querySelector("main input[name=max_cpus]").placeholder === "3 now"`)
 	if got := b.run("jobs", "-no-headers", "-fields", "max_cpus", wide); got != "3" {

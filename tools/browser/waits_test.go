@@ -18,7 +18,9 @@ func TestPageWaits(t *testing.T) {
 	t.Parallel()
 	f := startFarm(t, "2")
 	job := f.sub("-name", "shot", "-range", "1-3", "-retrywork", "0", "sh", "-c", "echo it has written; exit 3")
-	f.run("wait", job)
+	for f.run("jobs", "-no-headers", "-fields", "status", job) != "failed" {
+		time.Sleep(100 * time.Millisecond)
+	}
 	b := openTab(t, f)
 	b.logIn(t)
 	for _, v := range []struct{ address, shows string }{

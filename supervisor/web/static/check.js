@@ -20,7 +20,7 @@ async function ask(body, draft) {
   if (!body.tags) delete rest.tags;
   try {
     for (let first = null, left = 12; ; left--) { // what is refused is left out, so that what else is wrong is found
-      const reply = await call("check-submission", {}, { body: rest }), wrong = reply.refusals.map(r => r.member ?? "").filter(member => member && (rest[member] !== undefined || rest.tags?.[member] !== undefined));
+      const reply = await call("check-submission", {}, { body: rest }), wrong = reply.refusals.map(r => r.member ?? "").filter(member => member && member !== "command" && (rest[member] !== undefined || rest.tags?.[member] !== undefined));
       first ??= reply;
       for (const { member = "", message } of reply.refusals) if (member ? draft[member] : reply === first) errors[member] ??= message;
       if (!wrong.length || !left) return { errors, items: first.items, remarks: first.remarks };

@@ -12,7 +12,7 @@ import { plain } from "./text.js";
 export function Item({ id, item }) {
   const row = jobs.value.get(Number(id)), found = useAnswer("get-item", { job: id, item }, [id, item, row?.version, row?.complete, row?.failed, row?.running, row?.killed]);
   const list = found.value?.attempts ?? [], latest = list.at(-1), attempt = Number(route.value.query.get("attempt")) || latest?.attempt || 0;
-  const full = useAnswer("get-job", { job: id }, [id]), status = found.value?.status;
+  const full = useAnswer("get-job", { job: id }, [id]), status = found.value?.item.status;
   if (found.error && !found.value) return html`<${Empty} title=${found.error.message}><a href=${to(["jobs"])}>All jobs</a><//>`;
   return html`<div class="page">
     <header class="bar-top"><h1><a class="muted" href=${to(["jobs", id])}>${id} ${row && html`<${Name} text=${row.name} />`}</a> / <${Name} text=${item} /></h1>${latest && html`<${State} of=${latest.state} />`}<span class="spring"></span>
