@@ -139,7 +139,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/live":            {"api", "supervisor/facts", "supervisor/message", "supervisor/translate"},
 	"supervisor/slotmap":         {"api", "supervisor/message"},
 	"supervisor/timeline":        {"api", "pause", "supervisor/facts", "supervisor/message"},
-	"supervisor/logsearch":       {"api", "supervisor/logstore"},
+	"supervisor/logsearch":       {"api", "patterns", "supervisor/logstore"},
 	"supervisor/itemvalues":      {"api", "supervisor/facts", "supervisor/translate"},
 	"supervisor/rowlist":         {"agenda", "api", "supervisor/problem"},
 	"supervisor/jobfilter":       {"agenda", "api", "supervisor/facts", "supervisor/problem", "supervisor/rowlist", "supervisor/store"},

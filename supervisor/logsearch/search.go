@@ -17,13 +17,13 @@ import (
 	"unicode/utf16"
 
 	"qb/api"
+	"qb/patterns"
 	"qb/supervisor/logstore"
 )
 
 const (
 	piece = 256 << 10 // bytes that are read at once
 	shown = 300       // bytes of a line that are shown
-	ends  = "\n\r\b"  // of lines
 )
 
 // Query is what is looked for.
@@ -187,10 +187,10 @@ func (s *search) find(part []byte) int {
 // end is where the first end of a line stands in a part, and how many bytes it has; -1: there is none.
 func (s *search) end(part []byte) (at, width int) {
 	if s.order == nil {
-		return bytes.IndexAny(part, ends), 1
+		return bytes.IndexAny(part, patterns.Ends), 1
 	}
 	for n := 0; n+1 < len(part); n += 2 {
-		if unit := s.order.Uint16(part[n:]); unit < 0x20 && strings.ContainsRune(ends, rune(unit)) {
+		if unit := s.order.Uint16(part[n:]); unit < 0x20 && strings.ContainsRune(patterns.Ends, rune(unit)) {
 			return n, 2
 		}
 	}

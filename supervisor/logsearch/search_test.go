@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/api"
+	"qb/patterns"
 	"qb/supervisor/logstore"
 )
 
@@ -104,7 +105,7 @@ func TestSearchFindsAll(t *testing.T) {
 			for _, m := range got.Matches {
 				found = append(found, m.Line)
 				narrow := strings.ReplaceAll(text[m.Offset:], "\x00", "")
-				if !strings.HasPrefix(narrow, want) || m.LineOffset > step && !strings.ContainsAny(text[m.LineOffset-step:m.LineOffset], ends) {
+				if !strings.HasPrefix(narrow, want) || m.LineOffset > step && !strings.ContainsAny(text[m.LineOffset-step:m.LineOffset], patterns.Ends) {
 					r.Fatalf("%+v", m)
 				}
 			}
