@@ -99,6 +99,11 @@ func New(r Rules) (*Watch, error) {
 	return w, nil
 }
 
+// Nothing says that the watch looks for nothing.
+func (w *Watch) Nothing() bool {
+	return len(w.progress)+len(w.errors)+len(w.highlights)+len(w.paths) == 0
+}
+
 // Look looks at a line, or at a part of one.
 func (w *Watch) Look(line Part) {
 	if w.failure == "" {

@@ -59,6 +59,7 @@ const (
 	ReasonUIDDiffers        Reason = "uid_differs" // the owner's name is another user's on its host
 	ReasonLogUnwritable     Reason = "log_unwritable"
 	ReasonLogIncomplete     Reason = "log_incomplete" // it was done
+	ReasonProcessesLeft     Reason = "processes_left" // it was done
 	ReasonWorkerStopped     Reason = "worker_stopped"
 	ReasonNotWanted         Reason = "not_wanted" // its worker ended it, as no answer listed it any more
 	ReasonNoRecord          Reason = "no_record"

@@ -169,10 +169,7 @@ func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 	end.Why = facts.EndOf(r.Cause(), r.ExitCode, r.Signal, r.Reason)
 	switch {
 	case r.Outcome == "exit" && r.ExitCode != nil && *r.ExitCode == 0: // it was done before our order reached it
-		end.State, end.Why = facts.Done, facts.Why{}
-		if r.Reason != "" {
-			end.Why = facts.Because(facts.ReasonLogIncomplete, facts.Params{}, r.Reason)
-		}
+		end.State, end.Why = facts.Done, r.Remark()
 		if i.Attempt.Reason == facts.ReasonMigrated { // the next term is to know that the job avoids the host
 			end.Why = i.Attempt.Why
 		}

@@ -25,7 +25,7 @@ var repeated = map[facts.Reason]string{
 // slowly are the reasons that cannot come at once, or that are no end of a try that could be repeated.
 var slowly = map[facts.Reason]string{
 	facts.ReasonHostSilent: "the lease is over first", facts.ReasonHostDeaf: "the lease is over first", facts.ReasonConfirmedDead: "a person says so each time",
-	facts.ReasonLogIncomplete: "the item is done",
+	facts.ReasonLogIncomplete: "the item is done", facts.ReasonProcessesLeft: "the item is done",
 }
 
 // TestNoItemIsTriedForEver: however an item ends again and again on the only host of a farm, there are few tries in an hour, also

@@ -18,12 +18,23 @@ func (r ReportedEnd) Cause() facts.Reason {
 	return facts.ReasonUnknownOutcome
 }
 
+// Remark is what the worker says of an attempt that is done.
+func (r ReportedEnd) Remark() facts.Why {
+	switch {
+	case r.Code == facts.ReasonProcessesLeft:
+		return facts.Because(r.Code, facts.Params{}, r.Reason)
+	case r.Reason != "":
+		return facts.Because(facts.ReasonLogIncomplete, facts.Params{}, r.Reason)
+	}
+	return facts.Why{}
+}
+
 // reportedAs are the reasons that an outcome can have; the first is that of an agent that gives no code.
 var reportedAs = map[string][]facts.Reason{
 	"exit":    {facts.ReasonExit, facts.ReasonNoLicence},
 	"signal":  {facts.ReasonSignal, facts.ReasonNoLicence},
-	"launch":  {facts.ReasonLaunchFailed, facts.ReasonPreflight, facts.ReasonAgendaPreflight, facts.ReasonPostflight, facts.ReasonOutputMissing, facts.ReasonLogError},
-	"timeout": {facts.ReasonTimeLimit},
+	"launch":  {facts.ReasonLaunchFailed, facts.ReasonPreflight, facts.ReasonAgendaPreflight, facts.ReasonPostflight, facts.ReasonOutputMissing, facts.ReasonLogError, facts.ReasonNoLicence},
+	"timeout": {facts.ReasonTimeLimit, facts.ReasonNoLicence},
 	"memory":  {facts.ReasonOutOfMemory},
 	"full":    {facts.ReasonMemoryUnavailable},
 	"refused": {facts.ReasonHostRefused, facts.ReasonUIDDiffers, facts.ReasonFolderMissing, facts.ReasonFolderDenied},

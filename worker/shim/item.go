@@ -47,9 +47,11 @@ type shimItem struct {
 	limit     bool   // outcome memory: its own limit
 	kills     kernelKills
 
-	meter *meter
-	pump  *pump
-	over  bool
+	meter    *meter
+	pump     *pump
+	licences licences // of all stages; good when the present one's pump has ended
+	left     string   // processes that the present one left behind, in words
+	over     bool
 	stages
 }
 
@@ -59,7 +61,7 @@ func (s *shim) run(o *RunOrder) {
 		return
 	}
 	s.begin(o)
-	it := &shimItem{order: o, pidfd: -1}
+	it := &shimItem{order: o, pidfd: -1, licences: watchLicences(o.NoLicence)}
 	s.item, s.frozen, s.suspended, s.standstill = it, false, o.Suspended, o.Standstill
 	s.writeNow(it)
 	_ = MakeSpare(s.dir) // where the last record took it; without it, this one waits for space
@@ -87,9 +89,7 @@ func (s *shim) maybeLaunch(it *shimItem) {
 		s.finish(it, api.Finished{Outcome: "launch", Reason: err.Error()})
 		return
 	}
-	if it.stage() == nil {
-		it.pump.watch(it.order)
-	}
+	it.pump.watch(it.order, it.licences, it.stage() == nil)
 	var out, errs [2]int
 	if err = errors.Join(unix.Pipe2(out[:], unix.O_CLOEXEC), unix.Pipe2(errs[:], unix.O_CLOEXEC)); err != nil {
 		s.forked(it, 0, &api.Finished{Outcome: "launch", Reason: fmt.Sprintf("making pipes: %v", err)}, [2]int{-1, -1}, 0)
@@ -286,6 +286,7 @@ func (s *shim) advance(it *shimItem) {
 			}
 		})
 	case !it.stopped && !it.killing && (it.pumped || it.drained):
+		it.left = leftBehind(s.self.PID)
 		s.kill(it, killRepeat)
 	}
 }
@@ -304,7 +305,6 @@ func (s *shim) verdict(it *shimItem) api.Finished {
 	}
 	f.PeakMemory, f.CPU = it.meter.end()
 	f.Wall, f.Suspended = it.ran(it.ended).Seconds(), it.suspendedUntil(it.ended).Seconds()
-	it.pump.licences.judge(&f)
 	f.Reason = cmp.Or(f.Reason, it.pump.shortfall())
 	return f
 }
@@ -320,6 +320,7 @@ func (s *shim) finish(it *shimItem, f api.Finished) {
 	f.Attempt, f.Instance = it.order.Attempt, it.order.Instance
 	f.Highlights, f.OutputPaths = it.highlights, it.paths
 	f.InLease = BootNow() < s.lease
+	it.licences.judge(&f)
 	s.record(it, f)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"qb/api"
 	"qb/patterns"
+	"qb/worker/core"
 )
 
 // CodeNoLicence is the code of an end whose item found no licence.
@@ -48,9 +49,10 @@ func (l licences) look(line patterns.Part, over func() bool) {
 	}
 }
 
-// judge says of a failed command that it found no licence, if it did.
+// judge says of an item that failed by itself that it found no licence, if it did. It is asked once, at the end of the attempt: by then
+// it is known whether its command, a line of its output, a file that is missing, a flight check or its time limit has failed it.
 func (l licences) judge(f *api.Finished) {
-	if f.Outcome != "signal" && (f.Outcome != "exit" || f.ExitCode == nil || *f.ExitCode == 0) {
+	if Done(*f) || !slices.Contains([]string{"exit", "signal", "launch", core.OutcomeTimeout}, f.Outcome) {
 		return
 	}
 	for _, r := range l {

@@ -120,6 +120,7 @@ func (s *shim) ended(it *shimItem) {
 	if stage == nil {
 		it.highlights, it.paths = it.pump.seen.Highlights(), it.pump.seen.OutputPaths()
 	}
+	s.tellLeft(it, &f)
 	switch {
 	case it.stopped:
 		more = false

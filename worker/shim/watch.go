@@ -49,15 +49,16 @@ func newWatcher() watcher {
 	return watcher{seen: &patterns.Watch{}, charge: func(float64) {}, began: time.Now(), quit: make(chan struct{})}
 }
 
-// watch has the output looked at for the patterns of the site and of the item's job. Both were checked where they were accepted; what
-// this one cannot read, of another release, is named at the end of the log.
-func (w *watcher) watch(o *RunOrder) {
-	w.licences = watchLicences(o.NoLicence)
-	seen, err := patterns.New(o.Rules)
-	if w.unread = err; seen != nil {
-		w.seen = seen
+// watch has the output looked at for the patterns of the site and, if it is that of the item's command, of the item's job. Both were
+// checked where they were accepted; what this one cannot read, of another release, is named at the end of the log.
+func (w *watcher) watch(o *RunOrder, licences licences, command bool) {
+	if w.licences = licences; command {
+		seen, err := patterns.New(o.Rules)
+		if w.unread = err; seen != nil {
+			w.seen = seen
+		}
 	}
-	if w.licences == nil && seen == nil {
+	if w.licences == nil && w.seen.Nothing() {
 		return
 	}
 	w.seen.Stop = w.over
