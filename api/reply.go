@@ -5,6 +5,8 @@ package api
 type ActionRequest struct {
 	Items          string   `json:"items,omitempty" doc:"Item names, or ranges of them, as 25-29,40."`
 	ItemStates     []string `json:"item_states,omitempty" maxItems:"7" enum:"pending,running,blocked,suspended,complete,failed,killed" doc:"Only items, of those named or else of all, that are in one of these states. With complete, retry is redo."`
+	Host           string   `json:"host,omitempty" maxLength:"255" doc:"Only items whose latest attempt ran on this host."`
+	ExitCode       *int     `json:"exit_code,omitempty" minimum:"0" maximum:"255" doc:"Only items whose latest attempt ended with this exit status."`
 	Instances      string   `json:"instances,omitempty" maxLength:"4096" doc:"Numbers of running instances, or ranges of them, as 0-3,7: what these run. In a job without a range also items that do not run."`
 	InstanceStates []string `json:"instance_states,omitempty" maxItems:"7" enum:"pending,running,blocked,suspended,complete,failed,killed" doc:"What is run by instances, of those named or else of all, that are in one of these states. Only in a job without a range there are instances that do not run."`
 }

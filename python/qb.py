@@ -716,11 +716,16 @@ class JobHandle:
         _warn(self.id, row)
         return row
 
-    def order(self, action: str, items: str = "", instances: str = "", item_states: Sequence[str] = (), instance_states: Sequence[str] = ()) -> Dict[str, Any]:
+    def order(self, action: str, items: str = "", instances: str = "", item_states: Sequence[str] = (), instance_states: Sequence[str] = (),
+              host: str = "", exit_code: Optional[int] = None) -> Dict[str, Any]:
         """kill, retry, requeue, redo, block, unblock, interrupt, preempt, shove, suspend, resume, migrate, retire, complete, fail and what
-        else GET /docs lists; some items, what some instances run, both perhaps only in some states, or all."""
-        body = {"items": items, "instances": instances, "item_states": list(item_states), "instance_states": list(instance_states)}
+        else GET /docs lists; some items, what some instances run, both perhaps only in some states, or all. With host or
+        exit_code only items whose latest attempt ran there or ended so."""
+        body: Dict[str, Any] = {"items": items, "instances": instances, "item_states": list(item_states), "instance_states": list(instance_states),
+                                "host": host}
         body = {key: value for key, value in body.items() if value}
+        if exit_code is not None:
+            body["exit_code"] = exit_code
         try:
             reply: Dict[str, Any] = self.client.request("POST", "%s/orders/%s" % (self._path, action), body=body or None)
         except Error as failed:
@@ -738,9 +743,9 @@ class JobHandle:
         """Ends the job, or items of it."""
         return self.order("kill", items)
 
-    def retry(self, items: str = "") -> Dict[str, Any]:
-        """Runs failed and killed items again."""
-        return self.order("retry", items)
+    def retry(self, items: str = "", host: str = "", exit_code: Optional[int] = None) -> Dict[str, Any]:
+        """Runs failed and killed items again; with host or exit_code those that failed there or so."""
+        return self.order("retry", items, host=host, exit_code=exit_code)
 
     def items(self, **filters: Any) -> Iterator[Dict[str, Any]]:
         """The items, in agenda order; status="failed" chooses."""

@@ -165,6 +165,15 @@ func (s *server) order(ctx context.Context, in *orderIn) (*jsonOf[api.ActionRepl
 			return nil, err
 		}
 	}
+	if translate.ChoosesByEnd(in.Body) {
+		if e.Items, err = s.endedSo(ctx, v, e, in.Body); err != nil {
+			return nil, err
+		}
+		if len(e.Items) == 0 {
+			return &jsonOf[api.ActionReply]{translate.NoneEndedSo(v, in.Body)}, nil
+		}
+		e.Choice.States = translate.EndStates(e)
+	}
 	if slices.Contains([]facts.Action{facts.Retry, facts.Requeue, facts.Redo}, e.Action) {
 		if err := s.again(ctx, &e, v); err != nil {
 			return nil, err
@@ -254,6 +263,18 @@ func (s *server) selected(ctx context.Context, v facts.JobFacts, names string) (
 		return nil, problem.Invalid("items", "%v", err)
 	}
 	return items, nil
+}
+
+// endedSo are those of an order's items whose latest attempt ran and ended as it says.
+func (s *server) endedSo(ctx context.Context, v facts.JobFacts, e message.JobOrdered, r *api.ActionRequest) ([]agenda.Span, error) {
+	if e.Choice.OfInstances() || e.Action.TakesItems() == nil {
+		return nil, problem.Invalid("host", "host and exit_code choose among items; %s of instances or whole jobs takes neither", e.Action)
+	}
+	ended, err := s.reader.EndedSo(ctx, v.ID, facts.HostID(r.Host), r.ExitCode)
+	if err != nil {
+		return nil, problem.Reading("how the items ended", err)
+	}
+	return translate.Among(e.Items, ended), nil
 }
 
 // stateOf is what the audit trail tells of a job that an order is for.

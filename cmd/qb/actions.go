@@ -238,13 +238,18 @@ func newActionCommands() []*cobra.Command {
 				"Options choose among your jobs, or with ids among those; -user all chooses among everybody's.",
 			Example: fmt.Sprintf("  qb%s 12\n  qb%s %s\n  qb%s -name 'comp*' -expression 'priority > 100'", a.name, a.name, example, a.name),
 			RunE: func(cmd *cobra.Command, words []string) error {
+				states := a.states
+				if parts.ByEnd() && len(words) == 0 {
+					words = []string{"0"}
+					states = jobselect.WithFailures(states)
+				}
 				if err := cmp.Or(wantJobs(words, &choice), results.Check()); err != nil {
 					return err
 				}
 				if a.name == "top" {
 					slices.Reverse(words) // so that the first named comes first
 				}
-				return results.Flush(cmd.OutOrStdout(), eachJob(cmd, words, a.states, &choice, func(c *client, t target) (int, error) {
+				return results.Flush(cmd.OutOrStdout(), eachJob(cmd, words, states, &choice, func(c *client, t target) (int, error) {
 					return order(cmd, c, &results, &parts, t, t.word)
 				}))
 			},

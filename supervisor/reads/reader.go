@@ -111,6 +111,12 @@ func (s Reader) FailedBefore(ctx context.Context, job facts.JobID, first, last f
 	})
 }
 
+func (s Reader) EndedSo(ctx context.Context, job facts.JobID, host facts.HostID, exit *int) ([]facts.ItemNo, error) {
+	return again(ctx, s, "how items ended", func(ctx context.Context) ([]facts.ItemNo, error) {
+		return s.Reader.EndedSo(ctx, job, host, exit)
+	})
+}
+
 func (s Reader) Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error) {
 	return againWith(ctx, s, "marks", s.Reader.Marks, job)
 }

@@ -70,6 +70,9 @@ type Reader interface {
 	Latest(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error)
 	// FailedBefore tells of the items first..last with failed attempts that are not their end, by item.
 	FailedBefore(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]FailedBefore, error)
+	// EndedSo are the items whose latest attempt, which is live or their end, ran on the host, unless it is "", and has the
+	// exit status, unless that is nil.
+	EndedSo(ctx context.Context, job facts.JobID, host facts.HostID, exit *int) ([]facts.ItemNo, error)
 	// Marks of a job, by first item.
 	Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error)
 	// Attempts of a job by (item, number), those after the given one.

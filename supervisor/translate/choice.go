@@ -1,7 +1,9 @@
 package translate
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"qb/agenda"
@@ -57,7 +59,48 @@ func ChoiceText(r *api.ActionRequest) string {
 	}
 	add("", r.Items)
 	add("items that are ", facts.Either(r.ItemStates))
+	add("on host ", r.Host)
+	if r.ExitCode != nil {
+		add("with exit status ", strconv.Itoa(*r.ExitCode))
+	}
 	add("instances ", r.Instances)
 	add("instances that are ", facts.Either(r.InstanceStates))
 	return strings.Join(parts, "; ")
+}
+
+// ChoosesByEnd says whether an order chooses items by the host or the exit status of their latest attempt.
+func ChoosesByEnd(r *api.ActionRequest) bool { return r != nil && (r.Host != "" || r.ExitCode != nil) }
+
+// EndStates are the states of items that such an order takes: without others all that it changes by itself, so that an item
+// that has changed since is left alone.
+func EndStates(e message.JobOrdered) []string {
+	if e.Choice.States != nil {
+		return e.Choice.States
+	}
+	return slices.DeleteFunc(slices.Clone(e.Action.TakesItems()), func(state string) bool {
+		return e.Action == facts.Retry && state == facts.ItemComplete
+	})
+}
+
+// Among are those of the named items, or of all if that is nil, that are in the list, which is in order.
+func Among(named []agenda.Span, list []facts.ItemNo) []agenda.Span {
+	numbers := make([]int, 0, len(list))
+	for _, n := range list {
+		if named == nil || agenda.Within(named, int(n)) {
+			numbers = append(numbers, int(n))
+		}
+	}
+	return agenda.SpansOf(numbers)
+}
+
+// NoneEndedSo answers an order that chooses no item by its end.
+func NoneEndedSo(v facts.JobFacts, r *api.ActionRequest) api.ActionReply {
+	text := ""
+	if r.Host != "" {
+		text = " on host " + problem.Clip(r.Host)
+	}
+	if r.ExitCode != nil {
+		text += " with exit status " + strconv.Itoa(*r.ExitCode)
+	}
+	return api.ActionReply{Job: int64(v.ID), Version: v.Version, Remarks: []string{fmt.Sprintf("no item of job %d ended%s; qbitems %d shows where and how they ended", v.ID, text, v.ID)}}
 }

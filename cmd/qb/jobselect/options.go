@@ -16,6 +16,11 @@ var (
 	Finished   = []string{"complete", "failed", "killed"}
 )
 
+// WithFailures are those of the states in which a job may have items that failed or were killed.
+func WithFailures(states []string) []string {
+	return slices.DeleteFunc(slices.Clone(states), func(state string) bool { return state == "complete" })
+}
+
 var stateWords = map[string][]string{
 	"pending": {"pending"}, "running": {"running"}, "blocked": {"blocked"}, "suspended": {"suspended"},
 	"complete": {"complete"}, "failed": {"failed"}, "killed": {"killed"}, "done": Finished, "active": Unfinished,

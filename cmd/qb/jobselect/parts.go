@@ -16,21 +16,31 @@ type Parts struct {
 	action       facts.Action
 	work, subjob bool
 	states       [2]map[string]*bool // of items and of instances, by the end of their option
+	host         string              // of their latest attempt
+	exit         int                 // its status; -1: any
 }
 
 const done = "done" // stands for the ended states that an action takes
+
+// anyExit stands for every exit status.
+const anyExit = -1
 
 // kinds are the beginnings of these options, and what they choose among.
 var kinds = [2]struct{ option, things string }{{"work", "items"}, {"subjob", "instances"}}
 
 // Whole is an action on what words name, without options.
-func Whole(action string) *Parts { return &Parts{action: facts.Action(action)} }
+func Whole(action string) *Parts { return &Parts{action: facts.Action(action), exit: anyExit} }
 
 // Bind declares the options of an action: for each state that it takes, and for what has ended if it takes that.
 func (p *Parts) Bind(flags *pflag.FlagSet, action string) {
 	p.action = facts.Action(action)
+	p.exit = anyExit
 	if p.action.TakesItems() == nil {
 		return
+	}
+	if p.action == facts.Retry || p.action == facts.Requeue || p.action == facts.Redo {
+		flags.StringVar(&p.host, "host", "", "only items whose latest attempt ran on `HOST`; without ids those of all your jobs")
+		flags.IntVar(&p.exit, "exit", anyExit, "only items whose latest attempt ended with the exit status `N`; without ids those of all your jobs")
 	}
 	flags.BoolVar(&p.work, "work", false, "the numbers given name items, as JOB:ITEMS; of a job alone, all its items")
 	flags.BoolVar(&p.subjob, "subjob", false, "the numbers given name instances, as JOB.NUMBERS; of a job alone, all its instances")
@@ -48,6 +58,9 @@ func (p *Parts) Bind(flags *pflag.FlagSet, action string) {
 
 // Action is the action's name.
 func (p *Parts) Action() string { return string(p.action) }
+
+// ByEnd says whether items are chosen by where or how their latest attempt ended.
+func (p *Parts) ByEnd() bool { return p.host != "" || p.exit != anyExit }
 
 // takes are the states that the action takes of items (0) or instances (1).
 func (p *Parts) takes(n int) []string {
@@ -76,6 +89,10 @@ func (p *Parts) all(n int) []string {
 // Request asks for what a word names of a job, as far as the options choose it: items, instances by number, or neither.
 func (p *Parts) Request(word, items, instances string) (r api.ActionRequest, err error) {
 	r.ItemStates, r.InstanceStates = p.chosen(0), p.chosen(1)
+	r.Host = p.host
+	if p.exit != anyExit {
+		r.ExitCode = &p.exit
+	}
 	switch {
 	case p.work && !p.subjob:
 		items, instances = cmp.Or(items, instances), ""
@@ -85,6 +102,8 @@ func (p *Parts) Request(word, items, instances string) (r api.ActionRequest, err
 	r.Items, r.Instances = items, instances
 	ofItems, ofInstances := items != "" || p.work && !p.subjob, instances != "" || p.subjob && !p.work
 	switch {
+	case ofInstances && p.ByEnd():
+		return r, api.Errorf(api.KindUsage, "%s: -host and -exit choose among items, and not among instances", word)
 	case ofInstances && len(r.ItemStates) > 0:
 		return r, api.Errorf(api.KindUsage, "%s: -work%s chooses among items, and not among instances; -subjob%s does", word, r.ItemStates[0], r.ItemStates[0])
 	case ofItems && len(r.InstanceStates) > 0:

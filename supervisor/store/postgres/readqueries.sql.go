@@ -46,6 +46,8 @@ const (
 	sqlMarks  = `SELECT first, last, step, kind, by, at FROM item_mark WHERE job = $1::bigint ORDER BY first`
 	sqlLatest = `SELECT DISTINCT ON (item) ` + attemptColumns + ` FROM attempt
 		WHERE job = $1::bigint AND item BETWEEN $2 AND $3 ORDER BY item, number DESC`
+	sqlEndedSo = `SELECT item FROM attempt WHERE job = $1::bigint AND again = 0 AND ($2::text = '' OR host = $2::text)
+		AND ($3::integer IS NULL OR exit_code = $3::integer) ORDER BY item`
 	sqlFailedBefore = `SELECT item, count(*), (array_agg(host ORDER BY number DESC))[1], (array_agg(reason ORDER BY number DESC))[1], (array_agg(cause ORDER BY number DESC))[1]
 		FROM attempt WHERE job = $1::bigint AND item BETWEEN $2 AND $3 AND state = 'failed' AND again <> 0 GROUP BY item ORDER BY item`
 	sqlRecordAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = $1::bigint ORDER BY item, number`
