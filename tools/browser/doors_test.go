@@ -83,9 +83,8 @@ var inexpressible = map[string]map[string]string{
 
 // undefaulted is what doors do not give by themselves where qbsub does, with the reason. The list may only shrink.
 var undefaulted = map[string]map[string]string{
-	"rest":  {"cwd": "a request has no current folder", "umask": "a request has no umask"},
-	"page":  {"cwd": "a page has no current folder", "umask": "a page has no umask"},
-	"again": {"cwd": "as the page", "umask": "as the page"},
+	"rest": {"cwd": "a request has no current folder", "umask": "a request has no umask"},
+	"page": {"cwd": "a page has no current folder", "umask": "a page has no umask"},
 }
 
 // alone are fields that cannot stand beside others, with those that they need.
