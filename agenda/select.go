@@ -38,6 +38,16 @@ func (a *Agenda) position(number int64, label string) (int, bool) {
 // names and of ranges of them, as 25-29,40. What is not in the agenda is refused, and so is a part of a
 // chunk: 1-20 selects the chunks 1-10 and 11-20, 5 selects nothing.
 func (a *Agenda) Select(expr string) ([]int, error) {
+	chosen, err := SelectAmong(expr, []*Agenda{a})
+	if err != nil {
+		return nil, err
+	}
+	return chosen[0], nil
+}
+
+// SelectAmong is Select of jobs that were divided from one: an entry is that of the jobs that have it. The result has a list for
+// each job, empty for one of which nothing is named.
+func SelectAmong(expr string, jobs []*Agenda) ([][]int, error) {
 	if strings.TrimSpace(expr) == "" {
 		return nil, errors.New("the selection of items is empty; write names or ranges of them, such as 25-29,40")
 	}
@@ -45,22 +55,53 @@ func (a *Agenda) Select(expr string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
+	entries, held := 0, make([][]int32, len(jobs)) // of each item: how many of its entries are selected
+	for n, a := range jobs {
+		entries += a.list.entries
+		held[n] = make([]int32, a.items)
+	}
 	// A few entries may be named twice; a flood of them is refused, since each is looked up.
-	if most := 2*int64(a.list.entries) + 1000; saturated || count > most {
+	if most := 2*int64(entries) + 1000; saturated || count > most {
 		return nil, fmt.Errorf("the selection names %s items, and the job has %s: select only some of %s",
-			Grouped(count), Grouped(a.items), units.Quoted(a.list.String()))
+			Grouped(count), Grouped(itemsIn(jobs)), units.Quoted(rangeOf(jobs)))
 	}
 	wanted := readList(expr)
-	held := make([]int32, a.items) // entries selected of each item
 	for position := range wanted.entries {
 		number, label := wanted.at(position)
-		at, ok := a.position(number, label)
-		if !ok {
-			return nil, fmt.Errorf("item %s is not in this job, whose items are %s", units.Quoted(plain(number, label)), units.Quoted(a.list.String()))
+		found := false
+		for n, a := range jobs {
+			if at, ok := a.position(number, label); ok {
+				held[n][a.ordered(a.holder(at))]++
+				found = true
+			}
 		}
-		held[a.ordered(a.holder(at))]++
+		if !found {
+			return nil, fmt.Errorf("item %s is not in this job, whose items are %s", units.Quoted(plain(number, label)), units.Quoted(rangeOf(jobs)))
+		}
 	}
-	return a.whole(held)
+	chosen := make([][]int, len(jobs))
+	for n, a := range jobs {
+		if chosen[n], err = a.whole(held[n]); err != nil {
+			return nil, err
+		}
+	}
+	return chosen, nil
+}
+
+func itemsIn(jobs []*Agenda) (n int) {
+	for _, a := range jobs {
+		n += a.items
+	}
+	return n
+}
+
+// rangeOf is the entries of all the jobs.
+func rangeOf(jobs []*Agenda) string {
+	var texts []string
+	for _, a := range jobs {
+		texts = append(texts, a.list.String())
+	}
+	return strings.Join(texts, ",")
 }
 
 // whole is the items of which all entries are held; one of which only some are is an error.

@@ -33,3 +33,20 @@ func (a *Agenda) Meets(b *Agenda) bool {
 	}
 	return false
 }
+
+// Without is the range of those entries of a that b has not, "" if it has all.
+func (a *Agenda) Without(b *Agenda) string {
+	l := &list{}
+	for at := range a.list.entries {
+		if number, label := a.list.at(at); !b.has(number, label) {
+			l.add(number, label)
+		}
+	}
+	l.flush(false)
+	return l.String()
+}
+
+func (a *Agenda) has(number int64, label string) bool {
+	_, ok := a.position(number, label)
+	return ok
+}

@@ -16,5 +16,5 @@ type SubmitReply struct {
 	Job     int64    `json:"job" doc:"The job's id."`
 	Version int64    `json:"version" doc:"The job's version as the request left it; the entity tag."`
 	Remarks []string `json:"remarks"`
-	Before  []int64  `json:"before,omitempty" doc:"Ids of the jobs that the same submission has made before this one: of its preview items (p_agenda), or on its other hosts (the flag host_list)."`
+	Before  []int64  `json:"before,omitempty" doc:"Ids of the jobs that the same submission has made before this one: of its preview items (p_agenda), or on its other hosts (the flag host_list). The job stands for all of them where it is waited for, linked to or archived."`
 }

@@ -51,6 +51,7 @@ type Job struct {
 	TimeEstimate     int               `json:"time_estimate,omitempty" doc:"Seconds that an item takes, as stated at the submission; 0: not stated."`
 	PGrp             int64             `json:"pgrp" doc:"Process group: the id of its first job; the job's own id if not given."`
 	Label            string            `json:"label" doc:"Name of the job within its process group."`
+	Before           []int64           `json:"before,omitempty" doc:"Ids of the other jobs of a submission that became several, of its last job: links to that one and its label, a wait and its archive mean all of them."`
 	Kind             string            `json:"kind" doc:"What jobs of one sort share; empty: none."`
 	PID              int64             `json:"pid" doc:"The job that it belongs to; 0: none."`
 	Notes            string            `json:"notes"`
@@ -232,13 +233,13 @@ type SubmitRequest struct {
 	MaxCPUs         *int              `json:"max_cpus,omitempty" doc:"\"*\" or a negative number: only the site's limit; 0: no secondary instances; else up to 100000."`
 	Cluster         string            `json:"cluster,omitempty"`
 	PGrp            int               `json:"pgrp,omitempty" doc:"Process group: the id of its first job, which must be of the same user unless an operator asks. 0: a group of its own."`
-	Label           string            `json:"label,omitempty" doc:"Name of the job within its process group, up to 255 characters without commas; several jobs may have the same."`
+	Label           string            `json:"label,omitempty" doc:"Name of the job within its process group, up to 255 characters without commas. It names one submission of its group, with all jobs that this becomes."`
 	Kind            string            `json:"kind,omitempty" doc:"Name that jobs of one sort share, up to 255 characters without commas."`
 	PID             int               `json:"pid,omitempty" doc:"The job that it belongs to, which must exist; 0: none. It has no effect on when the job runs."`
 	Notes           string            `json:"notes,omitempty" doc:"Text for people, up to 4096 bytes; shown to everybody."`
 	MailAddress     []string          `json:"mailaddress,omitempty" doc:"Up to 10 addresses to which a mail goes when the job has ended. Empty: to the owner's, if the job has the flag mail."`
 	Security        string            `json:"security,omitempty" doc:"What others than the owner may do, as group=vmk,others=v: v read the output, m change and order, k kill. Empty: as the farm's settings say."`
-	Dependency      string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas."`
+	Dependency      string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas. The last job of a submission that became several stands for all of them."`
 	TimeLimit       int               `json:"timelimit,omitempty" doc:"Time limit of an instance in seconds; its item then fails."`
 	AgendaTimeLimit int               `json:"agendatimelimit,omitempty" doc:"Time limit of an item in seconds; it then fails."`
 	TimeEstimate    *int              `json:"time_estimate,omitempty" doc:"Seconds that an item takes, 1 or more. It is taken until the first items have finished; nothing is ended for it."`

@@ -1,6 +1,10 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+)
 
 // Unlimited stands for "no limit but the site's" in max_cpus, as in qb.conf, on command lines and in Qube's own files.
 const Unlimited = "*"
@@ -17,6 +21,14 @@ func (w *widthLimit) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*int)(w))
 }
 
+// ofMember takes the names of the embedded types out of the place of an error.
+func ofMember(err error) error {
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		wrong.Field = strings.TrimPrefix(strings.TrimPrefix(wrong.Field, "submitRequest."), "modifyRequest.")
+	}
+	return err
+}
+
 type (
 	submitRequest SubmitRequest
 	modifyRequest ModifyRequest
@@ -30,7 +42,7 @@ func (r *SubmitRequest) UnmarshalJSON(data []byte) error {
 	}{submitRequest: (*submitRequest)(r)}
 	err := json.Unmarshal(data, &wire)
 	r.MaxCPUs = (*int)(wire.MaxCPUs)
-	return err
+	return ofMember(err)
 }
 
 // UnmarshalJSON also takes max_cpus as "*".
@@ -41,5 +53,5 @@ func (r *ModifyRequest) UnmarshalJSON(data []byte) error {
 	}{modifyRequest: (*modifyRequest)(r)}
 	err := json.Unmarshal(data, &wire)
 	r.MaxCPUs = (*int)(wire.MaxCPUs)
-	return err
+	return ofMember(err)
 }

@@ -579,7 +579,7 @@ class Client:
         _surround(body)
         reply = self.request("POST", "/v1/jobs", body=body)
         _warn(reply["job"], reply)
-        return JobHandle(self, reply["job"])
+        return JobHandle(self, reply["job"], reply.get("before", []))
 
     def job(self, id: int) -> "JobHandle":
         """The job of that number; whether there is one is known when it is asked for."""
@@ -693,10 +693,12 @@ class _Pause:
 
 
 class JobHandle:
-    """A job of a farm. It is also a future in the manner of concurrent.futures: result, exception, done, running, cancel."""
+    """A job of a farm. It is also a future in the manner of concurrent.futures: result, exception, done, running, cancel. These mean all jobs
+    of a submission that became several (p_agenda, the flag host_list), whose last job this is; the other methods mean this job."""
 
-    def __init__(self, client: Client, id: int):
+    def __init__(self, client: Client, id: int, before: Optional[Sequence[int]] = None):
         self.client, self.id = client, id
+        self._before = None if before is None else list(before)
 
     def __repr__(self) -> str:
         return "qb.JobHandle(%d)" % self.id
@@ -709,6 +711,29 @@ class JobHandle:
         """What the farm says of it now."""
         row: Dict[str, Any] = self.client.request("GET", self._path)
         return row
+
+    @property
+    def before(self) -> List[int]:
+        """The ids of the other jobs of its submission, if it is the last of several."""
+        if self._before is None:
+            self._before = list(self.info().get("before", []))
+        return self._before
+
+    @property
+    def jobs(self) -> "List[JobHandle]":
+        """All jobs of its submission, this one last."""
+        return [JobHandle(self.client, id, []) for id in self.before] + [self]
+
+    def _infos(self) -> List[Dict[str, Any]]:
+        """What the farm says now of all jobs of the submission, this one last. Others may have been removed."""
+        rows = []
+        for job in self.jobs:
+            try:
+                rows.append(job.info())
+            except Error as failed:
+                if failed.code != "not-found" or job is self:
+                    raise
+        return rows
 
     def modify(self, **attributes: Any) -> Dict[str, Any]:
         """Changes an unfinished job: max_cpus, cpus, priority, …"""
@@ -790,19 +815,36 @@ class JobHandle:
                 pause.over()
             pause.after(broken)
 
-    def wait(self, timeout: Optional[float] = None, check: bool = True) -> Dict[str, Any]:
-        """Waits until the job has ended; its last state. With check, one that did not complete is an error."""
+    def _end(self, timeout: Optional[float]) -> Dict[str, Any]:
+        """Waits until this job has ended; its last state."""
         end, wait = (time.monotonic() + timeout if timeout is not None else None), 0.1
         while True:
             job = self.info()
             if job["status"] in ENDED:
-                if check and job["status"] != "complete":
-                    raise JobFailed(job)
                 return job
             if end is not None and time.monotonic() >= end:
                 raise Error("timeout", "job %d is still %s after %g s" % (self.id, job["status"], timeout or 0.0))
             time.sleep(wait if end is None else max(0.0, min(wait, end - time.monotonic())))
             wait = min(1.5 * wait, 2.0)
+
+    def _ends(self, timeout: Optional[float]) -> List[Dict[str, Any]]:
+        """Waits until all jobs of the submission have ended; their last states, of this one last."""
+        end, rows = (time.monotonic() + timeout if timeout is not None else None), []
+        for job in self.jobs:
+            try:
+                rows.append(job._end(None if end is None else max(0.0, end - time.monotonic())))
+            except Error as failed:
+                if failed.code != "not-found" or job is self:
+                    raise
+        return rows
+
+    def wait(self, timeout: Optional[float] = None, check: bool = True) -> Dict[str, Any]:
+        """Waits until the job has ended; its last state. With check, one that did not complete is an error."""
+        rows = self._ends(timeout)
+        for row in rows:
+            if check and row["status"] != "complete":
+                raise JobFailed(row)
+        return rows[-1]
 
     def result(self, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Waits until the job is complete; its last state. qb.JobFailed if it ended otherwise."""
@@ -810,24 +852,26 @@ class JobHandle:
 
     def exception(self, timeout: Optional[float] = None) -> Optional[JobFailed]:
         """Waits until the job has ended; None if it is complete, else the qb.JobFailed that result raises."""
-        job = self.wait(timeout, check=False)
-        return None if job["status"] == "complete" else JobFailed(job)
+        for row in self._ends(timeout):
+            if row["status"] != "complete":
+                return JobFailed(row)
+        return None
 
     def done(self) -> bool:
         """Whether the job has ended."""
-        return self.info()["status"] in ENDED
+        return all(row["status"] in ENDED for row in self._infos())
 
     def running(self) -> bool:
         """Whether items of it run."""
-        return bool(self.info()["items"]["running"])
+        return any(row["items"]["running"] for row in self._infos())
 
     def cancelled(self) -> bool:
         """Whether it was killed."""
-        return bool(self.info()["status"] == "killed")
+        return any(row["status"] == "killed" for row in self._infos())
 
     def cancel(self) -> bool:
         """Kills the job; False if it had ended before."""
-        return bool(self.kill()["affected"])
+        return any([job.kill()["affected"] for job in self.jobs])
 
     def future(self) -> "concurrent.futures.Future[Dict[str, Any]]":
         """A concurrent.futures.Future of its end, for as_completed, asyncio.wrap_future and callbacks; its cancel kills the job."""
@@ -1526,7 +1570,7 @@ def submit(*jobs: Any, deferTableCreation: bool = True) -> List[Job]:
                 body["pgrp"] = group
             handle = _farm().submit(command, **body)
             done[place] = Job(given[place])
-            done[place].update(id=handle.id, pgrp=body["pgrp"] or handle.id)
+            done[place].update(id=handle.id, pgrp=body["pgrp"] or (handle.before or [handle.id])[0])
             group = group or done[place]["pgrp"]
     except Error as failed:
         _last_error = str(failed)

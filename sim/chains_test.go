@@ -105,6 +105,7 @@ type simLinked struct {
 	links   []facts.Link
 	states  map[facts.JobID]facts.JobState
 	labels  map[string]facts.JobID
+	before  map[facts.JobID][]facts.JobID
 	parents []*items.Prepared
 }
 
@@ -131,15 +132,24 @@ func (s *simSupervisor) linked(dependency string, group facts.JobID, own string)
 			ids = append(ids, l.links[n].Job)
 		}
 	}
+	l.before, _ = memory.Before(context.Background(), ids)
+	for _, id := range slices.Clone(ids) {
+		ids = append(ids, l.before[id]...)
+	}
 	l.states, _ = memory.JobStates(context.Background(), ids)
 	for _, link := range l.links {
-		state := l.states[link.Job]
-		if link.Of == facts.OfJob || !state.Final() || link.Satisfied(state) || slices.ContainsFunc(l.parents, func(p *items.Prepared) bool { return p.Job.ID == link.Job }) {
+		together := append(slices.Clone(l.before[link.Job]), link.Job)
+		if link.Of == facts.OfJob || !slices.ContainsFunc(together, func(id facts.JobID) bool { return !link.Satisfied(l.states[id]) }) {
 			continue
 		}
-		record := new(items.Prepared)
-		if known, _ := memory.Record(context.Background(), link.Job, record); known {
-			l.parents = append(l.parents, record)
+		for _, id := range together {
+			record := new(items.Prepared)
+			if !l.states[id].Final() || slices.ContainsFunc(l.parents, func(p *items.Prepared) bool { return p.Job.ID == id }) {
+				continue
+			}
+			if known, _ := memory.Record(context.Background(), id, record); known {
+				l.parents = append(l.parents, record)
+			}
 		}
 	}
 	return l
@@ -152,7 +162,7 @@ func (s *simSupervisor) again(e *message.JobOrdered) {
 		return
 	}
 	l := s.linked(row.facts.Dependency, row.facts.PGrp, "")
-	e.Links, e.Labels = l.states, l.labels
+	e.Links, e.Labels, e.Before = l.states, l.labels, l.before
 	if row.facts.State.Final() && len(row.facts.WaitFor) > 0 {
 		e.Parents = l.parents
 	}
@@ -281,7 +291,7 @@ func (r *simRows) became(j *simJobRow, l facts.Link, links []facts.Link) bool {
 // appeared is the job that has the label in the group of the job, nil if there is none.
 func (r *simRows) appeared(j *simJobRow, label string) *simJobRow {
 	for _, id := range sortedIDs(r.jobs) {
-		if p := r.jobs[id]; p.facts.Label == label && p.facts.PGrp == j.facts.PGrp {
+		if p := r.jobs[id]; p.facts.Label == label && !p.facts.Part() && p.facts.PGrp == j.facts.PGrp {
 			return p
 		}
 	}

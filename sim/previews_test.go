@@ -117,7 +117,7 @@ var simSite = parts.Site{Priority: 1, Most: -1}
 // divided are the rows of a submission, as the endpoint of submissions makes them, once it is chosen whether it has preview items.
 func (c *simClients) divided(given *facts.JobFacts, items int) []facts.JobFacts {
 	c.verbs.choose(given, items)
-	rows, err := parts.Of(*given, func() (*agenda.Agenda, error) { return agenda.Parse(given.Agenda, 0) }, simSite)
+	rows, _, err := parts.Of(*given, func() (*agenda.Agenda, error) { return agenda.Parse(given.Agenda, 0) }, simSite)
 	if err != nil {
 		c.world.fail("S29: %s is refused: %v", given.Submission, err)
 	}
@@ -147,10 +147,9 @@ func (s *simSupervisor) submitParts(rows []facts.JobFacts, blocked bool, heard f
 			answer(r, err)
 			return
 		}
-		rest := slices.Clone(rows[1:])
-		if rest[0].PGrp == 0 {
-			rest[0].PGrp = r.Body.(message.JobReply).Job.ID
-		}
+		rest, first := slices.Clone(rows[1:]), r.Body.(message.JobReply).Job.ID
+		rest[0].PGrp = cmp.Or(rest[0].PGrp, first)
+		rest[0].Division = &facts.Division{Jobs: []facts.JobID{first}, Agenda: rest[0].Division.Agenda} // preview items make two jobs
 		s.submitParts(rest, blocked, heard, answer)
 	})
 }

@@ -142,7 +142,7 @@ func (s *simSupervisor) submit(given facts.JobFacts, blocked bool, answer func(o
 			memory := s.world.database.memory
 			e.Known, _ = memory.Submission(context.Background(), given.Submission)
 			l := s.linked(given.Dependency, given.PGrp, given.Label)
-			e.Links, e.Labels, e.LabelHas, e.Parents = l.states, l.labels, l.labels[given.Label], l.parents
+			e.Links, e.Labels, e.LabelHas, e.Before, e.Parents = l.states, l.labels, l.labels[given.Label], l.before, l.parents
 			s.do(s.world.between(0, 5*time.Millisecond), func() {
 				t.ask(simAskFor, func(ticket outbox.Ticket) message.Event {
 					t.keyed(ticket, given.Submission)

@@ -214,7 +214,27 @@ func (r *simRows) checkChildren() {
 
 // holds says whether a condition is true now.
 func (r *simRows) holds(j *simJobRow, l facts.Link) bool {
+	if l.Among != 0 {
+		return r.together(j, l)
+	}
 	return l.Job != 0 && (r.jobHolds(l) || l.Of == facts.OfItems && r.itemsHold(j, l))
+}
+
+// together says whether the jobs of a submission have ended as a link wants it of all: killed if one of them was, else failed if one is.
+func (r *simRows) together(j *simJobRow, l facts.Link) bool {
+	worst := facts.Complete
+	for _, o := range j.facts.WaitFor {
+		if o.Among != l.Among || o.End != l.End {
+			continue
+		}
+		switch state := r.jobs[o.Job].facts.State; {
+		case !state.Final():
+			return false
+		case state == facts.KilledJob || state == facts.FailedJob && worst == facts.Complete:
+			worst = state
+		}
+	}
+	return string(worst) == l.End
 }
 
 // jobHolds says whether the job of a link has ended as it wants.
@@ -277,6 +297,7 @@ func (r *simRows) checkLinks(j *simJobRow, given facts.JobFacts) {
 	for _, l := range j.facts.WaitFor {
 		still := false
 		for _, o := range given.WaitFor {
+			o.Was = l.Was
 			still = still || o == l
 		}
 		switch {

@@ -199,7 +199,7 @@ func (s *server) again(ctx context.Context, e *message.JobOrdered, v facts.JobFa
 	if err != nil {
 		return err
 	}
-	e.Links, e.Labels = named.states, named.labels
+	e.Links, e.Labels, e.Before = named.states, named.labels, named.before
 	if v.State.Final() && len(v.WaitFor) > 0 {
 		e.Parents, err = s.parents(ctx, named)
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"qb/agenda"
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/gate"
@@ -31,12 +30,13 @@ func (s *server) checkSubmission(ctx context.Context, in *struct{ Body api.Submi
 		return nil, err
 	}
 	out := &jsonOf[api.SubmissionCheck]{Body: api.SubmissionCheck{Refusals: []api.SubmissionRefusal{}, Remarks: []string{}}}
-	e, err := s.supposed(ctx, &in.Body, owner)
-	if err == nil {
-		var remarks []string
-		remarks, err = s.judged(ctx, e)
-		out.Body.Remarks = translate.OrEmpty(remarks)
+	e, jobs, remarks, err := s.supposed(ctx, &in.Body, owner)
+	for n := 0; err == nil && n < len(jobs); n++ {
+		var more []string
+		more, err = s.judged(ctx, jobs[n])
+		remarks = translate.Adding(remarks, more)
 	}
+	out.Body.Remarks = translate.OrEmpty(remarks)
 	spec, a := e.Facts.Agenda, e.Agenda
 	if err := refuse(&out.Body, err); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (s *server) checkSubmission(ctx context.Context, in *struct{ Body api.Submi
 		}
 	}
 	if a != nil {
-		out.Body.Items = itemsShown(a, spec.Order)
+		out.Body.Items = translate.ItemsOf(a, spec.Order)
 	}
 	return out, nil
 }
@@ -66,20 +66,21 @@ func (s *server) trySubmission(ctx context.Context, in *struct{ Body api.SubmitR
 	if err := cmp.Or(s.gate.MayOn(ctx, api.TrySubmission, owner), s.limits.Check(p.User)); err != nil {
 		return nil, err
 	}
-	e, err := s.supposed(ctx, &in.Body, owner)
+	_, jobs, remarks, err := s.supposed(ctx, &in.Body, owner)
 	if err != nil {
 		return nil, err
 	}
 	look := func(to *planner.Snapshot) (supposed message.Supposed, err error) {
 		var refusal *outbox.Refusal
-		err = l.Look(ctx, func(m term.Machine, now time.Time) { *to, supposed, refusal = m.SnapshotWith(now, e) })
+		err = l.Look(ctx, func(m term.Machine, now time.Time) { *to, supposed, refusal = m.SnapshotWith(now, jobs) })
+		supposed.Remarks = translate.Adding(remarks, supposed.Remarks)
 		if err == nil && refusal != nil {
 			err = term.ErrorOf(refusal)
 		}
 		return supposed, err
 	}
 	explain := func() (why facts.Why, err error) {
-		return why, l.Look(ctx, func(m term.Machine, now time.Time) { why = m.ExplainSubmission(now, e) })
+		return why, l.Look(ctx, func(m term.Machine, now time.Time) { why = m.ExplainSubmission(now, jobs[len(jobs)-1]) })
 	}
 	reply, err := s.trials.TrySubmission(ctx, whatif.Submission{Look: look, Explain: explain, View: s.lastView()})
 	if err != nil {
@@ -105,27 +106,36 @@ func (s *server) judged(ctx context.Context, e message.JobSubmitted) ([]string, 
 	return w.remarks, err
 }
 
-// supposed goes the way of submit up to the farm's word, taking nothing from the owner's allowances. With an error it has what was
-// read before.
-func (s *server) supposed(ctx context.Context, r *api.SubmitRequest, owner string) (message.JobSubmitted, error) {
-	row, err := s.readSubmission(ctx, r, owner, "")
+// supposed goes the way of submit up to the farm's word, taking nothing from the owner's allowances: the submission, undivided, the jobs
+// that it becomes, and the remarks so far. With an error it has what was read before.
+func (s *server) supposed(ctx context.Context, r *api.SubmitRequest, owner string) (e message.JobSubmitted, jobs []message.JobSubmitted, remarks []string, err error) {
+	var rows []facts.JobFacts
+	e.Facts, err = s.readSubmission(ctx, r, owner, "")
+	row := e.Facts
 	if err == nil {
-		_, err = s.divided(ctx, row)
+		rows, remarks, err = s.divided(ctx, row)
 	}
 	if err == nil {
 		err = s.limits.MaySubmit(owner, int(row.Bytes()))
 	}
 	if err != nil {
-		return message.JobSubmitted{Facts: row}, err
+		return e, nil, remarks, err
 	}
-	e, err := s.submission(ctx, row, r.Status == "blocked")
+	e, err = s.submission(ctx, row, r.Status == "blocked")
 	if err == nil {
 		err = s.complete(ctx, &e)
 	}
 	if err == nil {
 		err = s.limits.MayStore(ctx, owner, row.Stored())
 	}
-	return e, err
+	for n := 0; err == nil && n < len(rows); n++ {
+		one := e
+		if one.Facts = rows[n]; one.Facts.Agenda != row.Agenda {
+			one.Agenda, err = s.readAgenda(ctx, one.Facts.Agenda)
+		}
+		jobs = append(jobs, one)
+	}
+	return e, jobs, remarks, err
 }
 
 // refuse takes up an error that submit would answer because of what was submitted; any other one is given back.
@@ -139,25 +149,4 @@ func refuse(to *api.SubmissionCheck, err error) error {
 		to.Refusals = append(to.Refusals, refusal)
 	}
 	return nil
-}
-
-// Of so many items all are named, of more the first and the last ones.
-const (
-	namedAll   = 5
-	namedFirst = 3
-)
-
-func itemsShown(a *agenda.Agenda, order agenda.Order) *api.SubmissionItems {
-	shown := &api.SubmissionItems{Count: a.Len(), Order: cmp.Or(string(order), "ascend"), First: []string{}, Last: []string{}}
-	first, last := a.Len(), a.Len()
-	if first > namedAll {
-		first, last = namedFirst, a.Len()-(namedAll-namedFirst)
-	}
-	for n := range first {
-		shown.First = append(shown.First, a.Item(n).Name)
-	}
-	for n := last; n < a.Len(); n++ {
-		shown.Last = append(shown.Last, a.Item(n).Name)
-	}
-	return shown
 }

@@ -125,8 +125,8 @@ func (s *scales) CheckSubmission(now time.Time, e message.JobSubmitted) (remarks
 	s.weigh("checking a submission", func() { remarks, refusal = s.Machine.CheckSubmission(now, e) })
 	return remarks, refusal
 }
-func (s *scales) SnapshotWith(now time.Time, e message.JobSubmitted) (v planner.Snapshot, supposed message.Supposed, refusal *outbox.Refusal) {
-	s.weigh("making the snapshot with a submission", func() { v, supposed, refusal = s.Machine.SnapshotWith(now, e) })
+func (s *scales) SnapshotWith(now time.Time, list []message.JobSubmitted) (v planner.Snapshot, supposed message.Supposed, refusal *outbox.Refusal) {
+	s.weigh("making the snapshot with a submission", func() { v, supposed, refusal = s.Machine.SnapshotWith(now, list) })
 	return v, supposed, refusal
 }
 func (s *scales) ExplainSubmission(now time.Time, e message.JobSubmitted) (why facts.Why) {

@@ -353,7 +353,7 @@ func scattered() string {
 // linked is a job that waits for as many others as it may.
 func (h *heavyRig) linked() api.SubmitRequest {
 	var links []string
-	for n := range maxLinks {
+	for n := range facts.MaxLinks {
 		links = append(links, fmt.Sprintf("link-%s-job-%d", []string{"complete", "failed", "done"}[n%3], h.parents()[n/3]))
 	}
 	r := plain()
@@ -366,7 +366,7 @@ func (h *heavyRig) parents() []int64 {
 	if h.family != nil {
 		return h.family
 	}
-	h.family = make([]int64, maxLinks/3+1)
+	h.family = make([]int64, facts.MaxLinks/3+1)
 	var all sync.WaitGroup
 	for n := range h.family {
 		all.Go(func() {

@@ -20,6 +20,7 @@ import (
 	"qb/supervisor/jobfilter"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
+	"qb/supervisor/parts"
 	"qb/supervisor/problem"
 	"qb/supervisor/rowlist"
 	"qb/supervisor/store"
@@ -50,29 +51,27 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.divided(ctx, row)
+	rows, remarks, err := s.divided(ctx, row)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.limits.Submit(owner, int(row.Bytes())); err != nil {
 		return nil, err
 	}
-	var before []int64
 	shape := func(body any) *submitOut {
 		reply := body.(message.JobReply)
 		if reply.Job.Version == 0 {
 			return nil // it repeats a submission whose job the farm no longer holds
 		}
-		out := &submitOut{Location: fmt.Sprintf("%s/%d", api.ListJobs.Path, reply.Job.ID), Body: replyOf(reply)}
-		out.Body.Before = before
-		return out
+		reply.Remarks = translate.Adding(slices.Clone(remarks), reply.Remarks)
+		return &submitOut{Location: fmt.Sprintf("%s/%d", api.ListJobs.Path, reply.Job.ID), Body: replyOf(reply)}
 	}
 	return once(ctx, s, api.Submit, in.Key, in, shape, func(c term.Call) (any, error) {
 		e, err := s.submission(ctx, row, in.Body.Status == "blocked")
 		if err != nil {
 			return nil, err
 		}
-		return s.submitParts(ctx, c, e, rows, func(id facts.JobID) { before = append(before, int64(id)) })
+		return s.submitParts(ctx, c, e, rows, func(more []string) { remarks = translate.Adding(remarks, more) })
 	})
 }
 
@@ -105,7 +104,7 @@ func (s *server) submission(ctx context.Context, row facts.JobFacts, blocked boo
 // process group or a parent that the job cannot have.
 func (s *server) complete(ctx context.Context, e *message.JobSubmitted) (err error) {
 	named, err := s.linked(ctx, e.Facts.Dependency, e.Facts.PGrp, e.Facts.Label)
-	e.Links, e.Labels, e.LabelHas = named.states, named.labels, named.labels[e.Facts.Label]
+	e.Links, e.Labels, e.LabelHas, e.Before = named.states, named.labels, named.labels[e.Facts.Label], named.before
 	if err != nil || e.Known != 0 {
 		return err
 	}
@@ -149,7 +148,7 @@ func provedUID(ctx context.Context, owner string) *int64 {
 }
 
 func replyOf(r message.JobReply) api.SubmitReply {
-	return api.SubmitReply{Job: int64(r.Job.ID), Version: r.Job.Version, Remarks: translate.OrEmpty(r.Remarks)}
+	return api.SubmitReply{Job: int64(r.Job.ID), Version: r.Job.Version, Remarks: translate.OrEmpty(r.Remarks), Before: translate.IDs(r.Job.Before())}
 }
 
 // checkServed refuses a job that no host of the farm would ever run: all of them run items as one user of their own,
@@ -256,7 +255,7 @@ func (s *server) archiveJob(ctx context.Context, in *jobIn) (*jsonOf[api.JobArch
 		row.Env = nil
 	}
 	shown := translate.Job(v, true)
-	return &jsonOf[api.JobArchive]{Body: api.JobArchive{Format: api.ArchiveFormat, Version: api.ArchiveVersion, Submission: translate.Request(row), Job: &shown}}, nil
+	return &jsonOf[api.JobArchive]{Body: api.JobArchive{Format: api.ArchiveFormat, Version: api.ArchiveVersion, Submission: translate.Request(parts.Whole(row)), Job: &shown}}, nil
 }
 
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }

@@ -27,8 +27,6 @@ const (
 	maxChunkBody = 6 << 20 // a log chunk in base64
 	maxChunk     = 4 << 20
 
-	maxLinks = 1000
-
 	userReads = 5 // reads of users at a time, of the connections that the store has; the rest are for operators and the farm
 
 	streamReaders   = 640 // of events and of the page, whose readers share what is sent

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"qb/api"
@@ -12,7 +13,8 @@ import (
 
 // linked is what the rows tell of the jobs that a dependency names, for the farm may no longer hold them.
 type linked struct {
-	links  []facts.Link // by number, as far as the jobs are there
+	links  []facts.Link                  // by number, as far as the jobs are there
+	before map[facts.JobID][]facts.JobID // the other jobs of the submissions that they name
 	states map[facts.JobID]facts.JobState
 	labels map[string]facts.JobID
 }
@@ -25,8 +27,8 @@ func (s *server) linked(ctx context.Context, dependency string, group facts.JobI
 			return n, problem.Invalid("dependency", "%v", err)
 		}
 	}
-	if len(n.links) > maxLinks {
-		return n, problem.Invalid("dependency", "%d conditions; at most %d", len(n.links), maxLinks)
+	if len(n.links) > facts.MaxLinks {
+		return n, problem.Invalid("dependency", "%d conditions; at most %d", len(n.links), facts.MaxLinks)
 	}
 	var names []string
 	for _, l := range n.links {
@@ -42,7 +44,7 @@ func (s *server) linked(ctx context.Context, dependency string, group facts.JobI
 			return n, problem.Reading("the labels of a process group", err)
 		}
 	}
-	ids := make([]facts.JobID, 0, len(n.links))
+	var ids []facts.JobID
 	for at := range n.links {
 		l := &n.links[at]
 		if l.Label != "" {
@@ -52,20 +54,33 @@ func (s *server) linked(ctx context.Context, dependency string, group facts.JobI
 			ids = append(ids, l.Job)
 		}
 	}
-	if len(ids) > 0 {
-		n.states, err = s.reader.JobStates(ctx, ids)
+	if len(ids) == 0 {
+		return n, nil
 	}
+	if n.before, err = s.reader.Before(ctx, ids); err != nil {
+		return n, problem.Reading("the jobs of the submissions that the dependency names", err)
+	}
+	for _, last := range slices.Sorted(maps.Keys(n.before)) {
+		ids = append(ids, n.before[last]...)
+	}
+	n.states, err = s.reader.JobStates(ctx, ids)
 	return n, problem.Reading("the jobs of the dependency", err)
 }
 
-// parents reads back those ended jobs whose items decide about conditions, and that the farm may no longer hold.
+// parents reads back those ended jobs whose items decide about conditions, and that the farm may no longer hold: of a submission that
+// became several jobs, all that have ended.
 func (s *server) parents(ctx context.Context, n linked) (list []*items.Prepared, err error) {
 	var ids []facts.JobID
 	for _, l := range n.links {
-		if state := n.states[l.Job]; l.Of == facts.OfJob || !state.Final() || l.Satisfied(state) || slices.Contains(ids, l.Job) {
+		together := append(slices.Clone(n.before[l.Job]), l.Job)
+		if l.Of == facts.OfJob || !slices.ContainsFunc(together, func(id facts.JobID) bool { return n.states[id] != "" && !l.Satisfied(n.states[id]) }) {
 			continue
 		}
-		ids = append(ids, l.Job)
+		for _, id := range together {
+			if n.states[id].Final() && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
 	}
 	entries := 0
 	for _, id := range ids {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -12,20 +13,20 @@ import (
 	"qb/supervisor/term"
 )
 
-// divided is the rows of the jobs that a submission makes.
-func (s *server) divided(ctx context.Context, row facts.JobFacts) ([]facts.JobFacts, error) {
+// divided is the rows of the jobs that a submission makes, and what is to be remarked on them.
+func (s *server) divided(ctx context.Context, row facts.JobFacts) (rows []facts.JobFacts, remarks []string, err error) {
 	c := s.live.now.Load()
 	read := func() (*agenda.Agenda, error) { return s.readAgenda(ctx, row.Agenda) }
-	rows, err := parts.Of(row, read, parts.Site{Priority: c.PAgendaPriority, Most: c.PAgendaMost.Limit()})
+	rows, remarks, err = parts.Of(row, read, parts.Site{Priority: c.PAgendaPriority, Most: c.PAgendaMost.Limit()})
 	if fault := (*parts.Fault)(nil); errors.As(err, &fault) {
-		return nil, problem.Invalid(fault.Member, "%s", fault.Text)
+		return nil, nil, problem.Invalid(fault.Member, "%s", fault.Text)
 	}
-	return rows, err
+	return rows, remarks, err
 }
 
-// submitParts submits the jobs of a submission one after the other; made gets the ids of all but the last, which the reply is
-// about. All are asked about before the first is submitted. What breaks off later goes on when the call is repeated under its key.
-func (s *server) submitParts(ctx context.Context, c term.Call, e message.JobSubmitted, rows []facts.JobFacts, made func(facts.JobID)) (any, error) {
+// submitParts submits the jobs of a submission one after the other, and answers about the last, which names the others. All are asked
+// about before the first is submitted. Said gets the remarks on all but the last. What breaks off later goes on when the call is repeated under its key.
+func (s *server) submitParts(ctx context.Context, c term.Call, e message.JobSubmitted, rows []facts.JobFacts, said func([]string)) (any, error) {
 	if err := s.triedParts(ctx, e, rows); err != nil {
 		return nil, err
 	}
@@ -34,25 +35,29 @@ func (s *server) submitParts(ctx context.Context, c term.Call, e message.JobSubm
 			return nil, err
 		}
 	}
-	var group facts.JobID
+	last := len(rows) - 1
+	before := make([]facts.JobID, last)
 	for n, row := range rows {
-		if row.PGrp == 0 {
-			row.PGrp = group
+		if n > 0 {
+			row.PGrp = cmp.Or(row.PGrp, before[0])
+		}
+		call := c
+		switch {
+		case n < last:
+			call = c.Beside()
+		case last > 0:
+			division := *row.Division
+			division.Jobs = before
+			row.Division = &division
 		}
 		e.Facts = row
-		call := c
-		if n < len(rows)-1 {
-			call = c.Beside()
-		}
 		body, err := s.submitFacts(ctx, call, e)
-		if err != nil || n == len(rows)-1 {
+		if err != nil || n == last {
 			return body, err
 		}
-		id := body.(message.JobReply).Job.ID
-		made(id)
-		if group == 0 {
-			group = id
-		}
+		reply := body.(message.JobReply)
+		before[n] = reply.Job.ID
+		said(reply.Remarks)
 	}
 	return nil, nil
 }

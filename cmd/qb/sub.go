@@ -152,10 +152,10 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 		return done
 	}
 	remark(cmd, reply.Remarks)
-	for n := 0; o.waitOn && n < len(jobs); n++ {
-		done = cmp.Or(done, waitOn(cmd, c, jobs[n]))
+	if o.waitOn {
+		return waitOn(cmd, c, reply.Job)
 	}
-	return done
+	return nil
 }
 
 // complete makes the request of options, words and the caller's surroundings.
@@ -220,6 +220,9 @@ func (o *subOptions) read(cmd *cobra.Command) error {
 	o.req = found.SubmitRequest
 	o.req.User, o.req.Status = user, cmp.Or(status, o.req.Status)
 	remarks := found.Remarks
+	if o.req.Status == "blocked" && status == "" {
+		remarks = append(remarks, o.archive.from+": the job is held, as in the file; qbunblock lets it go, or add -status pending")
+	}
 	// Whoever wrote the file does not decide that what this shell's environment holds is sent.
 	flags := facts.AttributeNamed("flags").Form(o.req.Flags)
 	o.req.Flags = slices.DeleteFunc(slices.Clone(flags), func(flag string) bool { return flag == facts.FlagExport })

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,8 @@ func newWaitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "wait JOB…|0", Short: "Wait until jobs have ended",
 		Long: `Wait until jobs have ended. 0 means all of your unfinished jobs. Options choose among your unfinished jobs, or with ids
-among those; -user all chooses among everybody's. Jobs that are submitted meanwhile are not waited for.
+among those; -user all chooses among everybody's. Jobs that are submitted meanwhile are not waited for. The last job of a submission
+that became several (-p_agenda, -flags host_list) stands for all of them.
 
 The exit code is 0 if all jobs are complete, and 1 if one failed or was killed, or if -timeout is over.`,
 		Example: "  qbwait 12 13\n  qbwait -timeout 2h 0\n  qbwait -name 'comp*' -pgrp 12",
@@ -125,35 +127,49 @@ func (o *waitOptions) run(cmd *cobra.Command, words []string) error {
 	return first
 }
 
-// waitOn returns at the job's end: nil if it is complete, errSilent if it failed or was killed.
+// waitOn returns when the job and those that its submission made before it have ended: nil if all are complete.
 func waitOn(cmd *cobra.Command, c *client, id int64) error {
+	job, failed := waitOnOne(cmd, c, id)
+	for _, other := range job.Before {
+		if cmd.Context().Err() != nil {
+			break
+		}
+		if _, err := waitOnOne(cmd, c, other); api.Refusal(err).Kind != api.KindNotFound { // it may have been removed
+			failed = cmp.Or(failed, err)
+		}
+	}
+	return failed
+}
+
+// waitOnOne returns at the job's end: nil if it is complete.
+func waitOnOne(cmd *cobra.Command, c *client, id int64) (job api.Job, err error) {
 	ctx, out := cmd.Context(), cmd.ErrOrStderr()
 	line := progressLine{out: out, terminal: output.IsTerminal(out)}
 	p := poller{client: c, errOut: out}
 	for {
-		var job api.Job
+		job = api.Job{}
 		again, err := p.look(func() error { return c.Send(ctx, api.GetJob, jobParam(id), nil, &job) })
 		if err != nil && ctx.Err() == nil {
-			return err
+			return job, err
 		}
 		if err == nil && !again {
 			line.draw(job, time.Now())
 			if slices.Contains(jobselect.Finished, job.Status) {
 				line.end()
 				if job.Status == "complete" {
-					return nil
+					return job, nil
 				}
-				return api.Errorf(api.KindConflict, "job %d %s: %d of %d items complete, %d failed, %d killed; see qbitems %d",
+				return job, api.Errorf(api.KindConflict, "job %d %s: %d of %d items complete, %d failed, %d killed; see qbitems %d",
 					id, ended(job.Status), job.Items.Complete, job.Items.Total, job.Items.Failed, job.Items.Killed, id)
 			}
 		}
 		if err := pause.For(ctx, lookEvery); err != nil {
 			line.end()
 			if context.Cause(ctx) == errWaited {
-				return err
+				return job, err
 			}
 			fmt.Fprintf(out, "interrupted: job %d goes on; qbjobs %d shows it, qbkill %d ends it\n", id, id, id)
-			return err
+			return job, err
 		}
 	}
 }

@@ -92,7 +92,7 @@ func TestTrialIsPlanByHand(t *testing.T) {
 			reply, err := desk.TrySubmission(context.Background(), whatif.Submission{
 				Look: func(to *planner.Snapshot) (message.Supposed, error) {
 					*to = s
-					return message.Supposed{Planned: true}, nil
+					return message.Supposed{Planned: 1}, nil
 				},
 				Explain: func() (facts.Why, error) { return facts.Why{}, nil },
 			})

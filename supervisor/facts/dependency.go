@@ -16,6 +16,9 @@ type Link struct {
 	Of    LinkOf `json:"of,omitempty"`    // what of the job has to end
 	Label string `json:"label,omitempty"` // of the job within the process group, if it was named by that
 	Items string `json:"items,omitempty"` // of OfItems: these; empty: each item waits for those that hold its numbers and labels
+	// Among is the last job of a submission that became several, if the link is on how all of these end together; 0: this job has to end so.
+	Among JobID    `json:"among,omitempty"`
+	Was   JobState `json:"was,omitempty"` // with Among: how this job has ended; it may be in memory no more
 }
 
 // LinkOf says what of a job has to end.
@@ -27,6 +30,9 @@ const (
 	OfItems     LinkOf = "work"
 	OfInstances LinkOf = "subjob"
 )
+
+// MaxLinks is the most conditions of a job.
+const MaxLinks = 1000
 
 // LinkForms tells how a dependency is written.
 const LinkForms = "write 900, link-complete-job-900, link-done-work-beauty (complete, done, failed or killed; job, work or subjob; a job's number or its label), joined by commas"
@@ -146,4 +152,64 @@ func (l Link) Name() string {
 		return "the job labelled " + l.Label
 	}
 	return fmt.Sprintf("job %d", l.Job)
+}
+
+// Spread is the link on the jobs of one submission, the last of which it names. A submission of several jobs is complete or done when
+// all of them are, and failed or killed as one job is by its items: see Settle.
+func (l Link) Spread(jobs []JobID) []Link {
+	links := make([]Link, 0, len(jobs))
+	for _, id := range jobs {
+		one := l
+		one.Job = id
+		links = append(links, one.alternative(len(jobs), l.Job))
+	}
+	return links
+}
+
+func (l Link) alternative(jobs int, last JobID) Link {
+	if jobs > 1 && l.Of == OfJob && (l.End == string(FailedJob) || l.End == string(KilledJob)) {
+		l.Among = last
+	}
+	return l
+}
+
+// Widen makes of a link on items one on the whole job, one of so many of a submission.
+func (l Link) Widen(jobs int, last JobID) Link {
+	l.Of = OfJob
+	return l.alternative(jobs, last)
+}
+
+// Settle takes out the links on how several jobs end together, if these have ended so: killed if one of them was, else failed if one
+// of them is, as a job by its items. State tells what has become of a job, "" of one that is in memory no more.
+func Settle(links []Link, state func(JobID) JobState) []Link {
+	if !slices.ContainsFunc(links, func(l Link) bool { return l.Among != 0 }) {
+		return links
+	}
+	type group struct {
+		last JobID
+		end  string
+	}
+	open, ends := map[group]bool{}, map[group]map[JobState]bool{}
+	links = slices.Clone(links)
+	for n := range links {
+		l := &links[n]
+		if l.Among == 0 {
+			continue
+		}
+		if is := state(l.Job); is.Final() {
+			l.Was = is
+		} else if is != "" {
+			l.Was = ""
+		}
+		of := group{l.Among, l.End}
+		if ends[of] == nil {
+			ends[of] = map[JobState]bool{}
+		}
+		ends[of][l.Was] = true
+		open[of] = open[of] || l.Was == ""
+	}
+	return slices.DeleteFunc(links, func(l Link) bool {
+		of := group{l.Among, l.End}
+		return l.Among != 0 && !open[of] && ends[of][JobState(l.End)] && (l.End == string(KilledJob) || !ends[of][KilledJob])
+	})
 }

@@ -126,6 +126,7 @@ type JobFacts struct {
 	PID         JobID             `db:"pid,fixed" json:"pid"`     // the job that it belongs to; 0: none
 	Label       string            `db:"label,fixed" json:"label"` // its name within the process group
 	Kind        string            `db:"kind,fixed" json:"kind"`   // what jobs of one sort share
+	Division    *Division         `db:"division,fixed" json:"division"`
 	Notes       string            `db:"notes" json:"notes"`
 	MailAddress []string          `db:"mailaddress" json:"mailaddress"` // who is told when it has ended; none and the flag mail: its owner
 	Security    string            `db:"security" json:"security"`       // what others may do with it; see ReadSecurity

@@ -4,7 +4,7 @@ import "fmt"
 
 // Bytes is what the texts of a job take, about, in memory and in its row.
 func (j JobFacts) Bytes() int64 {
-	n := len(j.Submission)
+	n := len(j.Submission) + j.Division.bytes()
 	for i := range Attributes {
 		n += Attributes[i].bytes(&j)
 	}

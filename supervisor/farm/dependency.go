@@ -1,13 +1,10 @@
 package farm
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
-	"qb/supervisor/message"
 	"qb/supervisor/model"
 )
 
@@ -62,20 +59,4 @@ func (de *dependencies) regroup(now time.Time, j *model.Job, was facts.JobID) {
 		de.jobs.Regroup(j, was)
 		de.appear(now, j)
 	}
-}
-
-// refusesGroup refuses to move a job into a process group, if it cannot be there.
-func (de *dependencies) refusesGroup(j *model.Job, group facts.JobID, e message.JobModified) bool {
-	if group == j.PGrp {
-		return false
-	}
-	if l := slices.IndexFunc(j.WaitFor, func(l facts.Link) bool { return l.Job == 0 }); l >= 0 {
-		de.out.Refuse(e.Ticket, "conflict", "job %d waits for label %s to appear in its process group %d; submit that job, or unblock this one, before it moves", j.ID, j.WaitFor[l].Label, j.PGrp)
-		return true
-	}
-	if why := cmp.Or(de.jobs.LabelTaken(group, j.ID, j.Label, e.LabelHas), de.jobs.Circle(group, j.Label, j.WaitFor)); why != "" {
-		de.out.Refuse(e.Ticket, "conflict", "%s", why)
-		return true
-	}
-	return false
 }

@@ -397,7 +397,7 @@ func (r *rows) facts() facts.Facts {
 // labelled is the job of the group with the label, 0 if there is none.
 func (r *rows) labelled(group facts.JobID, label string) (found facts.JobID) {
 	for id, j := range r.jobs {
-		if label != "" && j.PGrp == group && j.Label == label {
+		if label != "" && !j.Part() && j.PGrp == group && j.Label == label {
 			found = max(found, id)
 		}
 	}

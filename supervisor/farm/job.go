@@ -117,11 +117,9 @@ func (de *dependencies) release(now time.Time, parent ended) (all bool) {
 		if child == nil || child.State.Final() {
 			continue
 		}
-		before := len(child.WaitFor)
-		child.WaitFor = slices.DeleteFunc(slices.Clone(child.WaitFor), func(l facts.Link) bool {
-			return l.Job == parent.id && child.Met(l, parent.state)
-		})
-		if len(child.WaitFor) == before {
+		before := child.WaitFor
+		child.WaitFor = de.jobs.After(child, parent.id, parent.state)
+		if slices.Equal(child.WaitFor, before) {
 			still = append(still, id)
 			continue
 		}

@@ -139,7 +139,7 @@ func (f *Farm) beginMarking(j *model.Job, o *model.Order, marks []facts.Mark) {
 // beginReopening lets the items that never ran go at once, and notes the others.
 func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, e message.JobOrdered) {
 	if j.State.Final() {
-		f.jobs.Resolve(j, e.Labels)
+		f.jobs.Resolve(j, e.Labels, e.Before)
 		f.jobs.Watch(j)
 	}
 	o.Done = j.Release(o)

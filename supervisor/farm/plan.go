@@ -3,6 +3,7 @@ package farm
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"time"
 
@@ -116,20 +117,24 @@ func (pl *planning) next(now time.Time) *snapshot {
 	return p
 }
 
-// SnapshotWith is that farm with the job of a submission, as if that had been accepted: the last of the jobs. One that would be
-// blocked is not among them.
-func (f *Farm) SnapshotWith(now time.Time, e message.JobSubmitted) (planner.Snapshot, message.Supposed, *outbox.Refusal) {
-	p, supposed := newSnapshot(), message.Supposed{}
-	remarks, refusal := f.suppose(now, e, func(j *model.Job) {
+// SnapshotWith is that farm with the jobs of a submission, as if that had been accepted: the last of the jobs. Those that would be
+// blocked are not among them.
+func (f *Farm) SnapshotWith(now time.Time, list []message.JobSubmitted) (planner.Snapshot, message.Supposed, *outbox.Refusal) {
+	p, supposed := newSnapshot(), message.Supposed{VTimes: map[int]float64{}}
+	remarks, refusal := f.suppose(now, list, func(jobs []*model.Job) {
 		last := f.planning.planFarm(now, p, f.planning.last)
-		if supposed.Planned = j.Planned(); supposed.Planned {
+		for _, j := range jobs {
+			supposed.Items += j.Entries.Len()
+			if !j.Planned() {
+				continue
+			}
+			supposed.Planned++
 			f.usage.limit(now, j)
 			f.admission.refreshNeed(now, j)
 			f.planning.planJob(now, p, last, j)
-			supposed.VTimes = f.cpuShare.rankSupposed(now, p, j)
+			maps.Copy(supposed.VTimes, f.cpuShare.rankSupposed(now, p, j))
 		}
 		f.resources.add(now, p)
-		supposed.Items = j.Entries.Len()
 	})
 	supposed.Remarks = remarks
 	return p.Snapshot, supposed, refusal

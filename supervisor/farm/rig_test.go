@@ -447,8 +447,8 @@ func (r *rig) submission(args []string) message.JobSubmitted {
 		n := number(width)
 		row.MaxCPUs = &n
 	}
-	states, labels, parents := r.linked(row.Dependency, row.PGrp)
-	return message.JobSubmitted{Links: states, Labels: labels, LabelHas: r.rows.labelled(row.PGrp, row.Label), Parents: parents, Facts: row, By: row.User, Blocked: slices.Contains(args, "blocked"),
+	l := r.linked(row.Dependency, row.PGrp)
+	return message.JobSubmitted{Links: l.states, Labels: l.labels, Before: l.before, LabelHas: r.rows.labelled(row.PGrp, row.Label), Parents: l.parents, Facts: row, By: row.User, Blocked: slices.Contains(args, "blocked"),
 		Groups: accounting.Groups{Names: names(args, "ingroups"), Unsure: slices.Contains(args, "unsure")}}
 }
 
@@ -505,7 +505,8 @@ func (r *rig) order(action facts.Action, args []string) {
 		return
 	}
 	e.Record = r.rows.prepared(r.t, e.Job)
-	e.Links, e.Labels, e.Parents = r.linked(r.rows.jobs[e.Job].Dependency, r.rows.jobs[e.Job].PGrp)
+	l := r.linked(r.rows.jobs[e.Job].Dependency, r.rows.jobs[e.Job].PGrp)
+	e.Links, e.Labels, e.Before, e.Parents = l.states, l.labels, l.before, l.parents
 	r.step(e)
 }
 
@@ -689,20 +690,35 @@ func number(text string) int {
 }
 
 // linked is what the supervisor reads of the jobs that a dependency names.
-func (r *rig) linked(dependency string, group facts.JobID) (states map[facts.JobID]facts.JobState, labels map[string]facts.JobID, parents []*items.Prepared) {
-	states, labels = map[facts.JobID]facts.JobState{}, map[string]facts.JobID{}
+func (r *rig) linked(dependency string, group facts.JobID) (l linked) {
+	l = linked{map[facts.JobID]facts.JobState{}, map[string]facts.JobID{}, map[facts.JobID][]facts.JobID{}, nil}
 	links, _ := facts.ParseDependency(dependency)
-	for _, l := range links {
-		if id := r.rows.labelled(group, l.Label); id != 0 {
-			l.Job, labels[l.Label] = id, id
+	for _, link := range links {
+		if id := r.rows.labelled(group, link.Label); id != 0 {
+			link.Job, l.labels[link.Label] = id, id
 		}
-		j, there := r.rows.jobs[l.Job]
-		if there {
-			states[l.Job] = j.State
+		j := r.rows.jobs[link.Job]
+		l.before[link.Job] = j.Before()
+		wanted := false
+		for _, id := range append(slices.Clone(j.Before()), link.Job) {
+			if one, there := r.rows.jobs[id]; there {
+				l.states[id] = one.State
+				wanted = wanted || !link.Satisfied(one.State)
+			}
 		}
-		if there && j.State.Final() && l.Of != facts.OfJob && !l.Satisfied(j.State) {
-			parents = append(parents, r.rows.prepared(r.t, l.Job))
+		for _, id := range append(slices.Clone(j.Before()), link.Job) {
+			if link.Of != facts.OfJob && wanted && l.states[id].Final() && !slices.ContainsFunc(l.parents, func(p *items.Prepared) bool { return p.Job.ID == id }) {
+				l.parents = append(l.parents, r.rows.prepared(r.t, id))
+			}
 		}
 	}
-	return states, labels, parents
+	return l
+}
+
+// linked is what the rows tell of the jobs that a dependency names.
+type linked struct {
+	states  map[facts.JobID]facts.JobState
+	labels  map[string]facts.JobID
+	before  map[facts.JobID][]facts.JobID
+	parents []*items.Prepared
 }

@@ -61,11 +61,12 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 	if row.PGrp == 0 {
 		row.PGrp = f.jobs.Next
 	}
-	if taken := f.jobs.LabelTaken(row.PGrp, 0, row.Label, e.LabelHas); taken != "" {
+	taken := cmp.Or(f.jobs.LabelTaken(row.PGrp, 0, row.Label, e.LabelHas), f.jobs.Crowded(row.PGrp, row.Label, 1+len(row.Before())))
+	if taken != "" {
 		return nil, nil, &outbox.Refusal{Kind: "conflict", Text: taken, Member: "label"}
 	}
-	links, wrong := f.jobs.Conditions(e, row.PGrp)
-	wrong = cmp.Or(wrong, f.jobs.Circle(row.PGrp, row.Label, links))
+	groups, wrong := f.jobs.Conditions(e, row.PGrp)
+	wrong = cmp.Or(wrong, f.jobs.Circle(row.PGrp, row.Label, slices.Concat(groups...)))
 	if wrong != "" {
 		return nil, nil, &outbox.Refusal{Kind: "invalid", Text: wrong, Member: "dependency"}
 	}
@@ -77,7 +78,7 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 		return nil, nil, r
 	}
 	j.ID = f.jobs.Next
-	links = f.jobs.Whole(j, links)
+	links := f.jobs.Whole(j, groups)
 	if much := f.jobs.TooMuch(j, links); much != "" {
 		return nil, nil, &outbox.Refusal{Kind: "invalid", Text: much, Member: "dependency"}
 	}
@@ -100,21 +101,28 @@ func (f *Farm) CheckSubmission(now time.Time, e message.JobSubmitted) (remarks [
 	return remarks, refusal
 }
 
-// suppose looks at the job of a submission under the limits and conditions that would act on it. It is not one of the farm's.
-func (f *Farm) suppose(now time.Time, e message.JobSubmitted, look func(*model.Job)) ([]string, *outbox.Refusal) {
-	j, remarks, refusal := f.examine(now, e)
-	if refusal != nil {
-		return nil, refusal
+// suppose looks at the jobs of a submission under the limits and conditions that would act on them. They are none of the farm's. Remarks
+// are those on all.
+func (f *Farm) suppose(now time.Time, list []message.JobSubmitted, look func([]*model.Job)) (remarks []string, refusal *outbox.Refusal) {
+	jobs := make([]*model.Job, len(list))
+	for n, e := range list {
+		j, said, refusal := f.examine(now, e)
+		if refusal != nil {
+			return nil, refusal
+		}
+		j.ID += facts.JobID(n)
+		defer f.jobs.Suppose(j)()
+		jobs[n] = j
+		remarks = append(remarks, said...)
 	}
-	end := f.jobs.Suppose(j)
-	defer end()
-	look(j)
+	look(jobs)
 	return remarks, nil
 }
 
 // ExplainSubmission says why items of a submission would wait.
 func (f *Farm) ExplainSubmission(now time.Time, e message.JobSubmitted) (why facts.Why) {
-	_, _ = f.suppose(now, e, func(j *model.Job) { // a submission that is refused now waits for nothing
+	_, _ = f.suppose(now, []message.JobSubmitted{e}, func(jobs []*model.Job) { // a submission that is refused now waits for nothing
+		j := jobs[0]
 		f.usage.limit(now, j)
 		f.admission.refreshNeed(now, j)
 		explained := f.explained(now)
@@ -163,7 +171,9 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 	}
 	remarks := append([]string{}, f.policy.TakeWidth(&to.MaxCPUs)...)
 	changed := given.On(j.JobFacts)
-	if changed.PGrp = cmp.Or(changed.PGrp, j.ID); f.dependencies.refusesGroup(j, changed.PGrp, e) {
+	changed.PGrp = cmp.Or(changed.PGrp, j.ID)
+	if why := f.jobs.RefusesGroup(j, changed.PGrp, e.LabelHas); why != "" {
+		f.out.Refuse(e.Ticket, "conflict", "%s", why)
 		return
 	}
 	if changed.Account != j.Account {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"qb/supervisor/message"
 )
 
 // TestSnapshotWith: the snapshot with a submission is the one that the farm gives once the job is submitted, whatever orders, bounds
@@ -30,7 +32,7 @@ func TestSnapshotWith(t *testing.T) {
 			}
 			e := r.submission(words)
 			before := r.farm.Snapshot(r.now)
-			with, supposed, refusal := r.farm.SnapshotWith(r.now, e)
+			with, supposed, refusal := r.farm.SnapshotWith(r.now, []message.JobSubmitted{e})
 			r.farm.ExplainSubmission(r.now, e)
 			if err := r.farm.Check(); err != nil {
 				rt.Fatal(err)
@@ -50,10 +52,10 @@ func TestSnapshotWith(t *testing.T) {
 			for n := range before.Jobs { // an owner without any job until now shifts the factors of others
 				with.Jobs[n].Fairshare = made.Jobs[n].Fairshare
 			}
-			if planned := len(made.Jobs) > len(before.Jobs); planned != supposed.Planned || !reflect.DeepEqual(with.Jobs, made.Jobs) || !reflect.DeepEqual(with.Limits, made.Limits) || !reflect.DeepEqual(with.Resources, made.Resources) {
+			if planned := len(made.Jobs) - len(before.Jobs); planned != supposed.Planned || !reflect.DeepEqual(with.Jobs, made.Jobs) || !reflect.DeepEqual(with.Limits, made.Limits) || !reflect.DeepEqual(with.Resources, made.Resources) {
 				rt.Fatalf("%s: supposed was %v\n%+v\nit became\n%+v", strings.Join(words, " "), supposed, with.Jobs, made.Jobs)
 			}
-			if supposed.Planned {
+			if supposed.Planned > 0 {
 				tried++
 			}
 			r.settle()

@@ -34,6 +34,8 @@ type JobSubmitted struct {
 	// the one that has this job's own, 0 if none has.
 	Labels   map[string]facts.JobID
 	LabelHas facts.JobID
+	// Before are the other jobs of submissions whose last job is named, in memory or not.
+	Before map[facts.JobID][]facts.JobID
 	// Parents are the records of ended jobs whose items the dependency is on, if the farm may no longer hold them.
 	Parents []*items.Prepared
 	// Account is the owner as the supervisor's machine knows it; nil: not looked up.
@@ -70,10 +72,11 @@ type JobOrdered struct {
 	Record    *items.Prepared
 	// Everybody lets top and bottom order the job among those of all users, not its owner's alone.
 	Everybody bool
-	// Links, Labels and Parents tell of the jobs that an ended job still waits for, as in JobSubmitted; an order that
+	// Links, Labels, Before and Parents tell of the jobs that an ended job still waits for, as in JobSubmitted; an order that
 	// lets it run again needs them.
 	Links   map[facts.JobID]facts.JobState
 	Labels  map[string]facts.JobID
+	Before  map[facts.JobID][]facts.JobID
 	Parents []*items.Prepared
 }
 

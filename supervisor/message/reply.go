@@ -14,10 +14,10 @@ type JobReply struct {
 	Remarks []string
 }
 
-// Supposed is what the farm says of the job of a submission as if it had been accepted.
+// Supposed is what the farm says of the jobs of a submission as if it had been accepted.
 type Supposed struct {
 	Items   int
-	Planned bool // a plan would look at it: it is not blocked
+	Planned int // of its jobs a plan would look at: they are not blocked
 	Remarks []string
 	VTimes  map[int]float64 // by the place of other jobs in the snapshot: the virtual time that they would have beside it
 }

@@ -25,7 +25,7 @@ type labels struct {
 }
 
 func (ls labels) enter(j *Job) {
-	if j.Label != "" {
+	if j.Label != "" && !j.Part() {
 		ls.jobs[label{j.PGrp, j.Label}] = j.ID
 	}
 }
@@ -66,6 +66,17 @@ func (js *Jobs) LabelTaken(group, job facts.JobID, name string, elsewhere facts.
 	return fmt.Sprintf("label %q: job %d has it in process group %d, and a label names one job of its group; give another", name, has, group)
 }
 
+// Crowded says why a submission of so many jobs may not have this label in the group: a job that waits for the label would wait for too
+// many. "" if it may.
+func (js *Jobs) Crowded(group facts.JobID, name string, jobs int) string {
+	for _, child := range js.Awaiting(group, name) {
+		if len(child.WaitFor)-1+jobs > facts.MaxLinks {
+			return fmt.Sprintf("label %q: job %d waits for it, and would wait for more than %d jobs; divide the submission into fewer", name, child.ID, facts.MaxLinks)
+		}
+	}
+	return ""
+}
+
 // Awaiting are the unfinished jobs that wait for the label to appear in the group, by id.
 func (js *Jobs) Awaiting(group facts.JobID, name string) (list []*Job) {
 	for _, id := range js.labels.awaiting[label{group, name}] {
@@ -88,22 +99,24 @@ func (js *Jobs) await(j *Job, name string) {
 	}
 }
 
-// Appeared puts the job that has a label now into the conditions of those that waited for it.
+// Appeared puts the jobs that have a label now into the conditions of those that waited for it. Those of one submission appear with
+// the last of them, so that no one goes on by some of them.
 func (js *Jobs) Appeared(j *Job) (waited []*Job) {
-	if j.Label == "" {
+	if j.Label == "" || j.Part() {
 		return nil
 	}
 	waited = js.Awaiting(j.PGrp, j.Label)
 	delete(js.labels.awaiting, label{j.PGrp, j.Label})
 	for _, child := range waited {
-		links := slices.Clone(child.WaitFor)
-		for n, l := range links {
+		groups := make([][]facts.Link, len(child.WaitFor))
+		for n, l := range child.WaitFor {
+			groups[n] = []facts.Link{l}
 			if l.Job == 0 && l.Label == j.Label {
 				l.Job = j.ID
-				links[n] = settled(l, child.HasAgenda(), j.HasAgenda())
+				groups[n] = js.appeared(l, child, nil)
 			}
 		}
-		child.WaitFor = js.Whole(child, links)
+		child.WaitFor = js.Whole(child, groups)
 		js.WaitOn(child)
 		js.Watch(child)
 	}
@@ -111,24 +124,22 @@ func (js *Jobs) Appeared(j *Job) (waited []*Job) {
 }
 
 // Resolve puts jobs that have appeared into those conditions of an ended job that name a label; elsewhere are the jobs of
-// its group that may no longer be in memory. A condition by which the job would wait for itself now is left out: other jobs came to
-// wait for it after it had ended.
-func (js *Jobs) Resolve(j *Job, elsewhere map[string]facts.JobID) {
-	links := slices.Clone(j.WaitFor)
-	for n := range links {
-		l := &links[n]
-		if l.Job != 0 {
-			continue
+// its group that may no longer be in memory, before the others of their submissions. A condition by which the job would wait for itself
+// now is left out: other jobs came to wait for it after it had ended.
+func (js *Jobs) Resolve(j *Job, elsewhere map[string]facts.JobID, before map[facts.JobID][]facts.JobID) {
+	var groups [][]facts.Link
+	for _, l := range j.WaitFor {
+		group := []facts.Link{l}
+		if l.Job == 0 {
+			if l.Job = cmp.Or(js.Labelled(j.PGrp, l.Label), elsewhere[l.Label]); l.Job != 0 {
+				group = js.appeared(l, j, before)
+			}
 		}
-		l.Job = cmp.Or(js.Labelled(j.PGrp, l.Label), elsewhere[l.Label])
-		if parent := js.ByID[l.Job]; parent != nil {
-			*l = settled(*l, j.HasAgenda(), parent.HasAgenda())
+		if js.chain(group, func(o *Job) bool { return o == j }) == nil {
+			groups = append(groups, group)
 		}
 	}
-	links = slices.DeleteFunc(links, func(l facts.Link) bool {
-		return js.chain([]facts.Link{l}, func(o *Job) bool { return o == j }) != nil
-	})
-	j.WaitFor = js.Whole(j, links)
+	j.WaitFor = js.Whole(j, groups)
 }
 
 // chain is a way by which links lead to a job that is a goal, be it by way of what others wait for: the jobs from that of a link
@@ -162,6 +173,27 @@ func (js *Jobs) chain(links []facts.Link, goal func(*Job) bool) (way []facts.Job
 		}
 	}
 	return nil
+}
+
+// RefusesGroup says why a job cannot move into a process group, "" if it can. Elsewhere is the job that has its label there and may no
+// longer be in memory.
+func (js *Jobs) RefusesGroup(j *Job, group, elsewhere facts.JobID) string {
+	if group == j.PGrp {
+		return ""
+	}
+	if l := slices.IndexFunc(j.WaitFor, func(l facts.Link) bool { return l.Job == 0 }); l >= 0 {
+		return fmt.Sprintf("job %d waits for label %s to appear in its process group %d; submit that job, or unblock this one, before it moves", j.ID, j.WaitFor[l].Label, j.PGrp)
+	}
+	if j.Part() {
+		return "" // the last job of its submission has the label
+	}
+	var links []facts.Link
+	for _, id := range js.Together(j.ID, nil) {
+		if part := js.ByID[id]; part != nil {
+			links = append(links, part.WaitFor...)
+		}
+	}
+	return cmp.Or(js.LabelTaken(group, j.ID, j.Label, elsewhere), js.Circle(group, j.Label, links))
 }
 
 // Circle says why a job may not have this label in the group: jobs that wait for the label would have the job wait for

@@ -7,6 +7,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/units"
 )
 
 // MaxHosts is the most jobs that host_list makes of one submission.
@@ -50,46 +51,50 @@ func check(row *facts.JobFacts) error {
 	return nil
 }
 
-// Of makes the jobs of a submission. The last is the one that the submission is answered with. The agenda is read if it is needed.
-func Of(row facts.JobFacts, read func() (*agenda.Agenda, error), site Site) ([]facts.JobFacts, error) {
+// Of makes the jobs of a submission. The last is the one that the submission is answered with; its division has a place for the id of
+// each of the others. The agenda is read if it is needed.
+func Of(row facts.JobFacts, read func() (*agenda.Agenda, error), site Site) (rows []facts.JobFacts, remarks []string, err error) {
 	if err := check(&row); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch {
 	case previews(&row):
 		a, err := read()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		return preview(row, a, site)
 	case slices.Contains(row.Flags, facts.FlagHostList):
-		return onHosts(row), nil
+		return onHosts(row), nil, nil
 	}
-	return []facts.JobFacts{row}, nil
+	return []facts.JobFacts{row}, nil, nil
 }
 
 // preview is the job of the preview items and that of the others, which is left out if there is none.
-func preview(row facts.JobFacts, a *agenda.Agenda, site Site) ([]facts.JobFacts, error) {
+func preview(row facts.JobFacts, a *agenda.Agenda, site Site) (rows []facts.JobFacts, remarks []string, err error) {
 	first, rest := row, row
-	var err error
 	if first.Agenda, rest.Agenda, err = a.Preview(row.Agenda, row.PAgenda); err != nil {
-		return nil, fault("p_agenda", "%v", err)
+		return nil, nil, fault("p_agenda", "%v", err)
 	}
 	items, err := agenda.Parse(first.Agenda, 0)
 	if err != nil {
-		return nil, fault("p_agenda", "%v", err)
+		return nil, nil, fault("p_agenda", "%v", err)
 	}
 	if site.Most >= 0 && items.Len() > site.Most {
-		return nil, fault("p_agenda", "%d items are more than supervisor_p_agenda_max = %d; name fewer", items.Len(), site.Most)
+		return nil, nil, fault("p_agenda", "%d items are more than supervisor_p_agenda_max = %d; name fewer", items.Len(), site.Most)
+	}
+	if more := items.Without(a); more != "" {
+		remarks = []string{"p_agenda: " + units.Quoted(more) + " is not in the range; it runs all the same, in the job of the preview items"}
 	}
 	none := 0
 	first.Priority, first.CPUs, first.MaxCPUs = cmp.Or(row.PAgendaPriority, site.Priority), cmp.Or(row.PAgendaCPUs, items.Len()), &none
 	if rest.Agenda.Range == "" {
-		return []facts.JobFacts{first}, nil
+		return []facts.JobFacts{first}, remarks, nil
 	}
-	first.Label = "" // a label names one job of its process group
 	first.Submission += " preview"
-	return []facts.JobFacts{first, rest}, nil
+	first.Division = &facts.Division{Part: true}
+	rest.Division = &facts.Division{Jobs: make([]facts.JobID, 1), Agenda: &row.Agenda}
+	return []facts.JobFacts{first, rest}, remarks, nil
 }
 
 // onHosts is a job for each host.
@@ -98,11 +103,33 @@ func onHosts(row facts.JobFacts) (rows []facts.JobFacts) {
 	for n, host := range hosts {
 		one := row
 		one.Hosts, one.CPUs = []string{host}, 1
-		if n < len(hosts)-1 {
-			one.Label = ""
+		switch last := len(hosts) - 1; {
+		case n < last:
 			one.Submission += " " + host
+			one.Division = &facts.Division{Part: true}
+		case last > 0:
+			one.Division = &facts.Division{Jobs: make([]facts.JobID, last), Hosts: hosts[:last]}
 		}
 		rows = append(rows, one)
 	}
 	return rows
+}
+
+// Whole is what the submission of a job asked for, as it can be submitted again: that of its last job is the submission of all. Changes
+// of the last job since then count.
+func Whole(row facts.JobFacts) facts.JobFacts {
+	d := row.Division
+	if d == nil || d.Part { // nothing more is divided
+		row.PAgenda, row.PAgendaPriority, row.PAgendaCPUs = "", 0, 0
+		row.Flags = slices.DeleteFunc(slices.Clone(row.Flags), func(flag string) bool { return flag == facts.FlagPAgenda })
+		return row
+	}
+	if d.Agenda != nil {
+		row.Agenda = *d.Agenda
+	}
+	row.Hosts = slices.Concat(d.Hosts, row.Hosts)
+	if row.PGrp == d.Jobs[0] {
+		row.PGrp = row.ID // a group of its own
+	}
+	return row
 }

@@ -97,6 +97,10 @@ func (s Reader) Labels(ctx context.Context, group facts.JobID, labels []string) 
 	}, labels)
 }
 
+func (s Reader) Before(ctx context.Context, ids []facts.JobID) (map[facts.JobID][]facts.JobID, error) {
+	return againWith(ctx, s, "jobs of submissions", s.Reader.Before, ids)
+}
+
 func (s Reader) JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
 	return againWith(ctx, s, "states of jobs", s.Reader.JobStates, ids)
 }

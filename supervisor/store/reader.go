@@ -62,8 +62,11 @@ type Reader interface {
 	Stored(ctx context.Context, owner string) (int64, error)
 	// Answer finds what a user's change under an Idempotency-Key was answered.
 	Answer(ctx context.Context, user, key string) (facts.AnswerFacts, bool, error)
-	// Labels tells which jobs of a process group have these labels: the latest of each.
+	// Labels tells which jobs of a process group have these labels: the latest of each, and of a submission that became several jobs its
+	// last.
 	Labels(ctx context.Context, group facts.JobID, labels []string) (map[string]facts.JobID, error)
+	// Before tells which other jobs the submissions made whose last jobs these are, if they made several.
+	Before(ctx context.Context, ids []facts.JobID) (map[facts.JobID][]facts.JobID, error)
 	// JobStates tells the states of those that exist.
 	JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error)
 	// Latest returns the latest attempt of each touched item first..last, by item.

@@ -36,7 +36,7 @@ type Machine interface {
 	PlanBreaks() []message.PlanBreak
 	Changed(now time.Time, replies []outbox.Reply) (part message.Part, all bool)
 	Snapshot(now time.Time) planner.Snapshot
-	SnapshotWith(now time.Time, e message.JobSubmitted) (planner.Snapshot, message.Supposed, *outbox.Refusal)
+	SnapshotWith(now time.Time, list []message.JobSubmitted) (planner.Snapshot, message.Supposed, *outbox.Refusal)
 	Explain(now time.Time, id facts.JobID) (explain.Explanation, bool)
 	ExplainSubmission(now time.Time, e message.JobSubmitted) facts.Why
 	PlacingsOn(now time.Time, host facts.HostID) ([]explain.Placing, bool)

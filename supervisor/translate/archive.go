@@ -40,6 +40,9 @@ func Request(f facts.JobFacts) api.SubmitRequest {
 	if f.PGrp == f.ID { // a group of its own
 		r.PGrp = 0
 	}
+	if f.State == facts.Blocked && f.BlockedBy != "" { // held, not waiting
+		r.Status = "blocked"
+	}
 	return r
 }
 

@@ -29,7 +29,7 @@ func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 		Type: "cmdline", Agenda: v.Agenda.Range != "", Version: v.Version, Orders: ordersOf(v),
 		Memory: api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak, Returned: v.Memory.Returned, RanOut: v.Memory.RanOut},
 	}
-	j.GlobalOrder, j.LocalOrder, j.OperatorPriority = v.GlobalOrder, v.LocalOrder, v.OperatorPriority
+	j.GlobalOrder, j.LocalOrder, j.OperatorPriority, j.Before = v.GlobalOrder, v.LocalOrder, v.OperatorPriority, IDs(v.Before())
 	showAttributes(j, &v.JobFacts)
 	j.Memory.Requested, j.MeanItemSeconds, j.EstimatedItem = orNil(v.Memory.Requested), orNil(v.MeanItemSeconds), orNil(v.EstimatedItemSeconds)
 	if j.Agenda {
@@ -172,6 +172,15 @@ func Each[From, To any](list []From, shape func(From) To) []To {
 		out = append(out, shape(one))
 	}
 	return out
+}
+
+// IDs are jobs' ids on the wire; nil: none.
+func IDs(jobs []facts.JobID) []int64 {
+	var ids []int64
+	for _, id := range jobs {
+		ids = append(ids, int64(id))
+	}
+	return ids
 }
 
 // OrEmpty is never nil, so that it is [] in JSON.

@@ -14,7 +14,7 @@ import (
 
 // Submission is how the trial of a submission sees the live farm.
 type Submission struct {
-	Look    func(to *planner.Snapshot) (message.Supposed, error) // its last job is that of the submission, if that is planned
+	Look    func(to *planner.Snapshot) (message.Supposed, error) // its last jobs are those of the submission that are planned
 	Explain func() (facts.Why, error)
 	View    *message.View // may be nil
 }
@@ -32,12 +32,10 @@ func (t *Trials) TrySubmission(ctx context.Context, f Submission) (api.TrialRepl
 		return api.TrialReply{}, err
 	}
 	without := s
-	if supposed.Planned {
-		without.Jobs = s.Jobs[:len(s.Jobs)-1]
-	}
+	without.Jobs = s.Jobs[:len(s.Jobs)-supposed.Planned]
 	before := planner.BalanceIn(&t.scratch, without)
 	after := before
-	if supposed.Planned {
+	if supposed.Planned > 0 {
 		s.Jobs = slices.Clone(s.Jobs)
 		for n, vtime := range supposed.VTimes {
 			s.Jobs[n].VTime = vtime
@@ -47,9 +45,9 @@ func (t *Trials) TrySubmission(ctx context.Context, f Submission) (api.TrialRepl
 	reply := api.TrialReply{WhatIfReply: difference(s, before, after), Submission: api.WhatIfSubmission{Items: supposed.Items, Remarks: append([]string{}, supposed.Remarks...)}}
 	reply.At = time.UnixMilli(int64(s.Now * 1000)).UTC()
 	sub := &reply.Submission
-	if supposed.Planned {
-		sub.Now, sub.Stopped = starts(s, after)
-		sub.Earliest = earliest(s, after, means(f.View))
+	if supposed.Planned > 0 {
+		sub.Now, sub.Stopped = starts(s, after, len(without.Jobs))
+		sub.Earliest = earliest(s, after, len(without.Jobs), means(f.View))
 	}
 	switch {
 	case sub.Now > 0:
@@ -68,8 +66,8 @@ func (t *Trials) TrySubmission(ctx context.Context, f Submission) (api.TrialRepl
 	return reply, nil
 }
 
-// starts counts the instances of the last job that a plan starts: on slots that are free now, and on those that others leave.
-func starts(s planner.Snapshot, p planner.Plan) (now, afterStops int) {
+// starts counts the instances of the jobs from one on that a plan starts: on slots that are free now, and on those that others leave.
+func starts(s planner.Snapshot, p planner.Plan, from int) (now, afterStops int) {
 	free := make([]int, len(s.Hosts))
 	for h := range s.Hosts {
 		free[h] = s.Hosts[h].Slots - s.Hosts[h].Ending
@@ -83,7 +81,7 @@ func starts(s planner.Snapshot, p planner.Plan) (now, afterStops int) {
 			free[start.Host] -= s.Jobs[start.Job].Slots
 		}
 		switch {
-		case start.Job != len(s.Jobs)-1:
+		case start.Job < from:
 		case fits:
 			now++
 		default:
@@ -105,16 +103,17 @@ func means(v *message.View) map[int64]float64 {
 	return seconds
 }
 
-// earliest is how long it takes at least until the last job can start: until the first end of what stops for others or, where
+// earliest is how long it takes at least until one of the jobs from one on can start: until the first end of what stops for others or, where
 // nothing does, of an item on a host that serves the job. nil: not known.
-func earliest(s planner.Snapshot, p planner.Plan, means map[int64]float64) *float64 {
+func earliest(s planner.Snapshot, p planner.Plan, from int, means map[int64]float64) *float64 {
 	if len(p.Stop) > 0 && s.Policy.Preempt != "passive" {
 		return new(0.0)
 	}
-	least, job := math.Inf(1), &s.Jobs[len(s.Jobs)-1]
+	least := math.Inf(1)
 	look := func(r *planner.SnapInstance) {
 		mean := means[s.Jobs[r.Job].Num]
-		if serves := job.Eligible == nil || slices.Contains(job.Eligible, r.Host); serves && mean > 0 && r.HasItem {
+		serves := slices.ContainsFunc(s.Jobs[from:], func(j planner.SnapJob) bool { return j.Eligible == nil || slices.Contains(j.Eligible, r.Host) })
+		if serves && mean > 0 && r.HasItem {
 			least = min(least, max(0, mean-(s.Now-r.ItemStarted)))
 		}
 	}

@@ -119,6 +119,7 @@ func TestTrySubmission(t *testing.T) {
 		s = settled(s)
 		s.Hosts[0].Slots += free
 		v := &message.View{Jobs: []facts.JobView{{JobFacts: facts.JobFacts{ID: 1}, MeanItemSeconds: 130}, {JobFacts: facts.JobFacts{ID: 2}, EstimatedItemSeconds: 400}}}
+		jobs := len(s.Jobs)
 		if planned {
 			s.Jobs = append(s.Jobs, planner.SnapJob{ID: "3", Num: 3, Priority: 100, Submit: 9, Cluster: "/", CPUs: 2, Remaining: 9, Agenda: true, Slots: 1, Weight: 1, Fairshare: 1})
 			change(&s.Jobs[2])
@@ -126,7 +127,7 @@ func TestTrySubmission(t *testing.T) {
 		reply, err := NewTrials(func(context.Context) (func(), error) { return func() {}, nil }).TrySubmission(context.Background(), Submission{View: v,
 			Look: func(to *planner.Snapshot) (message.Supposed, error) {
 				*to = s
-				return message.Supposed{Items: 9, Planned: planned, Remarks: []string{"r"}}, nil
+				return message.Supposed{Items: 9, Planned: len(s.Jobs) - jobs, Remarks: []string{"r"}}, nil
 			},
 			Explain: func() (facts.Why, error) { return facts.Because(facts.ReasonSlotsTaken, facts.Params{}, "why"), nil },
 		})
@@ -203,7 +204,7 @@ func BenchmarkTrySubmission(b *testing.B) {
 	d := NewTrials(func(context.Context) (func(), error) { return func() {}, nil })
 	f := Submission{Look: func(to *planner.Snapshot) (message.Supposed, error) {
 		*to = s
-		return message.Supposed{Items: 1000, Planned: true}, nil
+		return message.Supposed{Items: 1000, Planned: 1}, nil
 	}}
 	for b.Loop() {
 		if reply, err := d.TrySubmission(context.Background(), f); err != nil || reply.Submission.Stopped+reply.Submission.Now == 0 {

@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"reflect"
 
 	"qb/api"
 	"qb/cmd/qb/output"
 	"qb/statedir"
-	"qb/supervisor/facts"
 )
 
 const maxFile = 16 << 20 // bytes; a range alone may have 1 MiB
@@ -56,19 +55,24 @@ func Read(data []byte) (s Submission, err error) {
 		return s, errors.New("it is no job archive: neither JSON of qb's nor XML of Qube's (.xja); its binary .qja is not read")
 	}
 	s.PGrp, s.PID, s.User = 0, 0, ""
-	s.PAgenda, s.PAgendaPriority, s.PAgendaCPUs = "", 0, 0 // preview items became a job of their own; this one has what they left
-	s.Flags = slices.DeleteFunc(s.Flags, func(flag string) bool { return flag == facts.FlagPAgenda })
 	return s, err
 }
 
 func readJSON(data []byte) (api.SubmitRequest, error) {
-	var a api.JobArchive
+	var a struct {
+		Format     string            `json:"format"`
+		Version    int               `json:"version"`
+		Submission api.SubmitRequest `json:"submission"`
+		Job        json.RawMessage   `json:"job"` // its state then, which no submission takes
+	}
 	if err := api.CheckJSON(data); err != nil {
 		return a.Submission, err
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(&a); err != nil {
-		return a.Submission, fmt.Errorf("it cannot be read as JSON: %w", err)
+	if !json.Valid(data) && json.NewDecoder(bytes.NewReader(data)).Decode(new(json.RawMessage)) == nil {
+		return a.Submission, errors.New("something follows the archive; a file has one job")
+	}
+	if err := json.Unmarshal(data, &a); err != nil {
+		return a.Submission, fmt.Errorf("it cannot be read as JSON: %w", api.DecodeError(err))
 	}
 	switch {
 	case a.Format != api.ArchiveFormat:
@@ -78,10 +82,7 @@ func readJSON(data []byte) (api.SubmitRequest, error) {
 	case len(a.Submission.Command) == 0:
 		return a.Submission, errors.New("it has no command")
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return a.Submission, errors.New("something follows the archive; a file has one job")
-	}
-	return a.Submission, nil
+	return a.Submission, api.CheckExact(data, reflect.TypeOf(a)) // the farm refuses the same
 }
 
 // Bytes is the archive as a file has it.

@@ -191,6 +191,11 @@ func (p *Store) Labels(ctx context.Context, group facts.JobID, labels []string) 
 	return readMap[string, facts.JobID](ctx, p.pool, "labels", sqlLabels, group, labels)
 }
 
+// Before tells which other jobs the submissions made whose last jobs these are.
+func (p *Store) Before(ctx context.Context, ids []facts.JobID) (map[facts.JobID][]facts.JobID, error) {
+	return readMap[facts.JobID, []facts.JobID](ctx, p.pool, "the jobs of submissions", sqlBefore, ids)
+}
+
 // JobStates tells the states of those that exist.
 func (p *Store) JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
 	return readMap[facts.JobID, facts.JobState](ctx, p.pool, "the states of jobs", sqlJobStates, ids)

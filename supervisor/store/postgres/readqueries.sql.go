@@ -38,8 +38,10 @@ const (
 
 	sqlStored     = `SELECT coalesce(sum(bytes), 0)::bigint FROM job WHERE owner = $1`
 	sqlSubmission = `SELECT id FROM job WHERE submission = $1`
-	sqlLabels     = `SELECT label, max(id) FROM job WHERE pgrp = $1 AND label = ANY($2::text[]) AND label <> '' GROUP BY label`
-	sqlJobStates  = `SELECT id, state FROM job WHERE id = ANY($1::bigint[])`
+	sqlLabels     = `SELECT label, max(id) FROM job WHERE pgrp = $1 AND label = ANY($2::text[]) AND label <> ''
+		AND NOT coalesce(division ? 'part', false) GROUP BY label`
+	sqlBefore    = `SELECT id, division -> 'jobs' FROM job WHERE id = ANY($1::bigint[]) AND division ? 'jobs'`
+	sqlJobStates = `SELECT id, state FROM job WHERE id = ANY($1::bigint[])`
 
 	sqlLastChange = `SELECT coalesce(max(changed_at), ` + zeroTime + `) FROM job_change`
 

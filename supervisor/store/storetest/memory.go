@@ -304,11 +304,24 @@ func (m *Memory) Labels(_ context.Context, group facts.JobID, labels []string) (
 	defer m.mu.Unlock()
 	found := map[string]facts.JobID{}
 	for id, j := range m.jobs {
-		if l := j.facts.Label; l != "" && j.facts.PGrp == group && slices.Contains(labels, l) {
+		if l := j.facts.Label; l != "" && !j.facts.Part() && j.facts.PGrp == group && slices.Contains(labels, l) {
 			found[l] = max(found[l], id)
 		}
 	}
 	return found, nil
+}
+
+// Before tells which other jobs the submissions made whose last jobs these are.
+func (m *Memory) Before(_ context.Context, ids []facts.JobID) (map[facts.JobID][]facts.JobID, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := map[facts.JobID][]facts.JobID{}
+	for _, id := range ids {
+		if j := m.jobs[id]; j != nil && len(j.facts.Before()) > 0 {
+			before[id] = j.facts.Before()
+		}
+	}
+	return before, nil
 }
 
 // JobStates tells the states of those that exist.

@@ -82,7 +82,7 @@ export function Submit() {
       if (tried && !await stands(trial.reply, await tryIt())) return setSending(false);
       const reply = await call("submit", {}, { body });
       for (const remark of reply.remarks) say(remark);
-      say(`job ${reply.job} is submitted`);
+      say(reply.before ? `jobs ${[...reply.before, reply.job].join(", ")} are submitted` : `job ${reply.job} is submitted`);
       go(["jobs", String(reply.job)]);
     } catch (error) {
       refused(error);
