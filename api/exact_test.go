@@ -40,7 +40,9 @@ func TestMembers(t *testing.T) {
 			}
 			pairs[n] = fmt.Sprintf("%q: %s", name, value)
 		}
-		document := func(pairs []string) []byte { return []byte(`{"format":"x","submission":{` + strings.Join(pairs, ", ") + `}}`) }
+		document := func(pairs []string) []byte {
+			return []byte(`{"format":"x","submission":{` + strings.Join(pairs, ", ") + `}}`)
+		}
 		if err := CheckExact(document(pairs), of); err != nil {
 			rt.Fatalf("%s: %v", document(pairs), err)
 		}

@@ -165,15 +165,12 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 			j.ID, j.Account, to.Account)
 		return
 	}
-	if refused := refusesStart(now, j, given); refused != nil {
-		f.out.Reject(e.Ticket, refused)
-		return
-	}
+	refused := refusesStart(now, j, given) // it makes a time of +SPAN
 	remarks := append([]string{}, f.policy.TakeWidth(&to.MaxCPUs)...)
 	changed := given.On(j.JobFacts)
 	changed.PGrp = cmp.Or(changed.PGrp, j.ID)
-	if why := f.jobs.RefusesGroup(j, changed.PGrp, e.LabelHas); why != "" {
-		f.out.Refuse(e.Ticket, "conflict", "%s", why)
+	if refused = cmp.Or(refused, f.jobs.RefusesGroup(j, changed.PGrp, e.LabelHas)); refused != nil {
+		f.out.Reject(e.Ticket, refused)
 		return
 	}
 	if changed.Account != j.Account {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/outbox"
 )
 
 // label names a job within its process group.
@@ -175,17 +176,17 @@ func (js *Jobs) chain(links []facts.Link, goal func(*Job) bool) (way []facts.Job
 	return nil
 }
 
-// RefusesGroup says why a job cannot move into a process group, "" if it can. Elsewhere is the job that has its label there and may no
+// RefusesGroup says why a job cannot move into a process group, nil if it can. Elsewhere is the job that has its label there and may no
 // longer be in memory.
-func (js *Jobs) RefusesGroup(j *Job, group, elsewhere facts.JobID) string {
+func (js *Jobs) RefusesGroup(j *Job, group, elsewhere facts.JobID) *outbox.Refusal {
 	if group == j.PGrp {
-		return ""
+		return nil
 	}
 	if l := slices.IndexFunc(j.WaitFor, func(l facts.Link) bool { return l.Job == 0 }); l >= 0 {
-		return fmt.Sprintf("job %d waits for label %s to appear in its process group %d; submit that job, or unblock this one, before it moves", j.ID, j.WaitFor[l].Label, j.PGrp)
+		return outbox.Refused("conflict", "job %d waits for label %s to appear in its process group %d; submit that job, or unblock this one, before it moves", j.ID, j.WaitFor[l].Label, j.PGrp)
 	}
 	if j.Part() {
-		return "" // the last job of its submission has the label
+		return nil // the last job of its submission has the label
 	}
 	var links []facts.Link
 	for _, id := range js.Together(j.ID, nil) {
@@ -193,7 +194,10 @@ func (js *Jobs) RefusesGroup(j *Job, group, elsewhere facts.JobID) string {
 			links = append(links, part.WaitFor...)
 		}
 	}
-	return cmp.Or(js.LabelTaken(group, j.ID, j.Label, elsewhere), js.Circle(group, j.Label, links))
+	if why := cmp.Or(js.LabelTaken(group, j.ID, j.Label, elsewhere), js.Circle(group, j.Label, links)); why != "" {
+		return outbox.Refused("conflict", "%s", why)
+	}
+	return nil
 }
 
 // Circle says why a job may not have this label in the group: jobs that wait for the label would have the job wait for
