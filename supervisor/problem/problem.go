@@ -128,7 +128,7 @@ func DatabaseTrouble(err error) string {
 // PlaceOf keeps the place and the reason of a rejected value. The value itself is shown only where it
 // cannot be a secret and is short.
 func PlaceOf(message, location string, value any) ProblemPlace {
-	secret := strings.HasPrefix(location, "body.env") || strings.HasPrefix(location, "body.command") || strings.HasPrefix(location, "header.")
+	secret := location == "body" || strings.HasPrefix(location, "body.env") || strings.HasPrefix(location, "body.command") || strings.HasPrefix(location, "header.")
 	switch v := value.(type) {
 	case string:
 		if v != "" && len(v) <= 64 && !secret {
