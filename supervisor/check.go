@@ -109,10 +109,9 @@ func (s *server) judged(ctx context.Context, e message.JobSubmitted) ([]string, 
 // supposed goes the way of submit up to the farm's word, taking nothing from the owner's allowances: the submission, undivided, the jobs
 // that it becomes, and the remarks so far. With an error it has what was read before.
 func (s *server) supposed(ctx context.Context, r *api.SubmitRequest, owner string) (e message.JobSubmitted, jobs []message.JobSubmitted, remarks []string, err error) {
-	var rows []facts.JobFacts
-	e.Facts, err = s.readSubmission(ctx, r, owner, "")
-	row := e.Facts
-	if err == nil {
+	row, err := s.readSubmission(ctx, r, owner, "")
+	rows := []facts.JobFacts(nil)
+	if e.Facts = row; err == nil {
 		rows, remarks, err = s.divided(ctx, row)
 	}
 	if err == nil {

@@ -254,8 +254,7 @@ func (s *server) archiveJob(ctx context.Context, in *jobIn) (*jsonOf[api.JobArch
 	if row.User != gate.PrincipalOf(ctx).User { // nobody else sees it anywhere
 		row.Env = nil
 	}
-	shown := translate.Job(v, true)
-	return &jsonOf[api.JobArchive]{Body: api.JobArchive{Format: api.ArchiveFormat, Version: api.ArchiveVersion, Submission: translate.Request(parts.Whole(row)), Job: &shown}}, nil
+	return &jsonOf[api.JobArchive]{Body: api.JobArchive{Format: api.ArchiveFormat, Version: api.ArchiveVersion, Submission: translate.Request(parts.Whole(row)), Job: new(translate.Job(v, true))}}, nil
 }
 
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }

@@ -54,9 +54,6 @@ func (s *server) linked(ctx context.Context, dependency string, group facts.JobI
 			ids = append(ids, l.Job)
 		}
 	}
-	if len(ids) == 0 {
-		return n, nil
-	}
 	if n.before, err = s.reader.Before(ctx, ids); err != nil {
 		return n, problem.Reading("the jobs of the submissions that the dependency names", err)
 	}
@@ -67,8 +64,7 @@ func (s *server) linked(ctx context.Context, dependency string, group facts.JobI
 	return n, problem.Reading("the jobs of the dependency", err)
 }
 
-// parents reads back those ended jobs whose items decide about conditions, and that the farm may no longer hold: of a submission that
-// became several jobs, all that have ended.
+// parents reads back the ended jobs of submissions whose items decide about conditions; the farm may no longer hold them.
 func (s *server) parents(ctx context.Context, n linked) (list []*items.Prepared, err error) {
 	var ids []facts.JobID
 	for _, l := range n.links {

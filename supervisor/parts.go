@@ -16,16 +16,15 @@ import (
 // divided is the rows of the jobs that a submission makes, and what is to be remarked on them.
 func (s *server) divided(ctx context.Context, row facts.JobFacts) (rows []facts.JobFacts, remarks []string, err error) {
 	c := s.live.now.Load()
-	read := func() (*agenda.Agenda, error) { return s.readAgenda(ctx, row.Agenda) }
-	rows, remarks, err = parts.Of(row, read, parts.Site{Priority: c.PAgendaPriority, Most: c.PAgendaMost.Limit()})
+	rows, remarks, err = parts.Of(row, func() (*agenda.Agenda, error) { return s.readAgenda(ctx, row.Agenda) }, parts.Site{Priority: c.PAgendaPriority, Most: c.PAgendaMost.Limit()})
 	if fault := (*parts.Fault)(nil); errors.As(err, &fault) {
 		return nil, nil, problem.Invalid(fault.Member, "%s", fault.Text)
 	}
 	return rows, remarks, err
 }
 
-// submitParts submits the jobs of a submission one after the other, and answers about the last, which names the others. All are asked
-// about before the first is submitted. Said gets the remarks on all but the last. What breaks off later goes on when the call is repeated under its key.
+// submitParts submits the jobs of a submission one after the other, all asked about before, and answers about the last. Said gets the
+// remarks on the others. What breaks off later goes on when the call is repeated under its key.
 func (s *server) submitParts(ctx context.Context, c term.Call, e message.JobSubmitted, rows []facts.JobFacts, said func([]string)) (any, error) {
 	if err := s.triedParts(ctx, e, rows); err != nil {
 		return nil, err
