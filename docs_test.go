@@ -59,3 +59,38 @@ func benchmarksOf(t *testing.T, pkg string) string {
 	}
 	return names.String()
 }
+
+// TestPythonReadmeListsFunctions: the table of functions with Qube's names has exactly those that the client has.
+func TestPythonReadmeListsFunctions(t *testing.T) {
+	read := func(path string) string {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	_, client, found := strings.Cut(read("python/qb.py"), "\n# ---- Qube!'s names ----\n")
+	_, readme, also := strings.Cut(read("python/README.md"), "\n| | functions |\n")
+	if !found || !also {
+		t.Fatal("the part of the client with Qube's names, or its table in the README, has another beginning")
+	}
+	table, _, _ := strings.Cut(readme, "\n\n")
+	listed := map[string]bool{}
+	for _, quoted := range regexp.MustCompile("`[^`]+`").FindAllString(table, -1) {
+		for name := range strings.FieldsSeq(strings.Trim(quoted, "`")) {
+			if !strings.HasPrefix(name, "\"") { // an example of an argument
+				listed[name] = true
+			}
+		}
+	}
+	for _, def := range regexp.MustCompile(`(?m)^def ([a-zA-Z]\w*)\(`).FindAllStringSubmatch(client, -1) {
+		if def[1] != "map" && !listed[def[1]] { // map has a chapter of its own
+			t.Errorf("python/README.md does not list %s", def[1])
+		}
+	}
+	for name := range listed {
+		if !regexp.MustCompile(`(?m)^(def|class) ` + name + `\b|^(\w+ = )*` + name + `\b.* = `).MatchString(read("python/qb.py")) {
+			t.Errorf("python/README.md lists %s, which the client has not", name)
+		}
+	}
+}

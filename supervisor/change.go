@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 
 	"qb/agenda"
 	"qb/api"
@@ -34,7 +32,7 @@ type modifyOut struct {
 
 func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	p, id := gate.PrincipalOf(ctx), facts.JobID(in.Job)
-	version, err := readIfMatch(in.IfMatch)
+	version, err := translate.ReadIfMatch(in.IfMatch)
 	if err != nil {
 		return nil, err
 	}
@@ -117,20 +115,6 @@ func (s *server) named(ctx context.Context, member string, id facts.JobID) (j fa
 	return j, err
 }
 
-// readIfMatch is the version asked for; 0 stands for any.
-func readIfMatch(header string) (int64, error) {
-	text := strings.TrimSpace(header)
-	if text == "" || text == "*" {
-		return 0, nil
-	}
-	text = strings.Trim(strings.TrimPrefix(text, "W/"), `"`)
-	version, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || version < 1 {
-		return 0, problem.Invalid("If-Match", "%q is no version of a job; give the ETag of your last read", problem.Clip(header))
-	}
-	return version, nil
-}
-
 type orderIn struct {
 	Job     int64              `path:"job" minimum:"1" doc:"The job's id."`
 	Action  string             `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,shove,suspend,resume,migrate,retire,top,bottom,complete,fail"`
@@ -154,7 +138,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*jsonOf[api.ActionRepl
 		return nil, err
 	}
 	e := message.JobOrdered{Job: id, Action: facts.Action(in.Action), By: p.User, Everybody: p.SeesAll()}
-	if e.IfVersion, err = readIfMatch(in.IfMatch); err != nil {
+	if e.IfVersion, err = translate.ReadIfMatch(in.IfMatch); err != nil {
 		return nil, err
 	}
 	if e.Action, e.Choice, err = translate.Choice(e.Action, in.Body); err != nil {

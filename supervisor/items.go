@@ -3,10 +3,8 @@ package supervisor
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"qb/agenda"
@@ -144,7 +142,7 @@ type listAttemptsOut struct {
 }
 
 func (s *server) listAttempts(ctx context.Context, in *listAttemptsIn) (*listAttemptsOut, error) {
-	after, err := readAfter(in.After)
+	after, err := translate.ReadAfter(in.After)
 	if err != nil {
 		return nil, err
 	}
@@ -180,19 +178,6 @@ func (s *server) foundIn(ctx context.Context, v facts.JobFacts, rows []facts.Att
 	}
 	found, err := s.reader.Found(ctx, rows[0].AttemptID, rows[len(rows)-1].AttemptID)
 	return found, problem.Reading("what was found in output", err)
-}
-
-func readAfter(text string) (facts.AttemptID, error) {
-	if text == "" {
-		return facts.AttemptID{}, nil
-	}
-	item, number, ok := strings.Cut(text, ".")
-	i, err1 := strconv.Atoi(item)
-	n, err2 := strconv.Atoi(number)
-	if !ok || err1 != nil || err2 != nil || i < 0 || n < 0 || i > math.MaxInt32 || n > math.MaxInt32 {
-		return facts.AttemptID{}, problem.Invalid("after", "%q; write ITEM.ATTEMPT, such as 11.1", problem.Clip(text))
-	}
-	return facts.AttemptID{Item: facts.ItemNo(i), Number: n}, nil
 }
 
 // namer tells the name of an item by its number.

@@ -136,7 +136,7 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 		if err != nil {
 			return err
 		}
-		remark(cmd, reply.Submission.Remarks)
+		remark(cmd, append(reply.Submission.Remarks, behind(cmd.Flags(), words)...))
 		return whatif.Print(cmd.OutOrStdout(), o.results.List(), reply, &reply.WhatIfReply, &reply.Submission)
 	}
 	var reply api.SubmitReply
@@ -151,11 +151,35 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 	if done = o.results.Flush(cmd.OutOrStdout(), done); done != nil {
 		return done
 	}
-	remark(cmd, reply.Remarks)
+	remark(cmd, append(reply.Remarks, behind(cmd.Flags(), words)...))
 	if o.waitOn {
 		return waitOn(cmd, c, reply.Job)
 	}
 	return nil
+}
+
+// behind are remarks on the options of qbsub that stand behind the command, which gets them. Who writes -- before the command, or
+// has given the option before it, knows that.
+func behind(f *pflag.FlagSet, words []string) (remarks []string) {
+	if len(words) < 2 || f.ArgsLenAtDash() >= 0 {
+		return nil
+	}
+	var found []string
+	for _, word := range words[1:] {
+		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		option := f.Lookup(name)
+		if !strings.HasPrefix(word, "-") || len(name) < 3 || option == nil || option.Changed || slices.Contains(found, "-"+name) {
+			continue
+		}
+		found = append(found, "-"+name)
+	}
+	switch {
+	case len(found) == 0:
+		return nil
+	case len(found) == 1:
+		return []string{found[0] + " stands behind the command, which gets it; write options of qbsub before the command"}
+	}
+	return []string{strings.Join(found, ", ") + " stand behind the command, which gets them; write options of qbsub before the command"}
 }
 
 // complete makes the request of options, words and the caller's surroundings.

@@ -92,6 +92,8 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 	j.Delayed = now.Before(j.StartsAt())
 	remarks = append(append(remarks, j.StartRemarks(now)...), append(j.FlagRemarks(), f.mailRemarks(j)...)...)
 	remarks = append(remarks, j.ItemRemarks(j.Entries)...)
+	remarks = append(remarks, j.LabelRemarks()...)
+	remarks = append(remarks, j.WideRemarks(f.hosts.Each())...)
 	return j, append(remarks, f.fitRemarks(now, j, e.Account)...), nil
 }
 

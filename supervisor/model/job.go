@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -215,6 +216,32 @@ func (j *Job) StartRemarks(now time.Time) []string {
 	default:
 		return []string{fmt.Sprintf("starts at %s (UTC) at the earliest", facts.Moment(start))}
 	}
+}
+
+// LabelRemarks warn of labels that no job of the process group has, so that the job waits until one is submitted with it.
+func (j *Job) LabelRemarks() (remarks []string) {
+	for _, l := range j.WaitFor {
+		if l.Job == 0 {
+			remarks = append(remarks, fmt.Sprintf("no job of process group %d has the label %s yet; the job waits until one is submitted with -pgrp %d -label %s", j.PGrp, l.Label, j.PGrp, l.Label))
+		}
+	}
+	return remarks
+}
+
+// WideRemarks warn of a job with more primaries than all hosts that are known have slots for.
+func (j *Job) WideRemarks(hosts iter.Seq[*fit.Host]) []string {
+	slots, room := 0, 0
+	for h := range hosts {
+		slots += h.Slots
+		room += h.Slots / max(1, j.Needs.Slots)
+	}
+	if room == 0 || j.CPUs <= room { // where no host is large enough for one, another remark says so
+		return nil
+	}
+	if j.HasAgenda() {
+		return []string{fmt.Sprintf("cpus %d is more than the farm can run at once: all its hosts have %s, so at most %d run", j.CPUs, facts.Several(slots, "slot"), room)}
+	}
+	return []string{fmt.Sprintf("cpus %d makes %d items, and all hosts of the farm have %s, so at most %d run at once", j.CPUs, j.Entries.Len(), facts.Several(slots, "slot"), room)}
 }
 
 // ByAvoidedHost are the jobs that avoid each host, by id.
