@@ -54,13 +54,15 @@ func (s *server) linked(ctx context.Context, dependency string, group facts.JobI
 			ids = append(ids, l.Job)
 		}
 	}
-	if n.before, err = s.reader.Before(ctx, ids); err != nil {
-		return n, problem.Reading("the jobs of the submissions that the dependency names", err)
+	if len(ids) > 0 {
+		n.before, err = s.reader.Before(ctx, ids)
 	}
 	for _, last := range slices.Sorted(maps.Keys(n.before)) {
 		ids = append(ids, n.before[last]...)
 	}
-	n.states, err = s.reader.JobStates(ctx, ids)
+	if len(ids) > 0 && err == nil {
+		n.states, err = s.reader.JobStates(ctx, ids)
+	}
 	return n, problem.Reading("the jobs of the dependency", err)
 }
 
