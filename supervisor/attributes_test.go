@@ -249,7 +249,7 @@ func TestFieldsAreAttributes(t *testing.T) {
 	for _, a := range attributes(func(*facts.Attribute) bool { return true }) {
 		a.Set(&full, a.Stored(sample(t, a, 0)))
 	}
-	own := []string{"ID", "Submission", "Version", "User", "WaitFor", "State", "BlockedBy", "UID", "SubmittedAt", "FinishedAt", "GlobalOrder", "LocalOrder", "Named", "OperatorPriority"}
+	own := []string{"ID", "Submission", "Version", "User", "WaitFor", "State", "BlockedBy", "UID", "SubmittedAt", "FinishedAt", "GlobalOrder", "LocalOrder", "Named", "OperatorPriority", "Division"}
 	full.Agenda.Runs = 1
 	for _, v := range []reflect.Value{reflect.ValueOf(full), reflect.ValueOf(full.Agenda)} {
 		for i := range v.NumField() {
