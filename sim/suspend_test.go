@@ -80,8 +80,9 @@ func (r *simRows) suspend(e facts.SuspendAttempt) {
 	if a == nil {
 		return
 	}
-	if a.State != facts.Running || a.SuspendedAt.IsZero() == e.At.IsZero() || e.Seconds < a.Suspended {
-		w.fail("S16: %v is %s, suspended at %v after %v s, and is written as suspended at %v after %v s", e.ID, a.State, a.SuspendedAt, a.Suspended, e.At, e.Seconds)
+	if a.State != facts.Running || a.SuspendedAt.IsZero() == e.At.IsZero() || e.Seconds < a.Suspended || e.Released < a.Released {
+		w.fail("S16: %v is %s, suspended at %v after %v s (%v s released), and is written as suspended at %v after %v s (%v s released)",
+			e.ID, a.State, a.SuspendedAt, a.Suspended, a.Released, e.At, e.Seconds, e.Released)
 	}
 	w.note("row: %v suspended at %v", e.ID, e.At)
 	if !a.ReleasedAt.IsZero() {

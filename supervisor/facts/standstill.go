@@ -1,6 +1,9 @@
 package facts
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Standstill is how an attempt stands still by order.
 type Standstill string
@@ -33,22 +36,35 @@ func (a *AttemptFacts) Taken() int {
 	return a.Slots
 }
 
+// StoodUntil is for how many seconds the attempt was suspended by then, and for how many it had given back its slots.
+// They add up as the row keeps them: never fewer than it says, which a time.Duration in between does not promise.
+func (a *AttemptFacts) StoodUntil(then time.Time) (suspended, released float64) {
+	return a.Suspended + secondsSince(a.SuspendedAt, then), a.Released + secondsSince(a.ReleasedAt, then)
+}
+
 // ReleasedUntil is for how long the attempt had given back its slots by then.
 func (a *AttemptFacts) ReleasedUntil(then time.Time) time.Duration {
-	before := time.Duration(a.Released * float64(time.Second))
-	if a.ReleasedAt.IsZero() {
-		return before
-	}
-	return before + max(0, then.Sub(a.ReleasedAt))
+	_, released := a.StoodUntil(then)
+	return Seconds(released)
 }
 
 // SuspendedUntil is for how long the attempt was suspended by then.
 func (a *AttemptFacts) SuspendedUntil(then time.Time) time.Duration {
-	before := time.Duration(a.Suspended * float64(time.Second))
-	if a.SuspendedAt.IsZero() {
-		return before
+	suspended, _ := a.StoodUntil(then)
+	return Seconds(suspended)
+}
+
+// secondsSince is the time from a moment that is perhaps not there; a clock that was set back takes nothing away.
+func secondsSince(since, then time.Time) float64 {
+	if since.IsZero() {
+		return 0
 	}
-	return before + max(0, then.Sub(a.SuspendedAt))
+	return max(0, then.Sub(since)).Seconds()
+}
+
+// Seconds is a time that a row keeps as seconds, to the nearest nanosecond: cut off, 1.054206893 s would be one less.
+func Seconds(seconds float64) time.Duration {
+	return time.Duration(math.Round(seconds * float64(time.Second)))
 }
 
 // RanUntil is for how long the attempt had run by then: not the time for which it was suspended.

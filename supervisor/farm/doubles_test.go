@@ -293,7 +293,8 @@ func (r *rows) applyAttempt(w facts.Write) error {
 		return r.change(w.ID, func(a *facts.AttemptFacts) bool { a.Why = w.Why; return a.State == facts.Running })
 	case facts.SuspendAttempt:
 		return r.change(w.ID, func(a *facts.AttemptFacts) bool {
-			expected := a.State == facts.Running && a.SuspendedAt.IsZero() != w.At.IsZero()
+			expected := a.State == facts.Running && a.SuspendedAt.IsZero() != w.At.IsZero() &&
+				w.Seconds >= a.Suspended && w.Released >= a.Released // no time that was counted is lost
 			a.SuspendedAt, a.Suspended, a.ReleasedAt, a.Released, a.ResumingAt = w.At, w.Seconds, time.Time{}, w.Released, time.Time{}
 			return expected
 		})

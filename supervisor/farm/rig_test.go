@@ -594,8 +594,8 @@ func (r *rig) advance(text string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for passed := time.Duration(0); passed < d; passed += time.Second {
-		r.now = r.now.Add(time.Second)
+	for end := r.now.Add(d); r.now.Before(end); {
+		r.now = r.now.Add(min(time.Second, end.Sub(r.now)))
 		for _, w := range r.workers {
 			w.owes = w.owes || w.missed || w.refused // it tries again
 			w.missed = false

@@ -53,7 +53,7 @@ func (st *standstill) suspend(now time.Time, i *model.Instance, stand bool, by s
 // resume has the processes of an instance go on, with all its slots.
 func (st *standstill) resume(now time.Time, i *model.Instance, by string) {
 	a := &i.Attempt
-	a.Suspended, a.Released = a.SuspendedUntil(now).Seconds(), a.ReleasedUntil(now).Seconds()
+	a.Suspended, a.Released = a.StoodUntil(now)
 	a.SuspendedAt, a.ReleasedAt, a.ResumingAt = time.Time{}, time.Time{}, time.Time{}
 	st.noteStandstill(now, i, "resumed", by)
 }

@@ -36,7 +36,8 @@ type usage struct {
 // writes it, so that end and charge are durable together.
 func (u *usage) chargeEnd(now time.Time, i *model.Instance, end *facts.EndAttempt) {
 	wall := end.Wall + end.Suspended // it held its memory then, too, and its slots unless others might have them
-	end.Released = min(accounting.Bounded(i.Attempt.ReleasedUntil(now).Seconds()), end.Suspended)
+	_, released := i.Attempt.StoodUntil(now)
+	end.Released = min(accounting.Bounded(released), end.Suspended)
 	if end.Wall == 0 && (end.State == facts.Lost || end.State == facts.Killed || end.State == facts.Preempted) {
 		wall, end.Released = i.HeldFor(now)
 	}

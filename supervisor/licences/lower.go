@@ -20,7 +20,7 @@ func (b *Book) Lower(now time.Time, name string, held int64) {
 		return
 	}
 	row := b.row(name)
-	wait := time.Duration(row.Wait * float64(time.Second))
+	wait := facts.Seconds(row.Wait)
 	switch {
 	case row.Lowered < 0:
 		row.Lowered, wait = held, b.policy.Wait
@@ -48,7 +48,7 @@ func (b *Book) Raise(now time.Time) (raised bool) {
 			continue
 		}
 		raised, b.changed[name] = true, true
-		wait := time.Duration(row.Wait * float64(time.Second))
+		wait := facts.Seconds(row.Wait)
 		if row.Probed { // with success
 			wait = max(wait/2, b.policy.Wait)
 		}

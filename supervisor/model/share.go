@@ -86,7 +86,8 @@ func (i *Instance) HeldFor(now time.Time) (held, released float64) {
 		now = i.Granted
 	}
 	held = accounting.Bounded(now.Sub(i.Attempt.StartedAt).Seconds())
-	return held, min(accounting.Bounded(i.Attempt.ReleasedUntil(now).Seconds()), held)
+	_, released = i.Attempt.StoodUntil(now)
+	return held, min(accounting.Bounded(released), held)
 }
 
 // Speed is the host's speed; 1 is the reference.
