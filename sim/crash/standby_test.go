@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -84,11 +85,17 @@ func (r *crashRig) both() string {
 func (r *crashRig) qb(code int, supervisors, name string, args ...string) string {
 	r.t.Helper()
 	cmd := r.command(supervisors, name, args...)
-	out, err := cmd.CombinedOutput()
+	var said, remarks bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &remarks
+	err := cmd.Run()
+	out := said.String()
+	if err != nil {
+		out += remarks.String()
+	}
 	if got := cmd.ProcessState.ExitCode(); got != code && code >= 0 {
 		r.t.Fatalf("%s %v with %s: %v, exit code %d, want %d\n%s", name, args, supervisors, err, got, code, out)
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(out)
 }
 
 // command is a command of ours with the addresses.

@@ -110,7 +110,7 @@ func jobNumbers(ctx context.Context, tx pgx.Tx, ids []facts.JobID, quantile floa
 	}
 	var old rules.CompactedNumbers
 	o := &old.Memory
-	query([]any{&id, &old.FirstStart, &old.DoneWall, &old.DoneCount, &o.Returned, &o.Peak, &o.Largest, &o.RanOut, &o.Out},
+	query([]any{&id, &old.FirstStart, &old.DoneWall, &old.DoneCount, &old.Failed, &o.Returned, &o.Peak, &o.Largest, &o.RanOut, &o.Out},
 		func() { sums[id].Enter(old) }, sqlCompactedNumbers, ids)
 	var kind facts.MarkKind
 	var items int

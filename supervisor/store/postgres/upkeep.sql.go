@@ -74,10 +74,12 @@ const (
 
 	sqlNoteChunk = `UPDATE job j SET version = j.version + 1, compacted = coalesce(j.compacted, 0) + u.attempts,
 		first_start = least(j.first_start, u.first_start), done_wall = j.done_wall + u.done_wall, done_count = j.done_count + u.done,
+		failed_attempts = j.failed_attempts + u.failed,
 		peaks_returned = j.peaks_returned + u.returned, peak_returned = greatest(j.peak_returned, u.peak),
 		peak_largest = greatest(j.peak_largest, u.largest), ran_out = j.ran_out + u.ran_out, ran_out_at = greatest(j.ran_out_at, u.ran_out_at)
 		FROM (SELECT a.job, count(*) AS attempts, min(a.started_at) AS first_start,
-			coalesce(sum(a.wall) FILTER (WHERE a.state = 'done'), 0) AS done_wall, count(*) FILTER (WHERE a.state = 'done') AS done,` + pastMemoryColumns + `
+			coalesce(sum(a.wall) FILTER (WHERE a.state = 'done'), 0) AS done_wall, count(*) FILTER (WHERE a.state = 'done') AS done,
+			count(*) FILTER (WHERE a.state = 'failed') AS failed,` + pastMemoryColumns + `
 			FROM attempt a WHERE` + inChunk + `GROUP BY a.job) AS u WHERE j.id = u.job`
 	sqlNoteCompacted = `UPDATE job SET version = version + 1, compacted = coalesce(compacted, 0), compacted_at = $2
 		WHERE id = ANY($1::bigint[]) AND compacted_at IS NULL`
@@ -100,7 +102,7 @@ const (
 	sqlRemoveEvents = `DELETE FROM event WHERE job = ANY($1::bigint[])`
 	sqlEnded        = `SELECT id, coalesce(finished_at, ` + zeroTime + `) FROM job WHERE id = ANY($1::bigint[])`
 
-	sqlCompactedNumbers = `SELECT id, first_start, done_wall, done_count, peaks_returned, peak_returned, peak_largest, ran_out, ran_out_at FROM job
+	sqlCompactedNumbers = `SELECT id, first_start, done_wall, done_count, failed_attempts, peaks_returned, peak_returned, peak_largest, ran_out, ran_out_at FROM job
 		WHERE id = ANY($1::bigint[]) AND compacted IS NOT NULL`
 	sqlWhichCompacted = `SELECT id FROM job WHERE id = ANY($1::bigint[]) AND compacted IS NOT NULL`
 	sqlIsCompacted    = `SELECT compacted IS NOT NULL FROM job WHERE id = $1`

@@ -26,6 +26,7 @@ type CompactedNumbers struct {
 	FirstStart *time.Time
 	DoneWall   float64 // seconds
 	DoneCount  int
+	Failed     int // attempts
 	Memory     facts.PastMemory
 }
 
@@ -37,6 +38,7 @@ func (n *Numbers) Enter(old CompactedNumbers) {
 	if done := n.Complete + old.DoneCount; done > 0 {
 		n.MeanWall = (n.MeanWall*float64(n.Complete) + old.DoneWall) / float64(done)
 	}
+	n.FailedAttempts += old.Failed
 	n.Memory = n.Memory.And(old.Memory)
 }
 
