@@ -29,7 +29,7 @@ RAPID_SEED ?= 1
 # worlds of the simulator share nothing: there is no race to find there, and the detector would take several times as long.
 # The tests of NO_RACE_TESTS send thousands of requests, or very large ones, one after another, as others do less often.
 NO_RACE := qb|qb/(agenda|smartshare|smartshare/packing|supervisor/farm|supervisor/planner|sim)
-NO_RACE_TESTS := ^(TestHeaviestRequests|TestLargeOrders|TestRights|TestAttackLargestJobs)$$
+NO_RACE_TESTS := ^(TestHeaviestRequests|TestLargeOrders|TestRights|TestAttackLargestJobs|TestAttackOrderThatNoShimReads)$$
 # The two packages that take longest begin first, so that they run side by side.
 LONGEST := qb/supervisor qb/cmd/qb
 # RERUN=1 runs tests that failed once more by themselves, at most five of them, and none after a data race: for machines that
