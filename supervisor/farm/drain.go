@@ -50,6 +50,8 @@ func (f *Farm) reasonToClose(now time.Time, i *model.Instance) (why facts.Why, k
 	switch {
 	case i.Draining, i.SentAway, i.Job.State != facts.Active:
 		return facts.Why{Cause: "it was to leave"}, true
+	case i.Released(): // to others, who may run there: it was killed as it stood still, and has no slots for another item
+		return facts.Why{Cause: "it has given back its slots"}, true
 	case i.Protected() && i.Kind == facts.Secondary && f.policy.Share.Preempt != "disabled": // plans have counted it as its job's in any case
 		return facts.Why{Cause: "its slot is divided anew"}, true
 	case i.Expired(now):

@@ -135,7 +135,7 @@ func (r *rig) worker(verb string, args []string) {
 		job, item, _ := strings.Cut(args[1], "/")
 		for _, id := range w.running {
 			if fmt.Sprint(id.Job) == job && fmt.Sprint(id.Item) == item {
-				w.end(id, "exit", number(option(args, "exit", "0")), "", 5)
+				w.end(id, option(args, "outcome", "exit"), number(option(args, "exit", "0")), "", 5)
 				break
 			}
 		}
