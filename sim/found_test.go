@@ -43,6 +43,8 @@ var simOnceWrong = map[uint64]string{
 	15589: "a licence reported used once more, by a copy of the call that came late, was so for ever",
 	49777: "of two terms after a restore no host heard the first, and the second did not know that the number which hosts obeyed was given again", 52097: "likewise",
 	3651: "the time for which an item had stood still lost a nanosecond as it was resumed, its row's seconds being cut off", 4366: "likewise",
+	2531:  "a late copy of a word that had claimed a host's name claimed it once more, when the host had been removed and had come back",
+	4558:  "an item was killed as it stood still without its slots, and its instance took the next one beside those who had them",
 	15671: "the items of three jobs run one after another, for there is one GPU only", 16779: "likewise",
 }
 

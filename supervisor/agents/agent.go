@@ -17,7 +17,6 @@ type Agent struct {
 	unacked []unacked     // by their first replies
 	claims  []claim       // agents that are refused
 	unheard time.Duration // for which the farm listened in vain for the host since its name was claimed
-	past    []Word        // the last of agents that were the host before, under other ids
 	warned  time.Time     // of a claim, by the last event
 }
 
@@ -26,9 +25,6 @@ type Word struct {
 	Incarnation string
 	Sequence    uint64
 }
-
-// Last is the last word that was taken in.
-func (a *Agent) Last() Word { return Word{a.Incarnation, a.Sequence} }
 
 // unacked is what an incarnation was answered since it last acknowledged a reply. A held reply that the worker did not
 // wait for is one too, else an agent that asks again and again would never count as one that does not hear.

@@ -56,46 +56,53 @@ func TestClaims(t *testing.T) {
 	} {
 		a := &Agent{Heard: true, Incarnation: "one", Sequence: 7, LastSync: start}
 		s := Situation{Busy: c.busy, Same: func() bool { return false }, Lease: 2 * time.Minute}
-		if v := a.Claim(start, host, c.row, Word{"two", 1}, s); v.Refusal == nil || v.Refusal.Code != CodeNameTaken || !v.First {
+		if v := a.Claim(start, host, c.row, s); v.Refusal == nil || v.Refusal.Code != CodeNameTaken || !v.First {
 			t.Errorf("%s: the first word is answered with %+v", c.name, v)
 		}
 		a.Listen(start.Add(c.silence), c.silence)
 		now := start.Add(c.silence)
 		if c.silence > claimKept { // it went on asking
-			a.Claim(now, host, c.row, Word{"two", 2}, s)
+			a.Claim(now, host, c.row, s)
 		}
-		v := a.Claim(now, host, c.row, Word{"two", 3}, s)
+		v := a.Claim(now, host, c.row, s)
 		if (v.Refusal == nil) != c.granted {
 			t.Errorf("%s: %+v, want granted %v", c.name, v, c.granted)
-		}
-		if v := a.Claim(now, host, c.row, Word{"two", 3}, s); v.Refusal == nil || v.Refusal.Code != "" {
-			t.Errorf("%s: the same word again is answered with %+v", c.name, v)
 		}
 		a.Succeed(c.row, Word{"two", 3}, true)
 		if a.Claimed() {
 			t.Errorf("%s: it still claims what it has", c.name)
 		}
-		if v := a.Claim(now, c.row, host, Word{"one", 7}, s); v.Refusal == nil || v.Refusal.Code != "" {
-			t.Errorf("%s: a late word of the former agent is answered with %+v", c.name, v)
-		}
 	}
 }
 
-// A registry knows which of two incarnations spoke first, and a removed host's late words.
+// A registry knows which of two incarnations spoke first, and late words, also of a host that was renamed or removed.
 func TestRegistry(t *testing.T) {
 	r := NewRegistry(1)
-	r.Note("a", "one")
-	r.Note("a", "two")
-	r.Note("b", "beyond the bound")
+	r.Note("a", Word{"one", 3})
+	r.Note("a", Word{"two", 5})
+	r.Note("a", Word{"one", 2})
+	r.Note("b", Word{"beyond the bound", 1})
 	if !r.Before("a", "one", "two") || r.Before("a", "two", "one") || r.Before("a", "none", "two") || len(r.seen) != 1 {
 		t.Errorf("seen %v", r.seen)
+	}
+	r.NoteClaim("a", Word{"claimant", 7})
+	if !r.Late("a", Word{"claimant", 7}) || r.Late("a", Word{"claimant", 8}) || r.Removed(Word{"claimant", 7}) || !r.Late("a", Word{"two", 5}) {
+		t.Errorf("seen %v, claimed %v, removed %v", r.seen, r.claimed, r.removed)
 	}
 	r.Rename("a", "c")
 	if !r.Before("c", "one", "two") {
 		t.Error("a rename forgets the order")
 	}
-	r.Remove("c", &Agent{Incarnation: "two", Sequence: 5})
-	if !r.Removed(Word{"two", 5}) || !r.Removed(Word{"two", 4}) || r.Removed(Word{"two", 6}) || r.Removed(Word{"one", 1}) {
-		t.Errorf("removed %v", r.removed)
+	for _, name := range []facts.HostID{"a", "c"} { // under neither name does a late word say anything
+		if !r.Removed(Word{"one", 3}) || !r.Removed(Word{"two", 4}) || r.Removed(Word{"two", 6}) || !r.Removed(Word{"claimant", 7}) || r.Removed(Word{"claimant", 8}) {
+			t.Errorf("seen %v, removed %v", r.seen, r.removed)
+		}
+		if got := r.Late(name, Word{"two", 5}); got != (name == "c") {
+			t.Errorf("a word about %s is late: %v", name, got)
+		}
+	}
+	r.Remove("c")
+	if r.Late("c", Word{"two", 5}) || !r.Removed(Word{"two", 5}) {
+		t.Errorf("seen %v, removed %v", r.seen, r.removed)
 	}
 }

@@ -42,7 +42,6 @@ const (
 // claim is an agent that reported a host's name and is not the host, as far as the farm knows.
 type claim struct {
 	facts       facts.HostFacts
-	word        Word // its last
 	words       int
 	first, last time.Time
 }
@@ -77,19 +76,12 @@ type Verdict struct {
 	Event   facts.Why       // to be recorded, unless it is empty
 }
 
-// Claim judges the word of an agent that claims the host, or its name for a host that it is already.
-func (a *Agent) Claim(now time.Time, h, row facts.HostFacts, said Word, s Situation) (v Verdict) {
-	if slices.ContainsFunc(a.past, func(w Word) bool { return w.Incarnation == said.Incarnation && w.Sequence >= said.Sequence }) {
-		v.Refusal = outbox.Refused("conflict", "sync %d of host %q came after a later agent's", said.Sequence, h.ID)
-		return v
-	}
+// Claim judges the word of an agent that claims the host, or its name for a host that it is already. It is a word that was not
+// read before.
+func (a *Agent) Claim(now time.Time, h, row facts.HostFacts, s Situation) (v Verdict) {
 	c, first := a.claimOf(now, row)
 	v.First = first
-	if c.word.Incarnation == said.Incarnation && c.word.Sequence >= said.Sequence {
-		v.Refusal = outbox.Refused("conflict", "sync %d of host %q came after sync %d", said.Sequence, h.ID, c.word.Sequence)
-		return v
-	}
-	c.word, c.last = said, now
+	c.last = now
 	c.words++
 	code := claimCode(h, row)
 	if a.grants(now, h, row, s) && (!s.Busy || s.Same()) {
@@ -159,8 +151,6 @@ func (a *Agent) Succeed(row facts.HostFacts, said Word, known bool) {
 	if known {
 		a.doubtHearing(said)
 	}
-	a.past = append(a.past, a.Last())
-	a.past = a.past[max(0, len(a.past)-maxClaims):]
 	a.unheard = 0 // another claimant waits for the silence of this one
 	a.claims = slices.DeleteFunc(a.claims, func(c claim) bool { return c.facts.Same(row) })
 }

@@ -1,10 +1,14 @@
 package farm_test
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
@@ -248,4 +252,67 @@ func TestNameIsTakenFromNoItems(t *testing.T) {
 		r.say("advance 1s")
 	}
 	t.Error("the name is never given away")
+}
+
+// TestALateWordSaysNothing: whoever is a host, claims it, takes it over, is started again or renamed, and whatever is removed, a copy
+// of a word that was read already changes nothing that is shown, and writes nothing: no event either.
+func TestALateWordSaysNothing(t *testing.T) {
+	late := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newRig(t)
+		r.say("policy lease=10s")
+		var read []message.WorkerSynced
+		machines, starts := [6]message.WorkerSynced{}, 0
+		start := func(n int) {
+			starts++
+			machines[n] = stranger(r, "a", 0, fmt.Sprint("m", n%5)) // the last two are boots of one machine, with one folder
+			machines[n].Incarnation = fmt.Sprint("start", starts)
+			machines[n].Host.Boot, machines[n].Registers = fmt.Sprint("boot", n), true
+		}
+		for n := range machines {
+			start(n)
+		}
+		for range rapid.IntRange(20, 50).Draw(rt, "turns") {
+			n := rapid.IntRange(0, len(machines)-1).Draw(rt, "machine")
+			switch rapid.IntRange(0, 11).Draw(rt, "what") {
+			case 0:
+				r.step(message.HostRemoved{Ticket: r.newTicket(), Host: machines[n].Host.ID, By: "op", Dead: true})
+				r.farm.Take(r.now)
+			case 1:
+				if starts < 12 { // as many as are remembered surely
+					start(n)
+				}
+			case 2:
+				machines[n].Host.ID = facts.HostID(rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "name"))
+			case 3, 4:
+				r.say("advance 1s")
+			case 5, 6, 7:
+				if len(read) > 0 {
+					late++
+					e := rapid.SampledFrom(read).Draw(rt, "late")
+					e.Ticket = r.newTicket()
+					before := r.farm.View(r.now)
+					r.step(e)
+					if batch := r.farm.Take(r.now); len(batch.Writes) > 0 {
+						rt.Fatalf("word %d of %s, read again, writes %+v", e.Sequence, e.Incarnation, batch.Writes)
+					}
+					if after := r.farm.View(r.now); !reflect.DeepEqual(before, after) {
+						rt.Fatalf("word %d of %s, read again, has hosts %+v become %+v", e.Sequence, e.Incarnation, before.Hosts, after.Hosts)
+					}
+				}
+			default:
+				machines[n].Sequence++
+				machines[n].Ticket = r.newTicket()
+				e := machines[n]
+				e.Left = true // nobody waits for an answer here
+				read = append(read, e)
+				r.step(e)
+				r.farm.Take(r.now)
+				machines[n].Registers = machines[n].Registers && rapid.Bool().Draw(rt, "hears nothing")
+			}
+		}
+	})
+	if late == 0 {
+		t.Error("no word was late")
+	}
 }

@@ -56,7 +56,7 @@ func (sy *syncs) dropHost(h *model.Host) {
 	sy.silence(h, "host %q was removed", h.ID)
 	sy.hosts.Unseat(h)
 	delete(sy.hosts.ByID, h.ID)
-	sy.registry.Remove(h.ID, &h.Agent)
+	sy.registry.Remove(h.ID)
 	sy.hosts.Changed()
 	sy.planStale = true
 }

@@ -40,7 +40,10 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 		f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.Stopping() && i.GivenUnder(e.Host) })
 		f.countLate(now, e.Host, e.Finished)
 	}
-	f.syncs.registry.Note(id, e.Incarnation)
+	f.syncs.registry.Note(id, e.Word())
+	if id != e.Host.ID {
+		f.syncs.registry.NoteClaim(e.Host.ID, e.Word())
+	}
 	if e.Left {
 		return
 	}
@@ -63,6 +66,7 @@ func (sy *syncs) answerGreetings(now time.Time) {
 // the name of another one, unless its claim is granted.
 func (sy *syncs) turnsAway(now time.Time, h *model.Host, e message.WorkerSynced) bool {
 	if h.Removing() {
+		sy.registry.Note(h.ID, e.Word())
 		sy.out.Refuse(e.Ticket, "conflict", "host %q was removed; it may join again when its items have been given up, in at most %s", h.ID, h.LeaseLeft(now).Round(time.Second))
 		return true
 	}
@@ -81,7 +85,12 @@ func (sy *syncs) turnsAway(now time.Time, h *model.Host, e message.WorkerSynced)
 
 // refusesClaim refuses an agent that claims the host, or its name for a host that it is already, until the claim is granted.
 func (sy *syncs) refusesClaim(now time.Time, h *model.Host, e message.WorkerSynced) bool {
-	v := h.Claim(now, h.HostFacts, e.Host, e.Word(), agents.Situation{
+	if sy.registry.Late(h.ID, e.Word()) {
+		sy.out.Refuse(e.Ticket, "conflict", "sync %d of host %q came after a later one", e.Sequence, h.ID)
+		return true
+	}
+	sy.registry.NoteClaim(h.ID, e.Word())
+	v := h.Claim(now, h.HostFacts, e.Host, agents.Situation{
 		Busy: len(h.Instances) > 0, Same: func() bool { return sy.hosts.Of(e.Host) == h }, Lease: max(sy.policy.ExecutionLease, sy.policy.Promised.Lease),
 	})
 	if v.First {

@@ -20,16 +20,16 @@ type syncs struct {
 
 // onWorkerSynced takes in a worker's complete word: ends first, then what is absent, then what is there.
 func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
+	if f.syncs.registry.Removed(e.Word()) {
+		f.out.Refuse(e.Ticket, "conflict", "sync %d of host %q was sent before the host was removed", e.Sequence, e.Host.ID)
+		return
+	}
 	if e.Registers {
 		f.onGreeting(now, e)
 		return
 	}
 	h := f.hosts.Of(e.Host)
 	if h == nil {
-		if f.syncs.registry.Removed(e.Word()) {
-			f.out.Refuse(e.Ticket, "conflict", "sync %d of host %q was sent before the host was removed", e.Sequence, e.Host.ID)
-			return
-		}
 		if len(f.hosts.ByID) >= maxHosts {
 			f.out.Refuse(e.Ticket, "limit", "the farm has %d hosts, its limit", len(f.hosts.ByID))
 			return
@@ -47,7 +47,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 		h.Succeed(e.Host, e.Word(), agents.Known(h.HostFacts))
 		f.syncs.registry.Forget(h.ID, e.Incarnation)
 	}
-	f.syncs.registry.Note(h.ID, e.Incarnation)
+	f.syncs.registry.Note(h.ID, e.Word())
 	wasUnacked := h.Unacked(now, f.policy.Liveness)
 	h.Acknowledge(e.Word(), e.Heard)
 	f.syncs.dropHeldSync(h)
@@ -78,7 +78,7 @@ func (sy *syncs) stale(h *model.Host, e message.WorkerSynced) bool {
 	switch {
 	case sy.registry.Before(h.ID, e.Incarnation, h.Incarnation):
 		sy.out.RefuseAs(e.Ticket, agents.CodeNameTaken, "a later agent with the same state folder has the name %q; give each worker a name (worker_name) and a state folder of its own", h.ID)
-	case e.Incarnation == h.Incarnation && e.Sequence <= h.Sequence:
+	case e.Incarnation == h.Incarnation && e.Sequence <= h.Sequence, sy.registry.LateClaim(h.ID, e.Word()):
 		sy.out.Refuse(e.Ticket, "conflict", "sync %d of host %q came after sync %d", e.Sequence, h.ID, h.Sequence)
 	default:
 		return false
