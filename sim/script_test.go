@@ -18,13 +18,13 @@ const (
 	simScripts    = 12
 )
 
-// script lives worlds in which nothing fails but what the plan does at simScriptAt to a host that runs something.
+// script lives worlds in which nothing fails, and no loop is slow, but what the plan does at simScriptAt to a host that runs something.
 func script(t *testing.T, plan func(*simWorld, *simHost)) {
 	struck := 0
 	for seed := uint64(1); seed <= simScripts; seed++ {
 		w := newWorldOf(seed)
 		w.faults = simFaults{lasts: simScriptEnds}
-		w.scripted = true
+		w.scripted, w.busy.on = true, false
 		w.at(simScriptAt, func() {
 			for _, h := range w.hosts {
 				if w.rows.held[facts.HostID(h.worker)] > 0 && h.on && len(h.machine.hosts) == 1 {
