@@ -234,7 +234,7 @@ func (r *simRows) close(e facts.EventFacts) {
 // hasRest says whether the host, and the farm, have what the job needs beside slots and memory.
 func (w *simWorld) hasRest(h *simHost, given facts.JobFacts) bool {
 	switch {
-	case given.Requirements != "":
+	case given.Requirements != "", len(given.Hosts) > 0 && !slices.Contains(given.Hosts, h.worker):
 		return false
 	case given.Reservations == simGPU+"=1":
 		gpus, _ := w.rows.resources(facts.HostID(h.worker))
