@@ -9,6 +9,7 @@ import (
 
 // simOnceWrong are seeds that failed once, and why.
 var simOnceWrong = map[uint64]string{
+	4520: "the model held a host to be silent for as long as the leader's process was stopped",
 	783: "an item of a suspended job started as others of it had been resumed by themselves",
 	500: "the model of a shim whose folder was wiped kept an item that was suspended before it began",
 	133: "a job over a budget of the kind idle began an item beyond another, for which it waits",

@@ -18,18 +18,19 @@ import (
 // would do while it is frozen waits, and happens in any order when it wakes, for goroutines and sockets
 // have none.
 type simSupervisor struct {
-	world  *simWorld
-	name   string
-	life   int // rises with each start
-	alive  bool
-	frozen bool
-	held   []func()
-	term   *simTerm      // nil unless it leads
-	pause  time.Duration // before it tries to lead again
-	memo   map[string]*simMemo
-	disk   simDiskNews
-	side   int           // which database it is for
-	lease  time.Duration // by its configuration; 0: the world's
+	world     *simWorld
+	name      string
+	life      int // rises with each start
+	alive     bool
+	frozen    bool
+	stoppedAt time.Duration
+	held      []func()
+	term      *simTerm      // nil unless it leads
+	pause     time.Duration // before it tries to lead again
+	memo      map[string]*simMemo
+	disk      simDiskNews
+	side      int           // which database it is for
+	lease     time.Duration // by its configuration; 0: the world's
 }
 
 // simTerm is a period of leadership: the loop and the committer of supervisor/term, without
@@ -43,7 +44,7 @@ type simTerm struct {
 	watch      *termwatch.Watch
 	inbox      []message.Event
 	reports    *terms.SyncInbox // of workers, which the loop reads after what people ask
-	busyFor    time.Duration    // for how long the loop read nothing, in all
+	busyFor    time.Duration    // for how long the loop was busy or its process stopped, in all
 	loaded     bool
 	turning    bool
 	inFlight   bool
@@ -113,7 +114,7 @@ func (s *simSupervisor) kill() {
 func (s *simSupervisor) freeze() {
 	if s.alive && !s.frozen {
 		s.world.note("%s is stopped", s.name)
-		s.frozen = true
+		s.frozen, s.stoppedAt = true, s.world.now
 	}
 }
 
@@ -123,6 +124,9 @@ func (s *simSupervisor) wake() {
 	}
 	s.world.note("%s wakes", s.name)
 	s.frozen = false
+	if s.term != nil {
+		s.term.busyFor += s.world.now - s.stoppedAt
+	}
 	if s.term != nil && s.world.database.epoch > s.term.epoch {
 		s.world.some("a stopped leader woke after another took over")
 	}
