@@ -10,10 +10,11 @@ import (
 // simOnceWrong are seeds that failed once, and why.
 var simOnceWrong = map[uint64]string{
 	4520: "the model held a host to be silent for as long as the leader's process was stopped",
-	783: "an item of a suspended job started as others of it had been resumed by themselves",
-	500: "the model of a shim whose folder was wiped kept an item that was suspended before it began",
-	133: "a job over a budget of the kind idle began an item beyond another, for which it waits",
-	346: "the next agent started an attempt again whose loss its former one had told without a record, on a full disk", 11865: "likewise", 13376: "likewise",
+	1699: "a new term forgot how a part of a submission that runs again had ended before",
+	783:  "an item of a suspended job started as others of it had been resumed by themselves",
+	500:  "the model of a shim whose folder was wiped kept an item that was suspended before it began",
+	133:  "a job over a budget of the kind idle began an item beyond another, for which it waits",
+	346:  "the next agent started an attempt again whose loss its former one had told without a record, on a full disk", 11865: "likewise", 13376: "likewise",
 	5298: "a host whose clock is slow computes for longer than its lost item is charged for", 17224: "likewise", 18136: "likewise",
 	12822: "likewise an item that was killed when its host had fallen silent",
 	9505:  "after a restore a host came so late that its items were not waited for, which the rows did not know", 17103: "likewise", 17422: "likewise",

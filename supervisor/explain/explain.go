@@ -283,7 +283,7 @@ func (j *Job) blockedReason(state func(facts.JobID) facts.JobState) answer {
 	for _, l := range j.WaitFor {
 		is := cmp.Or(state(l.Job), l.Was)
 		switch {
-		case l.Among != 0 && is.Final() && slices.ContainsFunc(j.WaitFor, func(o facts.Link) bool { return o.Among == l.Among && !state(o.Job).Final() && o.Was == "" }):
+		case l.Among != 0 && is.Final() && slices.ContainsFunc(j.WaitFor, func(o facts.Link) bool { return o.Among == l.Among && !cmp.Or(state(o.Job), o.Was).Final() }):
 			continue // its submission ends with other jobs
 		case l.Job == 0:
 			never = append(never, fmt.Sprintf("a job labelled %s in process group %d (not submitted yet)", l.Label, j.PGrp))

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ type Link struct {
 	Items string `json:"items,omitempty"` // of OfItems: these; empty: each item waits for those that hold its numbers and labels
 	// Among is the last job of a submission that became several, if the link is on how all of these end together; 0: this job has to end so.
 	Among JobID    `json:"among,omitempty"`
-	Was   JobState `json:"was,omitempty"` // with Among: how this job has ended; it may be in memory no more
+	Was   JobState `json:"was,omitempty"` // with Among: how this job ended last; it may be in memory no more
 }
 
 // LinkOf says what of a job has to end.
@@ -196,17 +197,17 @@ func Settle(links []Link, state func(JobID) JobState) []Link {
 		if l.Among == 0 {
 			continue
 		}
-		if is := state(l.Job); is.Final() {
+		is := state(l.Job)
+		if is.Final() {
 			l.Was = is
-		} else if is != "" {
-			l.Was = ""
 		}
 		of := group{l.Among, l.End}
 		if ends[of] == nil {
 			ends[of] = map[JobState]bool{}
 		}
-		ends[of][l.Was] = true
-		open[of] = open[of] || l.Was == ""
+		ended := cmp.Or(is, l.Was) // a job that runs again is in memory
+		ends[of][ended] = true
+		open[of] = open[of] || !ended.Final()
 	}
 	return slices.DeleteFunc(links, func(l Link) bool {
 		of := group{l.Among, l.End}
