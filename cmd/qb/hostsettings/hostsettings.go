@@ -57,6 +57,7 @@ func remarks(out io.Writer, show api.HostSettings) {
 const (
 	takenWithin     = 30 * time.Second
 	restartedWithin = 45 * time.Second
+	knownWithin     = 10 * time.Second // a supervisor that begins to lead hears all workers that can reach it by then
 	askAgain        = 250 * time.Millisecond
 )
 
@@ -64,7 +65,7 @@ const (
 // made on all hosts stops no more than one.
 func (s Shell) Restart(cmd *cobra.Command, hosts []string) error {
 	for _, host := range hosts {
-		was, err := s.of(cmd, host)
+		was, err := s.known(cmd, host)
 		if err != nil {
 			return err
 		}
@@ -84,6 +85,19 @@ func (s Shell) Restart(cmd *cobra.Command, hosts []string) error {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s: restarted\n", output.Escape(host))
 	}
 	return nil
+}
+
+// known is the host as soon as the supervisor has heard its present process, or as it is after some seconds.
+func (s Shell) known(cmd *cobra.Command, host string) (show api.HostSettings, err error) {
+	for began := time.Now(); ; {
+		show, err = s.of(cmd, host)
+		if err != nil || show.Incarnation != "" || time.Since(began) > knownWithin {
+			return show, err
+		}
+		if waited := pause.For(cmd.Context(), askAgain); waited != nil {
+			return show, waited
+		}
+	}
 }
 
 // restarted gives the order and waits for what becomes of it. A supervisor that leads since then knows nothing of it: it is given again, when
