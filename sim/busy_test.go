@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"testing"
 	"time"
 )
 
@@ -43,4 +44,37 @@ func (b *simBusy) since(moment time.Duration) (busy time.Duration) {
 		}
 	}
 	return busy
+}
+
+// TestBusyAndStoppedCountOnce: a term listens to no host while its loop is busy or its process is stopped. Time for which both
+// hold is left out of a host's silence once, or checkDeaf would not see who is given work in vain.
+func TestBusyAndStoppedCountOnce(t *testing.T) {
+	overlaps := 0
+	for seed := uint64(1); seed <= 300; seed++ {
+		w := newSimWorld(seed)
+		w.busy.on = true
+		s := w.supervisors[0]
+		s.alive, s.term = true, &simTerm{supervisor: s}
+		for len(w.busy.spells) == 0 {
+			s.term.turning = false
+			s.term.turnSoon()
+		}
+		spell := w.busy.spells[0]
+		stopped := w.between(0, 2*simBusyMost)
+		wakes := stopped + w.between(1, 2*simBusyMost)
+		deaf := spell.lasted + wakes - stopped
+		if both := min(spell.lasted, wakes) - stopped; both > 0 {
+			deaf -= both
+			overlaps++
+		}
+		w.at(stopped, s.freeze)
+		w.at(wakes, s.wake)
+		w.run(5 * simBusyMost)
+		if s.term.busyFor != deaf {
+			t.Errorf("seed %d: busy until %s, stopped from %s until %s: %s are left out, want %s", seed, spell.lasted, stopped, wakes, s.term.busyFor, deaf)
+		}
+	}
+	if overlaps < 20 {
+		t.Errorf("only %d stops began while the loop was busy", overlaps)
+	}
 }

@@ -45,6 +45,7 @@ type simTerm struct {
 	inbox      []message.Event
 	reports    *terms.SyncInbox // of workers, which the loop reads after what people ask
 	busyFor    time.Duration    // for how long the loop was busy or its process stopped, in all
+	busyUntil  time.Duration    // when the loop was or will be done with what it does before its next turn
 	loaded     bool
 	turning    bool
 	inFlight   bool
@@ -124,8 +125,8 @@ func (s *simSupervisor) wake() {
 	}
 	s.world.note("%s wakes", s.name)
 	s.frozen = false
-	if s.term != nil {
-		s.term.busyFor += s.world.now - s.stoppedAt
+	if s.term != nil { // what it was busy for anyway, its turn counts
+		s.term.busyFor += max(0, s.world.now-max(s.stoppedAt, s.term.busyUntil))
 	}
 	if s.term != nil && s.world.database.epoch > s.term.epoch {
 		s.world.some("a stopped leader woke after another took over")
@@ -313,6 +314,7 @@ func (t *simTerm) turnSoon() {
 	t.turning = true
 	w := t.supervisor.world
 	busy := w.busy.turn(w.now, w.calm)
+	t.busyUntil = w.now + busy
 	t.supervisor.do(w.between(0, time.Millisecond)+busy, func() {
 		t.busyFor += busy
 		t.turn()
