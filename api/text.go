@@ -17,6 +17,9 @@ import (
 // Text is UTF-8 wherever it goes. encoding/json makes other bytes the replacement character without a word, on both ways, so that
 // what comes behind it cannot tell: CheckText is asked before it encodes, CheckJSON before it decodes.
 
+// maxDepth is how deep encoding/json decodes. Deeper JSON is refused anyway, and a decoder of tokens would keep each level.
+const maxDepth = 10_000
+
 const textWayOut = "qb takes text in UTF-8 alone: write it in UTF-8, or rename what it names"
 
 // CheckText refuses a request with a text that is not UTF-8, and names it by its member and the number of its word.
@@ -37,7 +40,7 @@ func notText(member, place, shown string) error {
 // quoted is the begin of a text, with escapes for what is none.
 func quoted(text string) string { return strconv.Quote(text[:min(len(text), 200)]) }
 
-// checkText looks at a value below a member of the request; place is where it stands, for people.
+// checkText checks a value below a member of the request; place names it for people.
 func checkText(member, place string, v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.String:
@@ -126,7 +129,7 @@ func CheckJSON(data []byte) error {
 	return e
 }
 
-// firstBad is where the first byte stands that is not UTF-8; -1: there is none.
+// firstBad is the index of the first byte that is not UTF-8, -1 if there is none.
 func firstBad(data []byte) int {
 	if utf8.Valid(data) {
 		return -1
@@ -141,7 +144,7 @@ func firstBad(data []byte) int {
 	}
 }
 
-// firstHalf is where the first escape of half a surrogate pair stands; -1: there is none.
+// firstHalf is the index of the first escape of half a surrogate pair, -1 if there is none.
 func firstHalf(data []byte) int {
 	for at := 0; ; {
 		next := bytes.IndexByte(data[at:], '\\')
@@ -174,13 +177,14 @@ func escaped(data []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// memberAt is the member of the outermost object in which a place of JSON stands; empty: none is known.
+// memberAt is the member of the outermost object that contains an index of JSON; empty if none is known, as in JSON that is
+// nested deeper than encoding/json decodes.
 func memberAt(data []byte, at int) string {
 	d := json.NewDecoder(bytes.NewReader(data))
 	depth, member, name := 0, "", true
 	for {
 		token, err := d.Token()
-		if err != nil {
+		if err != nil || depth > maxDepth {
 			return ""
 		}
 		switch delim, _ := token.(json.Delim); {

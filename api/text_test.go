@@ -1,9 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -92,5 +94,20 @@ func TestPlacesOfText(t *testing.T) {
 	}
 	if err := CheckText(nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// What is wrong behind millions of brackets is refused without a note of each.
+func TestCheckJSONOfDepth(t *testing.T) {
+	data := append(bytes.Repeat([]byte("["), 8<<20), '"', 0xff, '"')
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := CheckJSON(data)
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "UTF-8") {
+		t.Errorf("it is taken: %v", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 2<<20 {
+		t.Errorf("it took %d bytes", took)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +52,11 @@ func newConfigCommand() *cobra.Command {
 	preset := &cobra.Command{
 		Use: "preset NAME [FILE]", Short: "Print the settings of a tested combination (studio or lab), or write them into a file", Args: commandline.WantArgs(1, 2, "preset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return config.Preset(args[0], strings.Join(args[1:], ""), cmd.OutOrStdout())
+			file := ""
+			if len(args) > 1 {
+				file = args[1]
+			}
+			return config.Preset(args[0], file, cmd.OutOrStdout())
 		},
 	}
 	command.AddCommand(show, check, example, imported, workers, preset)

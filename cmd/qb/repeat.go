@@ -104,6 +104,13 @@ func withTyped(ctx context.Context, argv, args []string, at int) context.Context
 	return context.WithValue(ctx, typedKey{}, typed{argv: argv, at: at + len(argv) - len(args)})
 }
 
+// afterDashes says whether -- was typed before these words, the last of the command line.
+func afterDashes(cmd *cobra.Command, words []string) bool {
+	t, ok := cmd.Context().Value(typedKey{}).(typed)
+	before := len(t.argv) - len(words) - 1
+	return ok && before >= 0 && t.argv[before] == "--"
+}
+
 // advice says how to repeat the command so that what was done already is not done again.
 func (c *client) advice() string {
 	t, ok := c.cmd.Context().Value(typedKey{}).(typed)

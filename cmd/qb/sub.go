@@ -136,7 +136,7 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 		if err != nil {
 			return err
 		}
-		remark(cmd, append(reply.Submission.Remarks, behind(cmd.Flags(), words)...))
+		remark(cmd, append(reply.Submission.Remarks, behind(cmd, words)...))
 		return whatif.Print(cmd.OutOrStdout(), o.results.List(), reply, &reply.WhatIfReply, &reply.Submission)
 	}
 	var reply api.SubmitReply
@@ -151,23 +151,23 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 	if done = o.results.Flush(cmd.OutOrStdout(), done); done != nil {
 		return done
 	}
-	remark(cmd, append(reply.Remarks, behind(cmd.Flags(), words)...))
+	remark(cmd, append(reply.Remarks, behind(cmd, words)...))
 	if o.waitOn {
 		return waitOn(cmd, c, reply.Job)
 	}
 	return nil
 }
 
-// behind are remarks on the options of qbsub that stand behind the command, which gets them. Who writes -- before the command, or
-// has given the option before it, knows that.
-func behind(f *pflag.FlagSet, words []string) (remarks []string) {
-	if len(words) < 2 || f.ArgsLenAtDash() >= 0 {
+// behind are remarks on options of qbsub that come after the command, which gets them. After a -- before the command, or if the
+// option is given before it as well, it is meant so.
+func behind(cmd *cobra.Command, words []string) (remarks []string) {
+	if len(words) < 2 || afterDashes(cmd, words) {
 		return nil
 	}
 	var found []string
 	for _, word := range words[1:] {
 		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-		option := f.Lookup(name)
+		option := cmd.Flags().Lookup(name)
 		if !strings.HasPrefix(word, "-") || len(name) < 3 || option == nil || option.Changed || slices.Contains(found, "-"+name) {
 			continue
 		}
@@ -177,9 +177,9 @@ func behind(f *pflag.FlagSet, words []string) (remarks []string) {
 	case len(found) == 0:
 		return nil
 	case len(found) == 1:
-		return []string{found[0] + " stands behind the command, which gets it; write options of qbsub before the command"}
+		return []string{found[0] + " comes after the command, so the command gets it; write options of qbsub before the command"}
 	}
-	return []string{strings.Join(found, ", ") + " stand behind the command, which gets them; write options of qbsub before the command"}
+	return []string{strings.Join(found, ", ") + " come after the command, so the command gets them; write options of qbsub before the command"}
 }
 
 // complete makes the request of options, words and the caller's surroundings.

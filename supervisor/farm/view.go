@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"sync"
 	"time"
 
 	"qb/agenda"
@@ -34,6 +35,7 @@ func (f *Farm) View(now time.Time) *message.View {
 // the farm is: why a job waits for hosts is left to the next view. With all the whole view may have changed.
 func (f *Farm) Changed(now time.Time, replies []outbox.Reply) (part message.Part, all bool) {
 	part = message.Part{Jobs: map[facts.JobID]*facts.JobView{}, Hosts: map[facts.HostID]*message.HostView{}}
+	avoiding := sync.OnceValue(func() map[facts.HostID][]*model.Job { return model.ByAvoidedHost(f.retries.avoiding) })
 	for _, r := range replies {
 		switch body := r.Body.(type) {
 		case message.JobReply:
@@ -41,7 +43,7 @@ func (f *Farm) Changed(now time.Time, replies []outbox.Reply) (part message.Part
 		case message.ActionReply:
 			f.addJob(now, &part, body.Job)
 		case message.HostReply:
-			f.addHost(now, &part, body.Host)
+			f.addHost(now, &part, body.Host, avoiding)
 			all = all || body.Host == "" // of the brake
 		case message.PolicyReply:
 			all = true
@@ -58,10 +60,10 @@ func (f *Farm) addJob(now time.Time, part *message.Part, id facts.JobID) {
 	}
 }
 
-func (f *Farm) addHost(now time.Time, part *message.Part, id facts.HostID) {
+func (f *Farm) addHost(now time.Time, part *message.Part, id facts.HostID, avoiding func() map[facts.HostID][]*model.Job) {
 	part.Hosts[id] = nil
 	if h := f.hosts.ByID[id]; h != nil {
-		v := h.View(now, f.policy, model.ByAvoidedHost(f.retries.avoiding)[id])
+		v := h.View(now, f.policy, avoiding()[id])
 		part.Hosts[id] = &v
 	}
 }

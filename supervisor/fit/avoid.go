@@ -20,7 +20,7 @@ type Avoidance struct {
 	Text   string
 }
 
-// Avoids is one that a job of that id has the host.
+// avoidance is why the host gets nothing of a user, a folder or a job, as listings show it.
 func (h *Host) avoidance(r Refusal, whose string) Avoidance {
 	return Avoidance{Code: r.Kind, Failed: int(r.Have.Amount), Until: r.Until, Text: r.avoidedText(whose)}
 }

@@ -175,16 +175,19 @@ func (s *search) whole(n int) int {
 
 // find is where the text begins in a part; -1: it does not.
 func (s *search) find(part []byte) int {
-	for from := 0; ; from++ {
+	for from := 0; ; {
 		n := bytes.Index(part[from:], s.text)
-		if n < 0 || s.whole(from+n) == from+n {
-			return max(n+from, min(n, 0))
+		if n < 0 {
+			return -1
 		}
-		from += n
+		if at := from + n; s.whole(at) == at {
+			return at
+		}
+		from += n + 1
 	}
 }
 
-// end is where the first end of a line stands in a part, and how many bytes it has; -1: there is none.
+// end is where the first end of a line is in a part, and how many bytes it has; -1: there is none.
 func (s *search) end(part []byte) (at, width int) {
 	if s.order == nil {
 		return bytes.IndexAny(part, patterns.Ends), 1

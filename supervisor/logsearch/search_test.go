@@ -76,6 +76,22 @@ func told(r api.LogMatches) string {
 	return fmt.Sprintf("%s; %d %v", strings.Join(list, " "), r.Next, r.Complete)
 }
 
+// TestSearchUnits: in UTF-16 a find begins with a unit, and not with the second half of one.
+func TestSearchUnits(t *testing.T) {
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		for _, c := range []struct {
+			output string
+			want   int
+		}{{"愀愀", 0}, {"愀愀愀a", 1}, {"a愀", 1}, {"愀\n愀愀\na", 1}} {
+			log := written(logstore.StreamOut, widened(order, c.output))
+			got := find(t, bytes.NewReader(log), Query{Want: logstore.StreamOut, Text: "a", Most: 9})
+			if len(got.Matches) != c.want {
+				t.Errorf("%q in %v: %s, want %d finds", c.output, order, told(got), c.want)
+			}
+		}
+	}
+}
+
 // TestSearchFindsAll: in random output, read in random pieces and asked for a few lines at a time, the lines are those that have
 // the text.
 func TestSearchFindsAll(t *testing.T) {

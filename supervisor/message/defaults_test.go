@@ -44,7 +44,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// A negative width is none; what could be meant as a difference is told, and nothing else is.
+// A negative width is no limit; one that could be meant as a difference gets a remark, and nothing else does.
 func TestTakeWidth(t *testing.T) {
 	t.Parallel()
 	p := message.Policy{MaxPriority: 9}

@@ -22,7 +22,7 @@ type Parts struct {
 
 const done = "done" // stands for the ended states that an action takes
 
-// anyExit stands for every exit status.
+// anyExit is no condition on the exit status.
 const anyExit = -1
 
 // kinds are the beginnings of these options, and what they choose among.

@@ -54,13 +54,14 @@ func Total(jobs []api.Job) []string {
 
 // Reason is why a job waits or has failed, else which attempts at its items failed though the items did not.
 func Reason(j api.Job) string {
-	switch {
-	case j.Reason != "" || j.FailedAttempts <= j.Items.Failed:
+	switch again := j.FailedAttempts - j.Items.Failed; {
+	case j.Reason != "" || again <= 0:
 		return j.Reason
-	case j.FailedAttempts == 1:
+	case again == 1:
 		return fmt.Sprintf("1 attempt failed, its item was tried again; qbitems %d", j.ID)
+	default:
+		return fmt.Sprintf("%d attempts failed, their items were tried again; qbitems %d", again, j.ID)
 	}
-	return fmt.Sprintf("%d attempts failed, their items were tried again; qbitems %d", j.FailedAttempts-j.Items.Failed, j.ID)
 }
 
 // ItemReason is why an item waits or ended so, and how it failed before.

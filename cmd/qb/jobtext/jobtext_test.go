@@ -3,6 +3,7 @@ package jobtext_test
 import (
 	"testing"
 
+	"qb/api"
 	"qb/cmd/qb/jobtext"
 )
 
@@ -24,6 +25,24 @@ func TestShown(t *testing.T) {
 	} {
 		if got := jobtext.Shown(tc.shown, tc.total, tc.user, tc.states); got != tc.want {
 			t.Errorf("%+v: %q", tc, got)
+		}
+	}
+}
+
+func TestReasonOfFailedAttempts(t *testing.T) {
+	for _, c := range []struct {
+		attempts, failed int
+		reason, want     string
+	}{
+		{0, 0, "", ""},
+		{1, 1, "", ""},
+		{3, 2, "", "1 attempt failed, its item was tried again; qbitems 7"},
+		{5, 2, "", "3 attempts failed, their items were tried again; qbitems 7"},
+		{5, 2, "2 items failed", "2 items failed"},
+	} {
+		j := api.Job{ID: 7, Reason: c.reason, FailedAttempts: c.attempts, Items: api.ItemCounts{Failed: c.failed}}
+		if got := jobtext.Reason(j); got != c.want {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }
