@@ -147,8 +147,8 @@ func (a *Agenda) several(part *list) Item {
 	return item
 }
 
-// progression is the ascending numbers from the lowest to the highest of the list, if it has no labels; named says whether
-// they are exactly those of the list.
+// progression is the ascending numbers from the lowest to the highest of the list, if it has no labels; named says
+// whether they are exactly those of the list.
 func (l *list) progression() (p progression, named bool) {
 	if len(l.labels) > 0 {
 		return progression{}, l.entries == 1

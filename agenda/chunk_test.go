@@ -49,9 +49,10 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
-// TestChunksAgainstSets: whatever a range, its chunks and their order, items have its entries in its order, each once. START is
-// not above END and STEP is a step; and in an agenda whose items are named by them, they are exactly the numbers of the item. No chunk
-// that is named by them is divided, and all else that reads the agenda knows the same items.
+// TestChunksAgainstSets: whatever a range, its chunks and their order, items have its entries in its order, each once.
+// START is not above END and STEP is a step; and in an agenda whose items are named by them, they are exactly the
+// numbers of the item. No chunk that is named by them is divided, and all else that reads the agenda knows the same
+// items.
 func TestChunksAgainstSets(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	for range 4000 {
@@ -183,7 +184,8 @@ func TestLongestName(t *testing.T) {
 	}
 }
 
-// TestPreviewsOfNamedChunks: the preview and the rest have each entry of the range once, and each of their items is named.
+// TestPreviewsOfNamedChunks: the preview and the rest have each entry of the range once, and each of their items is
+// named.
 func TestPreviewsOfNamedChunks(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
 	for range 1500 {

@@ -45,8 +45,8 @@ func (a *Agenda) Select(expr string) ([]int, error) {
 	return chosen[0], nil
 }
 
-// SelectAmong is Select of jobs that were divided from one: an entry is that of the jobs that have it. The result has a list for
-// each job, empty for one of which nothing is named.
+// SelectAmong is Select of jobs that were divided from one: an entry is that of the jobs that have it. The result has a
+// list for each job, empty for one of which nothing is named.
 func SelectAmong(expr string, jobs []*Agenda) ([][]int, error) {
 	if strings.TrimSpace(expr) == "" {
 		return nil, errors.New("the selection of items is empty; write names or ranges of them, such as 25-29,40")

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// CheckMembers refuses JSON, which is known to be good, with an object that has a member twice: encoding/json takes the last, another
-// reader the first.
+// CheckMembers refuses JSON, which is known to be good, with an object that has a member twice: encoding/json takes the
+// last, another reader the first.
 func CheckMembers(data []byte) error {
 	type object struct {
 		names map[string]bool
@@ -60,8 +60,8 @@ func CheckMembers(data []byte) error {
 	}
 }
 
-// CheckExact refuses a JSON object, which is known to be good, unless a type, a struct, has all its members, each given once and written
-// as there.
+// CheckExact refuses a JSON object, which is known to be good, unless a type, a struct, has all its members, each given
+// once and written as there.
 func CheckExact(data []byte, t reflect.Type) error {
 	return cmp.Or(CheckMembers(data), checkNames(data, t, ""))
 }

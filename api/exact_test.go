@@ -23,8 +23,8 @@ func jsonMembers(t reflect.Type) map[string]reflect.Type {
 	return names
 }
 
-// TestMembers: whatever member of a submission is given twice, in other capitals, or is none, it is refused by its name; and what
-// encoding/json itself makes of the members, written once, is not.
+// TestMembers: whatever member of a submission is given twice, in other capitals, or is none, it is refused by its
+// name; and what encoding/json itself makes of the members, written once, is not.
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	all := slices.Sorted(maps.Keys(jsonMembers(reflect.TypeFor[SubmitRequest]())))

@@ -6,9 +6,9 @@ const InstanceMark = "QB_INSTANCE_MARK"
 // ItemVariable is an environment variable that qb sets for an item.
 type ItemVariable struct{ Name, Doc string }
 
-// ItemVariables are all that qb sets for one item alone. A worker's values have precedence over a job's. Clients that send their
-// own environment leave these out: in it they are those of the item that submits, or of somebody's workstation.
-// docs/item-variables.md and python/qb.py are made of this table.
+// ItemVariables are all that qb sets for one item alone. A worker's values have precedence over a job's. Clients that
+// send their own environment leave these out: in it they are those of the item that submits, or of somebody's
+// workstation. docs/item-variables.md and python/qb.py are made of this table.
 var ItemVariables = []ItemVariable{
 	{"QBJOBID", "id of the job"},
 	{"QBSUBID", "number of the instance"},

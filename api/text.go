@@ -14,10 +14,11 @@ import (
 	"unicode/utf8"
 )
 
-// Text is UTF-8 wherever it goes. encoding/json makes other bytes the replacement character without a word, on both ways, so that
-// what comes behind it cannot tell: CheckText is asked before it encodes, CheckJSON before it decodes.
+// Text is UTF-8 wherever it goes. encoding/json makes other bytes the replacement character without a word, on both
+// ways, so that what comes behind it cannot tell: CheckText is asked before it encodes, CheckJSON before it decodes.
 
-// maxDepth is how deep encoding/json decodes. Deeper JSON is refused anyway, and a decoder of tokens would keep each level.
+// maxDepth is how deep encoding/json decodes. Deeper JSON is refused anyway, and a decoder of tokens would keep each
+// level.
 const maxDepth = 10_000
 
 const textWayOut = "qb takes text in UTF-8 alone: write it in UTF-8, or rename what it names"
@@ -114,7 +115,8 @@ func checkParams(params Params) error {
 	return nil
 }
 
-// CheckJSON refuses JSON with text that a decoder would change: bytes that are not UTF-8, and halves of surrogate pairs.
+// CheckJSON refuses JSON with text that a decoder would change: bytes that are not UTF-8, and halves of surrogate
+// pairs.
 func CheckJSON(data []byte) error {
 	at, what := firstBad(data), "a byte that is not UTF-8"
 	if half := firstHalf(data); half >= 0 && (at < 0 || half < at) {
@@ -177,8 +179,8 @@ func escaped(data []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// memberAt is the member of the outermost object that contains an index of JSON; empty if none is known, as in JSON that is
-// nested deeper than encoding/json decodes.
+// memberAt is the member of the outermost object that contains an index of JSON; empty if none is known, as in JSON
+// that is nested deeper than encoding/json decodes.
 func memberAt(data []byte, at int) string {
 	d := json.NewDecoder(bytes.NewReader(data))
 	depth, member, name := 0, "", true

@@ -12,9 +12,10 @@ const (
 
 func is(sign byte, of string) bool { return strings.IndexByte(of, sign) >= 0 }
 
-// Word maps a word of a command, or a variable. If a path begins it, or stands behind = or in a list of paths, that path goes to the end of
-// the word or of its entry in a list of : or ;, whatever signs it has. Any other word may be a line for a shell: see Line. What comes of it has at
-// most so many bytes: a FROM of 2 bytes may have a TO of a thousand.
+// Word maps a word of a command, or a variable. If a path begins it, or stands behind = or in a list of paths, that
+// path goes to the end of the word or of its entry in a list of : or ;, whatever signs it has. Any other word may be a
+// line for a shell: see Line. What comes of it has at most so many bytes: a FROM of 2 bytes may have a TO of a
+// thousand.
 func (m Map) Word(text string, most int, left *Budget) (string, error) {
 	w := writer{m: &m, text: text, most: most, left: left}
 	w.word = w.beginsPath()
@@ -24,7 +25,8 @@ func (m Map) Word(text string, most int, left *Budget) (string, error) {
 	return w.made()
 }
 
-// beginsPath says whether a path that is mapped begins the text, or stands behind = or in a list, before any sign that is of text.
+// beginsPath says whether a path that is mapped begins the text, or stands behind = or in a list, before any sign that
+// is of text.
 func (w *writer) beginsPath() bool {
 	w.word = true
 	for at := 0; at < len(w.text) && !w.m.Empty() && w.left.Steps >= 0; at++ {
@@ -183,7 +185,8 @@ func (w *writer) tail(e *entry) {
 	}
 }
 
-// begins is the entry whose FROM stands there in a text, how much of the text that is, and which quote is open behind it; nil: none.
+// begins is the entry whose FROM stands there in a text, how much of the text that is, and which quote is open behind
+// it; nil: none.
 func (w *writer) begins(at int, quote byte, whole bool) (*entry, int, byte) {
 	if !w.m.first[w.text[at]] {
 		return nil, 0, 0

@@ -35,8 +35,8 @@ func wordOf(t *testing.T, m Map, text string) string {
 	return got
 }
 
-// TestWordsArePathsToTheirEnd: a word or a variable that is a path, an option with one, or a list of them, is mapped as the path is,
-// whatever signs it has.
+// TestWordsArePathsToTheirEnd: a word or a variable that is a path, an option with one, or a list of them, is mapped as
+// the path is, whatever signs it has.
 func TestWordsArePathsToTheirEnd(t *testing.T) {
 	m, err := New(towards)
 	if err != nil {
@@ -67,8 +67,8 @@ func TestWordsArePathsToTheirEnd(t *testing.T) {
 	}
 }
 
-// TestLinesAgainstTheShell: of a mapped line a shell makes the words that it would make of the line with mapped paths, however these are
-// quoted and whatever stands around them.
+// TestLinesAgainstTheShell: of a mapped line a shell makes the words that it would make of the line with mapped paths,
+// however these are quoted and whatever stands around them.
 func TestLinesAgainstTheShell(t *testing.T) {
 	m, err := New(towards)
 	if err != nil {

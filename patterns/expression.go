@@ -44,8 +44,9 @@ func compile(text string) (e *Expression, size int, err error) {
 	return e, size, nil
 }
 
-// Find is the first match in a line and its groups, and at which byte it begins; -1: there is none. The begin of a later part is not
-// the begin of a line, and a match in the second half of a part is left to the next part, where all that follows it is seen.
+// Find is the first match in a line and its groups, and at which byte it begins; -1: there is none. The begin of a
+// later part is not the begin of a line, and a match in the second half of a part is left to the next part, where all
+// that follows it is seen.
 func (e *Expression) Find(line Part) (groups [][]byte, at int) {
 	re, skip := e.first, 0
 	if line.Later {

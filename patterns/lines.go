@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Ends are the bytes that end a line of output: line feeds, the carriage returns of a progress bar, and the backspaces of one that
-// takes back what it wrote. Between two of them is nothing, or a line.
+// Ends are the bytes that end a line of output: line feeds, the carriage returns of a progress bar, and the backspaces
+// of one that takes back what it wrote. Between two of them is nothing, or a line.
 const Ends = "\n\r\b"
 
 // Bounds of a part of a line. Parts of a long line overlap, so that what is looked for stands in one of them whole.
@@ -31,9 +31,9 @@ func (p Part) limit() int {
 	return MaxLine / 2
 }
 
-// Lines takes output in pieces and hands on its lines, those of each stream for itself: without their ends, without the sequences
-// that colour a terminal, byte order marks and NULs, and in UTF-8 where a mark says that the output is in UTF-16. The part is good for
-// the call only.
+// Lines takes output in pieces and hands on its lines, those of each stream for itself: without their ends, without the
+// sequences that colour a terminal, byte order marks and NULs, and in UTF-8 where a mark says that the output is in
+// UTF-16. The part is good for the call only.
 type Lines struct {
 	Take    func(Part)
 	streams map[byte]*stream
@@ -88,7 +88,8 @@ func (l *Lines) Write(number byte, piece []byte) {
 
 var marks = []string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"}
 
-// begin takes a byte at the begin of a line, where a byte order mark may stand: a program that is one of several writes it there.
+// begin takes a byte at the begin of a line, where a byte order mark may stand: a program that is one of several writes
+// it there.
 func (l *Lines) begin(s *stream, b byte) {
 	s.mark = append(s.mark, b)
 	for n, mark := range marks {

@@ -24,7 +24,8 @@ func whole(got *[]string) func(Part) {
 	}
 }
 
-// dressed writes lines as programs do that mean the same text: in pieces of colour, behind byte order marks, in UTF-16, with NULs.
+// dressed writes lines as programs do that mean the same text: in pieces of colour, behind byte order marks, in UTF-16,
+// with NULs.
 func dressed(r *rapid.T, lines []string) []byte {
 	ends := rapid.SampledFrom([]string{"\n", "\r", "\r\n", "\b\b\b", "\n\r\n"})
 	sequences := rapid.SampledFrom([]string{"", "", "\x1b[0m", "\x1b[1;38;5;9m", "\x1b]0;a title\a", "\x1b]8;;file:///x\x1b\\", "\x1b(B", "\x1b[K", "\x1b=", "\x1bP1$r q\x1b\\"})
@@ -113,8 +114,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// In a line of any length an expression finds what it finds in the line as a whole, as long as the match is not longer than half
-// of what is looked at together, and nothing else.
+// In a line of any length an expression finds what it finds in the line as a whole, as long as the match is not longer
+// than half of what is looked at together, and nothing else.
 func TestLongLines(t *testing.T) {
 	list := []string{`^ERROR`, `ERROR: (\w+)`, `\bERROR\b`, `(?i)error$`, `^x+$`, `(?m)^ERROR`, `Saved: (\S+)`, `\Qa.b`, `é(.)é`, `(\d+)/(\d+)`, `^.?E`, `(?s)x.E`, `(?i:e)RR|^b`}
 	for _, text := range list {

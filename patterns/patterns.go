@@ -168,7 +168,8 @@ func addOnce(list []string, text string) []string {
 	return append(list, text)
 }
 
-// Excerpt is what is kept of a line that was matched at a byte: its begin if the match stands there, else what is around the match.
+// Excerpt is what is kept of a line that was matched at a byte: its begin if the match stands there, else what is
+// around the match.
 func Excerpt(line Part, at, most int) string {
 	text, before := line.Text, most/4
 	if at < most-before && !line.Later {
@@ -220,8 +221,8 @@ func percentOf(groups [][]byte) (int, bool) {
 	return int(percent), true
 }
 
-// number reads a number with a decimal point or, as some languages write it, a comma. In counts a comma before three digits
-// divides thousands.
+// number reads a number with a decimal point or, as some languages write it, a comma. In counts a comma before three
+// digits divides thousands.
 func number(text []byte, count bool) (float64, error) {
 	digits := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(string(text)), "%"))
 	if count && thousands.MatchString(digits) {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// One world in simBusyEvery has supervisors whose loop is busy for seconds now and then, while reports of workers come in.
+// One world in simBusyEvery has supervisors whose loop is busy for seconds now and then, while reports of workers come
+// in.
 const (
 	simBusyEvery = 5
 	simBusyMost  = 12 * time.Second // as long as a worker waits for an answer
@@ -36,7 +37,8 @@ func (b *simBusy) turn(now time.Duration, calm bool) time.Duration {
 	return spell.lasted
 }
 
-// since is for how long loops were busy from a moment on, in all: what takes some seconds otherwise may take so much longer.
+// since is for how long loops were busy from a moment on, in all: what takes some seconds otherwise may take so much
+// longer.
 func (b *simBusy) since(moment time.Duration) (busy time.Duration) {
 	for _, s := range b.spells {
 		if s.began+s.lasted > moment {
@@ -46,8 +48,8 @@ func (b *simBusy) since(moment time.Duration) (busy time.Duration) {
 	return busy
 }
 
-// TestBusyAndStoppedCountOnce: a term listens to no host while its loop is busy or its process is stopped. Time for which both
-// hold is left out of a host's silence once, or checkDeaf would not see who is given work in vain.
+// TestBusyAndStoppedCountOnce: a term listens to no host while its loop is busy or its process is stopped. Time for
+// which both hold is left out of a host's silence once, or checkDeaf would not see who is given work in vain.
 func TestBusyAndStoppedCountOnce(t *testing.T) {
 	overlaps := 0
 	for seed := uint64(1); seed <= 300; seed++ {

@@ -8,8 +8,8 @@ import (
 	"qb/supervisor/message"
 )
 
-// drawOwners has fairshare rank owners in three worlds of sixteen, with accounts in one of them. What operators give is better or worse than
-// the default, or the default itself.
+// drawOwners has fairshare rank owners in three worlds of sixteen, with accounts in one of them. What operators give is
+// better or worse than the default, or the default itself.
 func drawOwners(w *simWorld, p *message.Policy) {
 	if w.seed%8 != 6 && w.seed%16 != 13 {
 		return
@@ -38,8 +38,8 @@ func (w *simWorld) operatorRank(f facts.JobFacts) int {
 	return cmp.Or(f.OperatorPriority, w.policy.DefaultPriority) - w.policy.DefaultPriority
 }
 
-// outranks says whether a job may take the slots of another's primaries: by what an operator set, or as its owner's of better priority
-// where fairshare ranks owners, else by its priority (S10).
+// outranks says whether a job may take the slots of another's primaries: by what an operator set, or as its owner's of
+// better priority where fairshare ranks owners, else by its priority (S10).
 func (w *simWorld) outranks(a, b facts.JobFacts) bool {
 	if x, y := w.operatorRank(a), w.operatorRank(b); x != y {
 		return x < y

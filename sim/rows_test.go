@@ -220,7 +220,8 @@ func (r *simRows) holds(j *simJobRow, l facts.Link) bool {
 	return l.Job != 0 && (r.jobHolds(l) || l.Of == facts.OfItems && r.itemsHold(j, l))
 }
 
-// together says whether the jobs of a submission have ended as a link wants it of all: killed if one of them was, else failed if one is.
+// together says whether the jobs of a submission have ended as a link wants it of all: killed if one of them was, else
+// failed if one is.
 func (r *simRows) together(j *simJobRow, l facts.Link) bool {
 	worst := facts.Complete
 	for _, o := range j.facts.WaitFor {

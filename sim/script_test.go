@@ -18,7 +18,8 @@ const (
 	simScripts    = 12
 )
 
-// script lives worlds in which nothing fails, and no loop is slow, but what the plan does at simScriptAt to a host that runs something.
+// script lives worlds in which nothing fails, and no loop is slow, but what the plan does at simScriptAt to a host that
+// runs something.
 func script(t *testing.T, plan func(*simWorld, *simHost)) {
 	struck := 0
 	for seed := uint64(1); seed <= simScripts; seed++ {

@@ -13,8 +13,8 @@ import (
 	"qb/supervisor/outbox"
 )
 
-// simPlace is a job's place among those of its cluster and priority, the least first. Where fairshare ranks owners, an order among all
-// is among those to which operators gave the same, and the owner's own among those of one account.
+// simPlace is a job's place among those of its cluster and priority, the least first. Where fairshare ranks owners, an
+// order among all is among those to which operators gave the same, and the owner's own among those of one account.
 type simPlace struct {
 	user, account, cluster string
 	operator, priority     int
@@ -139,7 +139,8 @@ func (r *simRows) checkFirst(j *simJobRow, a facts.AttemptFacts) {
 	w.some("a job began in its turn")
 }
 
-// goesBefore says whether a job of an owner's goes before another: by what operators gave and did, by priority, or by hand.
+// goesBefore says whether a job of an owner's goes before another: by what operators gave and did, by priority, or by
+// hand.
 func (w *simWorld) goesBefore(p, self simPlace, byHand bool) bool {
 	owned := cmp.Or(cmp.Compare(p.priority, self.priority), cmp.Compare(p.global, self.global))
 	if w.policy.Share.ByOwner() {

@@ -114,7 +114,8 @@ func (w *simWorld) heard(host string) {
 }
 
 // checkDeaf: nothing new is given to a host that has taken no answer for longer than the liveness, whatever
-// it says meanwhile. What a batch holds was decided after the last one was taken; while the loop was busy or stopped no host was silent.
+// it says meanwhile. What a batch holds was decided after the last one was taken; while the loop was busy or stopped no
+// host was silent.
 func (t *simTerm) checkDeaf(batch outbox.Batch) {
 	w := t.supervisor.world
 	for _, write := range batch.Writes {

@@ -64,8 +64,9 @@ func FairshareBucket(factor float64) int {
 	return int(math.Floor(factor*100 + 1e-9))
 }
 
-// Compare orders two keys by the terms given and then, whatever those are, by Tie: a strict total order. With own_priority among
-// the terms it says which of two jobs goes first if there is no third, and only Order orders more of them.
+// Compare orders two keys by the terms given and then, whatever those are, by Tie: a strict total order. With
+// own_priority among the terms it says which of two jobs goes first if there is no third, and only Order orders more of
+// them.
 func Compare(a, b Key, by []Term) int {
 	for _, t := range by {
 		if t == ByOwn && a.Owner == b.Owner {

@@ -1,15 +1,16 @@
 package smartshare
 
-// The orders of a farm where fairshare ranks the owners of jobs. Everybody may ask for any priority there, so that a priority says
-// nothing about the jobs of others: it orders the owner's own.
+// The orders of a farm where fairshare ranks the owners of jobs. Everybody may ask for any priority there, so that a
+// priority says nothing about the jobs of others: it orders the owner's own.
 var (
 	OwnersPriorityOrder = []Term{ByOperator, ByFairshare, ByOwn, ByCluster, ByVTime, ByAge, ByTie}
 	OwnersClusterOrder  = []Term{ByCluster, ByOperator, ByFairshare, ByOwn, ByVTime, ByAge, ByTie}
 )
 
-// shareOwn has each owner's jobs take the places that they have in the order by their priorities, those of equal priority as they
-// are. Only jobs that are equal in the terms before change places. So whatever priorities an owner gives, the places that the
-// owner's jobs have among those of others stay the same. list and room are scratch space of the order's length.
+// shareOwn has each owner's jobs take the places that they have in the order by their priorities, those of equal
+// priority as they are. Only jobs that are equal in the terms before change places. So whatever priorities an owner
+// gives, the places that the owner's jobs have among those of others stay the same. list and room are scratch space of
+// the order's length.
 func shareOwn(keys []Key, order []int, before []Term, list, room []Keyed) {
 	equal := func(a, b *Key) bool {
 		for _, t := range before {

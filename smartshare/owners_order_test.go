@@ -15,8 +15,8 @@ func drawOwned(rt *rapid.T, tie int) Key {
 	return k
 }
 
-// ownersOrder is the order in words, the slow way: jobs by the terms without priorities, and then, again and again, two of one
-// owner that are equal before own_priority change places if the later has the better priority.
+// ownersOrder is the order in words, the slow way: jobs by the terms without priorities, and then, again and again, two
+// of one owner that are equal before own_priority change places if the later has the better priority.
 func ownersOrder(keys []Key, by []Term) []int {
 	n := slices.Index(by, ByOwn)
 	without := slices.Delete(slices.Clone(by), n, n+1)
@@ -60,8 +60,9 @@ func TestOwnersOrder(t *testing.T) {
 	})
 }
 
-// TestPrioritiesMoveNobodyElse: whatever priorities an owner gives, every other job keeps its place, and so does the owner as a whole.
-// An owner's jobs that are equal otherwise are in the order of their priorities. Long lists are sorted by radix.
+// TestPrioritiesMoveNobodyElse: whatever priorities an owner gives, every other job keeps its place, and so does the
+// owner as a whole. An owner's jobs that are equal otherwise are in the order of their priorities. Long lists are
+// sorted by radix.
 func TestPrioritiesMoveNobodyElse(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		by := rapid.SampledFrom([][]Term{OwnersPriorityOrder, OwnersClusterOrder}).Draw(rt, "by")

@@ -106,8 +106,8 @@ func (s *server) judged(ctx context.Context, e message.JobSubmitted) ([]string, 
 	return w.remarks, err
 }
 
-// supposed goes the way of submit up to the farm's word, taking nothing from the owner's allowances: the submission, undivided, the jobs
-// that it becomes, and the remarks so far. With an error it has what was read before.
+// supposed goes the way of submit up to the farm's word, taking nothing from the owner's allowances: the submission,
+// undivided, the jobs that it becomes, and the remarks so far. With an error it has what was read before.
 func (s *server) supposed(ctx context.Context, r *api.SubmitRequest, owner string) (e message.JobSubmitted, jobs []message.JobSubmitted, remarks []string, err error) {
 	row, err := s.readSubmission(ctx, r, owner, "")
 	rows := []facts.JobFacts(nil)

@@ -66,7 +66,8 @@ func (s *server) linked(ctx context.Context, dependency string, group facts.JobI
 	return n, problem.Reading("the jobs of the dependency", err)
 }
 
-// parents reads back the ended jobs of submissions whose items decide about conditions; the farm may no longer hold them.
+// parents reads back the ended jobs of submissions whose items decide about conditions; the farm may no longer hold
+// them.
 func (s *server) parents(ctx context.Context, n linked) (list []*items.Prepared, err error) {
 	var ids []facts.JobID
 	for _, l := range n.links {

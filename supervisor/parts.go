@@ -23,8 +23,8 @@ func (s *server) divided(ctx context.Context, row facts.JobFacts) (rows []facts.
 	return rows, remarks, err
 }
 
-// submitParts submits the jobs of a submission one after the other, all asked about before, and answers about the last. Said gets the
-// remarks on the others. What breaks off later goes on when the call is repeated under its key.
+// submitParts submits the jobs of a submission one after the other, all asked about before, and answers about the last.
+// Said gets the remarks on the others. What breaks off later goes on when the call is repeated under its key.
 func (s *server) submitParts(ctx context.Context, c term.Call, e message.JobSubmitted, rows []facts.JobFacts, said func([]string)) (any, error) {
 	if err := s.triedParts(ctx, e, rows); err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 // deviceFolder is where the device files of GPUs are.
 const deviceFolder = "/dev"
 
-// findGPUs counts the machine's GPUs, unless another worker offers them: all workers of a machine would give the same ones. A worker
-// holds a lock on the folder of the devices for as long as it runs.
+// findGPUs counts the machine's GPUs, unless another worker offers them: all workers of a machine would give the same
+// ones. A worker holds a lock on the folder of the devices for as long as it runs.
 func (a *agent) findGPUs(dev string, theirs bool) {
 	found := countGPUs(dev)
 	said, configured := a.config.Resources["gpus"]
@@ -44,8 +44,8 @@ func (a *agent) hidesGPUs() bool {
 	return a.config.resources(a.gpus, 0)["gpus"] > 0 || a.gpusElsewhere && !configured
 }
 
-// lockDevices takes the lock for the life of this process and says whether another worker has it. Any user of the machine can lock
-// the folder, so a lock counts only if it is root's or this worker's user's.
+// lockDevices takes the lock for the life of this process and says whether another worker has it. Any user of the
+// machine can lock the folder, so a lock counts only if it is root's or this worker's user's.
 func lockDevices(dev string) (theirs bool, err error) {
 	fd, err := unix.Open(dev, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) // never closed
 	if err != nil {

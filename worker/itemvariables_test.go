@@ -63,8 +63,8 @@ func TestItemVariablesAreTheTable(t *testing.T) {
 	}
 }
 
-// TestCopiedEnvironments: whatever of an item's environment comes with a job, the job's items have values of their own or none, and what is
-// not the item's stays.
+// TestCopiedEnvironments: whatever of an item's environment comes with a job, the job's items have values of their own
+// or none, and what is not the item's stays.
 func TestCopiedEnvironments(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

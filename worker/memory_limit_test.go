@@ -57,8 +57,8 @@ func TestPeakIsLearnedAndLimitIsKept(t *testing.T) {
 	}
 }
 
-// TestKillsOfChildrenCount: whatever the command makes of children that the kernel killed at its limit, the attempt ends as memory, with
-// the command's exit status; kills elsewhere on the host say nothing of it.
+// TestKillsOfChildrenCount: whatever the command makes of children that the kernel killed at its limit, the attempt
+// ends as memory, with the command's exit status; kills elsewhere on the host say nothing of it.
 func TestKillsOfChildrenCount(t *testing.T) {
 	t.Parallel()
 	if keeperHere("children", cgroup.Kinds) != "kernel" {

@@ -15,8 +15,9 @@ import (
 	"qb/worker/shim"
 )
 
-// outputScript looks as the item's owner: the shim, which may be root, looks at no path that an owner names. It opens nothing, as a
-// pipe may wait for ever and a device may do something. Its exit status is which of the files is at fault, from 1.
+// outputScript looks as the item's owner: the shim, which may be root, looks at no path that an owner names. It opens
+// nothing, as a pipe may wait for ever and a device may do something. Its exit status is which of the files is at
+// fault, from 1.
 const outputScript = `[ "$QB_FRAME_STATUS" = complete ] || exit 0
 least=$1 n=0
 shift
@@ -34,8 +35,8 @@ const (
 	outputsLimit = time.Minute // for one check: a file system that does not answer must not keep the item
 )
 
-// outputChecks are the stages that fail if a file is missing or too small; text is PATH or PATH:SIZE. One with a NUMBER token is a file
-// for each number of the item.
+// outputChecks are the stages that fail if a file is missing or too small; text is PATH or PATH:SIZE. One with a NUMBER
+// token is a file for each number of the item.
 func outputChecks(item core.Item, text string, room *expansion) ([]shim.Stage, error) {
 	path, least := cutSize(text)
 	paths, err := outputPaths(item, path, room)

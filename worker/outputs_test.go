@@ -50,8 +50,9 @@ func writeOutput(t *testing.T, path, kind string, least int) bool {
 	return kind == "file" || kind == "link"
 }
 
-// TestOutputsAgainstFiles: whatever the numbers of an item, the name of its files and what lies there, the item is complete exactly if
-// each of its numbers has a regular file that is large enough; the one at fault is known, and nothing that is looked at is waited for.
+// TestOutputsAgainstFiles: whatever the numbers of an item, the name of its files and what lies there, the item is
+// complete exactly if each of its numbers has a regular file that is large enough; the one at fault is known, and
+// nothing that is looked at is waited for.
 func TestOutputsAgainstFiles(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 9))

@@ -33,8 +33,8 @@ func waysToFail(t *testing.T) []wayToFail {
 	}
 }
 
-// TestNoLicenceInEveryFailure: however an item fails, one that says it found no licence ends so, and one that does not say it ends as it
-// did. One that is done is done, whatever it wrote.
+// TestNoLicenceInEveryFailure: however an item fails, one that says it found no licence ends so, and one that does not
+// say it ends as it did. One that is done is done, whatever it wrote.
 func TestNoLicenceInEveryFailure(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)
@@ -85,8 +85,8 @@ func TestNoLicenceInEveryFailure(t *testing.T) {
 	}
 }
 
-// TestProcessesLeftAreReported: what qb ends behind an item is named in its log and in its end, whether it held the output or not; an item
-// that leaves nothing, or what ends by itself at once, has no such words.
+// TestProcessesLeftAreReported: what qb ends behind an item is named in its log and in its end, whether it held the
+// output or not; an item that leaves nothing, or what ends by itself at once, has no such words.
 func TestProcessesLeftAreReported(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)

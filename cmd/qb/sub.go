@@ -158,8 +158,8 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 	return nil
 }
 
-// behind are remarks on options of qbsub that come after the command, which gets them. After a -- before the command, or if the
-// option is given before it as well, it is meant so.
+// behind are remarks on options of qbsub that come after the command, which gets them. After a -- before the command,
+// or if the option is given before it as well, it is meant so.
 func behind(cmd *cobra.Command, words []string) (remarks []string) {
 	if len(words) < 2 || afterDashes(cmd, words) {
 		return nil

@@ -153,8 +153,8 @@ type crashJobRow struct {
 }
 
 // checkItem wants exactly one done attempt, whose end the item itself wrote, on the host of its row. Where
-// items were killed there may be none; then qb audit accounts for the item. Nor is there one where an attempt counts that was
-// given up: then the item wrote its end in that.
+// items were killed there may be none; then qb audit accounts for the item. Nor is there one where an attempt counts
+// that was given up: then the item wrote its end in that.
 func (r *crashRig) checkItem(job facts.JobID, item facts.ItemNo, j crashJob, rows map[itemOf][]crashRow, runs map[facts.AttemptID]*crashRun) {
 	done, late := 0, false
 	for _, row := range rows[itemOf{job, item}] {

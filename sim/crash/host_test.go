@@ -125,7 +125,8 @@ func (r *crashRig) fillDisk() bool {
 	return true
 }
 
-// smallState gives a supervisor a state folder with little room, as root; a machine of its own has its mounts from before.
+// smallState gives a supervisor a state folder with little room, as root; a machine of its own has its mounts from
+// before.
 func (r *crashRig) smallState(name string) {
 	if !r.root || r.machines != nil {
 		return

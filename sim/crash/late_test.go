@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A host is cut off past the lease of an item that it did in time. When it is heard again the item is complete: the next attempt,
-// which runs by then, is stopped; or none begins, where no host has had room for it.
+// A host is cut off past the lease of an item that it did in time. When it is heard again the item is complete: the
+// next attempt, which runs by then, is stopped; or none begins, where no host has had room for it.
 func TestLateEnd(t *testing.T) {
 	t.Parallel()
 	r := newCrashRig(t, 5, 2, 1)

@@ -13,8 +13,9 @@ import (
 	"qb/sim/replica"
 )
 
-// A primary whose commits wait for a replica that was promoted instead: its leader's term ends as a commit hangs, and the farm goes on
-// at the other address within a minute. Why the term ended is said by qbping, and while nobody leads by /healthz and refusals, too.
+// A primary whose commits wait for a replica that was promoted instead: its leader's term ends as a commit hangs, and
+// the farm goes on at the other address within a minute. Why the term ended is said by qbping, and while nobody leads
+// by /healthz and refusals, too.
 func TestHungPrimary(t *testing.T) {
 	t.Parallel()
 	former, promoted := replica.Start(t)
@@ -73,8 +74,9 @@ func (r *crashRig) healthz(supervisor int) string {
 	return string(text)
 }
 
-// The promoted replica is lost for good, and the former primary's rows are taken by the command that the refusal names: it counts what
-// is given up, changes nothing unasked, and after that the farm goes on with the rows and hosts that are there.
+// The promoted replica is lost for good, and the former primary's rows are taken by the command that the refusal names:
+// it counts what is given up, changes nothing unasked, and after that the farm goes on with the rows and hosts that are
+// there.
 func TestAcceptOlder(t *testing.T) {
 	t.Parallel()
 	former, promoted := replica.Start(t)

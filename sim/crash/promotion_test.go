@@ -11,10 +11,10 @@ import (
 	"qb/supervisor/facts"
 )
 
-// A replica is promoted in place of a primary that crashed, and the former primary comes back beside it, after which the
-// supervisors start again. What was acknowledged after the promotion stays, and nothing runs twice at once. With synchronous
-// replication nothing was lost before it either; with asynchronous replication each attempt that was lost is named. So it is where
-// the primary did not crash, and goes on to take commits beside the promoted replica.
+// A replica is promoted in place of a primary that crashed, and the former primary comes back beside it, after which
+// the supervisors start again. What was acknowledged after the promotion stays, and nothing runs twice at once. With
+// synchronous replication nothing was lost before it either; with asynchronous replication each attempt that was lost
+// is named. So it is where the primary did not crash, and goes on to take commits beside the promoted replica.
 func TestPromotion(t *testing.T) {
 	for _, name := range []string{"synchronous", "asynchronous", "asynchronous, both alive"} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package replica is for tests: a Postgres server, and a replica that follows it, as processes of their own on ports of loopback.
+// Package replica is for tests: a Postgres server, and a replica that follows it, as processes of their own on ports of
+// loopback.
 package replica
 
 import (

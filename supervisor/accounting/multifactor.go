@@ -30,8 +30,8 @@ func (r Report) FactorText(o OwnerShare) string {
 		among, o.Owner, o.Factor, o.Rank, len(r.Owners), o.Owner)
 }
 
-// OwnerText adds to what fairshare makes of a job what an operator's priority does, and what its owner's. usual is the site's
-// default priority.
+// OwnerText adds to what fairshare makes of a job what an operator's priority does, and what its owner's. usual is the
+// site's default priority.
 func (r Report) OwnerText(o OwnerShare, j *facts.JobFacts, usual int) string {
 	fairshare := r.FactorText(o)
 	own := fmt.Sprintf("; priority %d orders the jobs of %s", j.Priority, j.User)

@@ -76,8 +76,8 @@ type Verdict struct {
 	Event   facts.Why       // to be recorded, unless it is empty
 }
 
-// Claim judges the word of an agent that claims the host, or its name for a host that it is already. It is a word that was not
-// read before.
+// Claim judges the word of an agent that claims the host, or its name for a host that it is already. It is a word that
+// was not read before.
 func (a *Agent) Claim(now time.Time, h, row facts.HostFacts, s Situation) (v Verdict) {
 	c, first := a.claimOf(now, row)
 	v.First = first

@@ -6,8 +6,8 @@ import (
 	"qb/supervisor/facts"
 )
 
-// Registry is what agents said last in this term, whatever became of it: of each host, in the order in which they first spoke,
-// and about hosts that were removed. A message may be read late, or twice; one that is known here says nothing.
+// Registry is what agents said last in this term, whatever became of it: of each host, in the order in which they first
+// spoke, and about hosts that were removed. A message may be read late, or twice; one that is known here says nothing.
 type Registry struct {
 	maxHosts int                     // names of which words are remembered
 	seen     map[facts.HostID][]Word // the last of each agent that is the host, was it or greeted by its name

@@ -24,7 +24,8 @@ func (s *hostSummary) avoid(now time.Time, j *Job, h *Host) {
 	s.avoidedRoom = s.avoidedRoom || j.Grant(h.Free, h.Used) > 0
 }
 
-// avoidedText says which hosts are not used for the job for a while, and why the first of them is not; "" if there is none.
+// avoidedText says which hosts are not used for the job for a while, and why the first of them is not; "" if there is
+// none.
 func (w one) avoidedText() string {
 	if len(w.g.avoided) == 0 {
 		return ""

@@ -14,8 +14,9 @@ import (
 	"qb/supervisor/fit"
 )
 
-// TestAvoided: whatever keeps which hosts from a job for a while, the job's facts count exactly those that would serve it
-// otherwise, and its reason names them as soon as only they have free slots. Hosts that do not fit for good are not counted.
+// TestAvoided: whatever keeps which hosts from a job for a while, the job's facts count exactly those that would serve
+// it otherwise, and its reason names them as soon as only they have free slots. Hosts that do not fit for good are not
+// counted.
 func TestAvoided(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		row := facts.JobFacts{User: "ann", Cwd: "/proj"}

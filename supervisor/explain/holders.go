@@ -235,7 +235,8 @@ func (a holders) lines(j *Job) []Fact {
 	return lines
 }
 
-// rank is where a job stands beside those of others, the least first: by its priority, or by what goes before priorities.
+// rank is where a job stands beside those of others, the least first: by its priority, or by what goes before
+// priorities.
 func (j *Job) rank() int {
 	switch {
 	case j.Ranked == nil:

@@ -17,7 +17,8 @@ type Link struct {
 	Of    LinkOf `json:"of,omitempty"`    // what of the job has to end
 	Label string `json:"label,omitempty"` // of the job within the process group, if it was named by that
 	Items string `json:"items,omitempty"` // of OfItems: these; empty: each item waits for those that hold its numbers and labels
-	// Among is the last job of a submission that became several, if the link is on how all of these end together; 0: this job has to end so.
+	// Among is the last job of a submission that became several, if the link is on how all of these end together; 0:
+	// this job has to end so.
 	Among JobID    `json:"among,omitempty"`
 	Was   JobState `json:"was,omitempty"` // with Among: how this job ended last; it may be in memory no more
 }
@@ -155,8 +156,8 @@ func (l Link) Name() string {
 	return fmt.Sprintf("job %d", l.Job)
 }
 
-// Spread is the link on the jobs of one submission, the last of which it names. A submission of several jobs is complete or done when
-// all of them are, and failed or killed as one job is by its items: see Settle.
+// Spread is the link on the jobs of one submission, the last of which it names. A submission of several jobs is
+// complete or done when all of them are, and failed or killed as one job is by its items: see Settle.
 func (l Link) Spread(jobs []JobID) []Link {
 	links := make([]Link, 0, len(jobs))
 	for _, id := range jobs {
@@ -180,8 +181,9 @@ func (l Link) Widen(jobs int, last JobID) Link {
 	return l.alternative(jobs, last)
 }
 
-// Settle takes out the links on how several jobs end together, if these have ended so: killed if one of them was, else failed if one
-// of them is, as a job by its items. State tells what has become of a job, "" of one that is in memory no more.
+// Settle takes out the links on how several jobs end together, if these have ended so: killed if one of them was, else
+// failed if one of them is, as a job by its items. State tells what has become of a job, "" of one that is in memory no
+// more.
 func Settle(links []Link, state func(JobID) JobState) []Link {
 	if !slices.ContainsFunc(links, func(l Link) bool { return l.Among != 0 }) {
 		return links

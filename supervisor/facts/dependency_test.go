@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCommasBetweenLinks: each element of a dependency that is read is one link, and means the same wherever it stands. A bare number or
-// range behind a link on items, which may be of these or a job, is refused with what to write.
+// TestCommasBetweenLinks: each element of a dependency that is read is one link, and means the same wherever it stands.
+// A bare number or range behind a link on items, which may be of these or a job, is refused with what to write.
 func TestCommasBetweenLinks(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 6))
 	for range 5000 {

@@ -136,8 +136,8 @@ type JobFacts struct {
 	GlobalOrder int64 `db:"global_order" json:"global_order"`
 	LocalOrder  int64 `db:"local_order" json:"local_order"`
 
-	// OperatorPriority is the priority that an operator or admin gave last, whatever the owner has given since; 0: none. It acts
-	// where fairshare ranks owners.
+	// OperatorPriority is the priority that an operator or admin gave last, whatever the owner has given since; 0:
+	// none. It acts where fairshare ranks owners.
 	OperatorPriority int `db:"operator_priority" json:"operator_priority"`
 
 	StartAt string `db:"start_at" json:"start_at"` // time in RFC 3339 and UTC before which nothing of it starts; "": none

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestListsAgainstEntries: whatever entries, however they are quoted, a list that is read gives the entries that were written. Paths get
-// quotes around them where a comma or a quote begins a doubt, lines for a shell keep the quotes that they have.
+// TestListsAgainstEntries: whatever entries, however they are quoted, a list that is read gives the entries that were
+// written. Paths get quotes around them where a comma or a quote begins a doubt, lines for a shell keep the quotes that
+// they have.
 func TestListsAgainstEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	some := func(signs string, most int) string {
@@ -57,8 +58,8 @@ func TestListsAgainstEntries(t *testing.T) {
 	}
 }
 
-// TestListsOfAllClients: testdata/lists.json has lists with what is read of them. The clients for Python and the page have readers of
-// their own, which are compared with it, too.
+// TestListsOfAllClients: testdata/lists.json has lists with what is read of them. The clients for Python and the page
+// have readers of their own, which are compared with it, too.
 func TestListsOfAllClients(t *testing.T) {
 	data, err := os.ReadFile("testdata/lists.json")
 	if err != nil {

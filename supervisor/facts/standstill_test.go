@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestStoodUntil: an attempt that is suspended, released and resumed again and again, by a clock that may be set back, never
-// loses time that its row has counted, and counts what has passed.
+// TestStoodUntil: an attempt that is suspended, released and resumed again and again, by a clock that may be set back,
+// never loses time that its row has counted, and counts what has passed.
 func TestStoodUntil(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)

@@ -67,8 +67,8 @@ type program struct {
 	shell  bool
 }
 
-// NamesEnds says whether something that runs for an item has START or END of its numbers, and not all of them. Then these and STEP
-// must name each item.
+// NamesEnds says whether something that runs for an item has START or END of its numbers, and not all of them. Then
+// these and STEP must name each item.
 func (j *JobFacts) NamesEnds() bool {
 	for _, p := range j.programs() {
 		if namingOf(p.words...).ends() {

@@ -2,8 +2,8 @@ package facts
 
 import "fmt"
 
-// NoLimit is a width without a limit but the site's, as jobs have it. Requests and qb.conf may write any negative number, as in
-// Qube, or "*".
+// NoLimit is a width without a limit but the site's, as jobs have it. Requests and qb.conf may write any negative
+// number, as in Qube, or "*".
 const NoLimit = -1
 
 var numberNames = [...]string{2: "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}

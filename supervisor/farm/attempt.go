@@ -25,8 +25,8 @@ func (f *Farm) startInstance(now time.Time, j *model.Job, h *model.Host, kind fa
 	}
 }
 
-// giveItem starts an attempt at the job's lowest pending item on the instance. A suspended job, of which items were resumed by
-// themselves, has others that wait.
+// giveItem starts an attempt at the job's lowest pending item on the instance. A suspended job, of which items were
+// resumed by themselves, has others that wait.
 func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	j := i.Job
 	n, ok := j.Tally.NextPending()

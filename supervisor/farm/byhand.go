@@ -72,8 +72,8 @@ func (f *Farm) orderedAmong(j *model.Job, everybody bool) (among []*model.Job) {
 	return among
 }
 
-// ownTurn is who has the turn of a job: its owner, and with fairshare what that stands for. A turn of an account with another past
-// is not the account's to take.
+// ownTurn is who has the turn of a job: its owner, and with fairshare what that stands for. A turn of an account with
+// another past is not the account's to take.
 func (f *Farm) ownTurn(j *model.Job) facts.Payer {
 	if !f.policy.Fairshare.Order {
 		return facts.Payer{Owner: j.User}

@@ -254,8 +254,8 @@ func TestNameIsTakenFromNoItems(t *testing.T) {
 	t.Error("the name is never given away")
 }
 
-// TestALateWordSaysNothing: whoever is a host, claims it, takes it over, is started again or renamed, and whatever is removed, a copy
-// of a word that was read already changes nothing that is shown, and writes nothing: no event either.
+// TestALateWordSaysNothing: whoever is a host, claims it, takes it over, is started again or renamed, and whatever is
+// removed, a copy of a word that was read already changes nothing that is shown, and writes nothing: no event either.
 func TestALateWordSaysNothing(t *testing.T) {
 	late := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -144,8 +144,8 @@ func (cs *cpuShare) competitors(now time.Time, i *model.Instance) []competitor {
 	return bestOfEach(found)
 }
 
-// bestOfEach leaves of each owner's jobs those of the best priority: where fairshare ranks owners, jobs of several stand equal to
-// another's.
+// bestOfEach leaves of each owner's jobs those of the best priority: where fairshare ranks owners, jobs of several
+// stand equal to another's.
 func bestOfEach(found []competitor) []competitor {
 	best := map[string]int{}
 	for _, c := range found {

@@ -132,8 +132,9 @@ func (f *Farm) lose(now time.Time, i *model.Instance, why facts.Why) {
 	f.maybeFinish(now, i.Job)
 }
 
-// countLate lets items count as complete that a host did before its leases ended, and tells of only now. Row is the host as its
-// worker announced it. An item is completed by a mark, as by a person's order: in one commit with the stop of its next attempt.
+// countLate lets items count as complete that a host did before its leases ended, and tells of only now. Row is the
+// host as its worker announced it. An item is completed by a mark, as by a person's order: in one commit with the stop
+// of its next attempt.
 func (f *Farm) countLate(now time.Time, row facts.HostFacts, ends []message.ReportedEnd) {
 	running := model.Runs{}
 	for n := range ends {

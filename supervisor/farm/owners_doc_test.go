@@ -53,7 +53,8 @@ func whoGoes(t *testing.T, cell string) (submit string, then []string) {
 	return fmt.Sprintf("submit one user=%s items=1 max=0 cluster=%s%s", user, cluster, submit), then
 }
 
-// TestWhoGoesBeforeWhom has a farm start the two jobs of each row of the table in docs/fairshare.md, whichever was submitted first.
+// TestWhoGoesBeforeWhom has a farm start the two jobs of each row of the table in docs/fairshare.md, whichever was
+// submitted first.
 func TestWhoGoesBeforeWhom(t *testing.T) {
 	page, err := os.ReadFile("../../docs/fairshare.md")
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 	divide "qb/supervisor/parts"
 )
 
-// TestPartsAreOne: a job that waits for a submission that became two jobs starts the same items, at the same moments, as one that waits
-// for the same submission as a single job. Of both farms the same is asked: the single job is the oracle.
+// TestPartsAreOne: a job that waits for a submission that became two jobs starts the same items, at the same moments,
+// as one that waits for the same submission as a single job. Of both farms the same is asked: the single job is the
+// oracle.
 func TestPartsAreOne(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {

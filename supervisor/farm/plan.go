@@ -117,8 +117,8 @@ func (pl *planning) next(now time.Time) *snapshot {
 	return p
 }
 
-// SnapshotWith is that farm with the jobs of a submission, as if that had been accepted: the last of the jobs. Those that would be
-// blocked are not among them.
+// SnapshotWith is that farm with the jobs of a submission, as if that had been accepted: the last of the jobs. Those
+// that would be blocked are not among them.
 func (f *Farm) SnapshotWith(now time.Time, list []message.JobSubmitted) (planner.Snapshot, message.Supposed, *outbox.Refusal) {
 	p, supposed := newSnapshot(), message.Supposed{VTimes: map[int]float64{}}
 	remarks, refusal := f.suppose(now, list, func(jobs []*model.Job) {

@@ -15,9 +15,9 @@ import (
 )
 
 // TestAllPoliciesAtOnce drives farms on which everything acts together (priorities, clusters, host lists,
-// groups, memory, licences, the share of slot time, fairshare among equal priorities or owners, and in weights, listed and open accounts, budgets of
-// both kinds, both divisions of the surplus, all policies of preemption, takeovers). These rules of the whole hold after
-// every step:
+// groups, memory, licences, the share of slot time, fairshare among equal priorities or owners, and in weights, listed
+// and open accounts, budgets of both kinds, both divisions of the surplus, all policies of preemption, takeovers).
+// These rules of the whole hold after every step:
 //
 //  1. Slots, licences and memory are never booked beyond what there is, and every instance is where its job may be (bookedOnce,
 //     memoryIsCovered).

@@ -344,8 +344,9 @@ func clusterRank(job, host string) int {
 	return 2 + len(y) - n
 }
 
-// goesBefore says whether one job goes before another on hosts of a cluster by priority, by cluster and priority, or by what operators
-// gave, their owners' fairshare and, of one payer's, priority. Of fairshare it knows as long as no attempt has been charged in between.
+// goesBefore says whether one job goes before another on hosts of a cluster by priority, by cluster and priority, or by
+// what operators gave, their owners' fairshare and, of one payer's, priority. Of fairshare it knows as long as no
+// attempt has been charged in between.
 func (w *policyWatch) goesBefore(before, after ranked, a, b facts.JobView, cluster string) bool {
 	p := &w.r.policy
 	var x, y []int

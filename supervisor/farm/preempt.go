@@ -89,8 +89,8 @@ type yields struct {
 	taken bool
 }
 
-// yielding lists the instances that may give way to jobs of better priority: worst priority first, or last in the order where
-// fairshare ranks owners, then, under passive, those nearest their end, under aggressive those that lose least.
+// yielding lists the instances that may give way to jobs of better priority: worst priority first, or last in the order
+// where fairshare ranks owners, then, under passive, those nearest their end, under aggressive those that lose least.
 func (p *snapshot) yielding(passive bool, order []int) []yields {
 	var found []yields
 	place := func(j int) int { return p.Jobs[j].Priority }

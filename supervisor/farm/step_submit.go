@@ -103,8 +103,8 @@ func (f *Farm) CheckSubmission(now time.Time, e message.JobSubmitted) (remarks [
 	return remarks, refusal
 }
 
-// suppose looks at the jobs of a submission under the limits and conditions that would act on them. They are none of the farm's. Remarks
-// are those on all.
+// suppose looks at the jobs of a submission under the limits and conditions that would act on them. They are none of
+// the farm's. Remarks are those on all.
 func (f *Farm) suppose(now time.Time, list []message.JobSubmitted, look func([]*model.Job)) (remarks []string, refusal *outbox.Refusal) {
 	jobs := make([]*model.Job, len(list))
 	for n, e := range list {

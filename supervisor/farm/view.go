@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"sync"
 	"time"
 
 	"qb/agenda"
@@ -35,7 +34,7 @@ func (f *Farm) View(now time.Time) *message.View {
 // the farm is: why a job waits for hosts is left to the next view. With all the whole view may have changed.
 func (f *Farm) Changed(now time.Time, replies []outbox.Reply) (part message.Part, all bool) {
 	part = message.Part{Jobs: map[facts.JobID]*facts.JobView{}, Hosts: map[facts.HostID]*message.HostView{}}
-	avoiding := sync.OnceValue(func() map[facts.HostID][]*model.Job { return model.ByAvoidedHost(f.retries.avoiding) })
+	var avoiding map[facts.HostID][]*model.Job // read once, however many hosts are named
 	for _, r := range replies {
 		switch body := r.Body.(type) {
 		case message.JobReply:
@@ -43,7 +42,10 @@ func (f *Farm) Changed(now time.Time, replies []outbox.Reply) (part message.Part
 		case message.ActionReply:
 			f.addJob(now, &part, body.Job)
 		case message.HostReply:
-			f.addHost(now, &part, body.Host, avoiding)
+			if avoiding == nil {
+				avoiding = model.ByAvoidedHost(f.retries.avoiding)
+			}
+			f.addHost(now, &part, body.Host, avoiding[body.Host])
 			all = all || body.Host == "" // of the brake
 		case message.PolicyReply:
 			all = true
@@ -60,10 +62,10 @@ func (f *Farm) addJob(now time.Time, part *message.Part, id facts.JobID) {
 	}
 }
 
-func (f *Farm) addHost(now time.Time, part *message.Part, id facts.HostID, avoiding func() map[facts.HostID][]*model.Job) {
+func (f *Farm) addHost(now time.Time, part *message.Part, id facts.HostID, avoiding []*model.Job) {
 	part.Hosts[id] = nil
 	if h := f.hosts.ByID[id]; h != nil {
-		v := h.View(now, f.policy, avoiding()[id])
+		v := h.View(now, f.policy, avoiding)
 		part.Hosts[id] = &v
 	}
 }

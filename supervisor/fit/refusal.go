@@ -154,7 +154,8 @@ func (h *Host) refusesUser(user string) Refusal {
 	return Refusal{Kind: facts.ReasonUserRefused, Name: user, Have: Value{Text: h.AgentUser}}
 }
 
-// avoidsUser says why the host runs nothing for the user for a while: items failed there, or it could not run as the user.
+// avoidsUser says why the host runs nothing for the user for a while: items failed there, or it could not run as the
+// user.
 func (h *Host) avoidsUser(now time.Time, user string) Refusal {
 	no := h.Refuses[user]
 	if !now.Before(no.Until) {

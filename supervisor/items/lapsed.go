@@ -2,7 +2,8 @@ package items
 
 import "qb/supervisor/facts"
 
-// Lapsed is an attempt that was given up as its lease ran out unheard: its host may tell later how it ended before that.
+// Lapsed is an attempt that was given up as its lease ran out unheard: its host may tell later how it ended before
+// that.
 type Lapsed struct {
 	Number        int
 	Host          facts.HostID

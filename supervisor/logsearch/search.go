@@ -1,7 +1,8 @@
 // Package logsearch finds a text in the output of an attempt: whole logs, in bounded time and memory. It reads a log as it was
-// written, a piece at a time, and never holds more than two pieces of it. Places are bytes of the output as it was written. A line ends
-// with a line feed, a carriage return or a backspace, and nothing between two of them is a line if both are line feeds, as for the page
-// (web/static/lines.js). Output that begins with a mark of UTF-16 is text in that encoding.
+// written, a piece at a time, and never holds more than two pieces of it. Places are bytes of the output as it was
+// written. A line ends with a line feed, a carriage return or a backspace, and nothing between two of them is a line if
+// both are line feeds, as for the page (web/static/lines.js). Output that begins with a mark of UTF-16 is text in that
+// encoding.
 //
 // Read: search.go.
 package logsearch

@@ -65,8 +65,8 @@ func (p *Policy) TakeWidth(width **int) []string {
 	return nil
 }
 
-// Prioritize makes what follows from a job's new priority or cluster: the site's limit, with remarks; what an operator gave; and what
-// the change leaves of the order by hand.
+// Prioritize makes what follows from a job's new priority or cluster: the site's limit, with remarks; what an operator
+// gave; and what the change leaves of the order by hand.
 func (p *Policy) Prioritize(changed, was *facts.JobFacts, given, operator bool) (remarks []string) {
 	if given {
 		remarks = p.CapPriority(&changed.Priority)
@@ -82,8 +82,8 @@ func (p *Policy) Prioritize(changed, was *facts.JobFacts, given, operator bool) 
 // Peers is what jobs of one cluster have in common that are ordered by hand among each other.
 type Peers struct{ Priority, Operator int }
 
-// OrderedAmong are a job's peers: those of its priority, and where fairshare ranks owners, those to which operators gave the same. There
-// the priorities that owners gave say nothing about an order among everybody's jobs.
+// OrderedAmong are a job's peers: those of its priority, and where fairshare ranks owners, those to which operators
+// gave the same. There the priorities that owners gave say nothing about an order among everybody's jobs.
 func (p *Policy) OrderedAmong(j *facts.JobFacts, everybody bool) Peers {
 	peers := Peers{Priority: j.Standing()}
 	if p.Share.ByOwner() {

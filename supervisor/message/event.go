@@ -72,8 +72,8 @@ type JobOrdered struct {
 	Record    *items.Prepared
 	// Everybody lets top and bottom order the job among those of all users, not its owner's alone.
 	Everybody bool
-	// Links, Labels, Before and Parents tell of the jobs that an ended job still waits for, as in JobSubmitted; an order that
-	// lets it run again needs them.
+	// Links, Labels, Before and Parents tell of the jobs that an ended job still waits for, as in JobSubmitted; an
+	// order that lets it run again needs them.
 	Links   map[facts.JobID]facts.JobState
 	Labels  map[string]facts.JobID
 	Before  map[facts.JobID][]facts.JobID

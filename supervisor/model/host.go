@@ -288,8 +288,8 @@ func (h *Host) Evidence(now time.Time, js *Jobs) (evidence []facts.AttemptID, ow
 	return evidence, owners
 }
 
-// OnLocked is what runs on locked slots of the host and is not being stopped: all of a host that is locked whole, else as many as are
-// locked too much, secondaries first, the newest first.
+// OnLocked is what runs on locked slots of the host and is not being stopped: all of a host that is locked whole, else
+// as many as are locked too much, secondaries first, the newest first.
 func (h *Host) OnLocked() (list []*Instance) {
 	over, whole := h.Used-(h.Slots-h.Locked), h.LockedBy != ""
 	running := h.SortedInstances()

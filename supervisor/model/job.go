@@ -218,7 +218,8 @@ func (j *Job) StartRemarks(now time.Time) []string {
 	}
 }
 
-// LabelRemarks warn of labels that no job of the process group has, so that the job waits until one is submitted with it.
+// LabelRemarks warn of labels that no job of the process group has, so that the job waits until one is submitted with
+// it.
 func (j *Job) LabelRemarks() (remarks []string) {
 	for _, l := range j.WaitFor {
 		if l.Job == 0 {

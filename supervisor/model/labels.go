@@ -67,8 +67,8 @@ func (js *Jobs) LabelTaken(group, job facts.JobID, name string, elsewhere facts.
 	return fmt.Sprintf("label %q: job %d has it in process group %d, and a label names one job of its group; give another", name, has, group)
 }
 
-// Crowded says why a submission of so many jobs may not have this label in the group: a job that waits for the label would wait for too
-// many. "" if it may.
+// Crowded says why a submission of so many jobs may not have this label in the group: a job that waits for the label
+// would wait for too many. "" if it may.
 func (js *Jobs) Crowded(group facts.JobID, name string, jobs int) string {
 	for _, child := range js.Awaiting(group, name) {
 		if len(child.WaitFor)-1+jobs > facts.MaxLinks {
@@ -100,8 +100,8 @@ func (js *Jobs) await(j *Job, name string) {
 	}
 }
 
-// Appeared puts the jobs that have a label now into the conditions of those that waited for it. Those of one submission appear with
-// the last of them, so that no one goes on by some of them.
+// Appeared puts the jobs that have a label now into the conditions of those that waited for it. Those of one submission
+// appear with the last of them, so that no one goes on by some of them.
 func (js *Jobs) Appeared(j *Job) (waited []*Job) {
 	if j.Label == "" || j.Part() {
 		return nil
@@ -125,8 +125,8 @@ func (js *Jobs) Appeared(j *Job) (waited []*Job) {
 }
 
 // Resolve puts jobs that have appeared into those conditions of an ended job that name a label; elsewhere are the jobs of
-// its group that may no longer be in memory, before the others of their submissions. A condition by which the job would wait for itself
-// now is left out: other jobs came to wait for it after it had ended.
+// its group that may no longer be in memory, before the others of their submissions. A condition by which the job would
+// wait for itself now is left out: other jobs came to wait for it after it had ended.
 func (js *Jobs) Resolve(j *Job, elsewhere map[string]facts.JobID, before map[facts.JobID][]facts.JobID) {
 	var groups [][]facts.Link
 	for _, l := range j.WaitFor {
@@ -176,8 +176,8 @@ func (js *Jobs) chain(links []facts.Link, goal func(*Job) bool) (way []facts.Job
 	return nil
 }
 
-// RefusesGroup says why a job cannot move into a process group, nil if it can. Elsewhere is the job that has its label there and may no
-// longer be in memory.
+// RefusesGroup says why a job cannot move into a process group, nil if it can. Elsewhere is the job that has its label
+// there and may no longer be in memory.
 func (js *Jobs) RefusesGroup(j *Job, group, elsewhere facts.JobID) *outbox.Refusal {
 	if group == j.PGrp {
 		return nil

@@ -33,9 +33,10 @@ func (r Runs) at(j *Job, item facts.ItemNo) *Instance {
 	return r[j.ID][item]
 }
 
-// DoneLate is what comes of an end that a worker tells after the attempt was given up; nil: nothing. It counts if the item was done
-// before the lease ended, hence before the item could be given to another attempt, if the next attempt has not ended, and if nobody has
-// decided otherwise of the item. What failed gets no more than its retry, which the next attempt is.
+// DoneLate is what comes of an end that a worker tells after the attempt was given up; nil: nothing. It counts if the
+// item was done before the lease ended, hence before the item could be given to another attempt, if the next attempt
+// has not ended, and if nobody has decided otherwise of the item. What failed gets no more than its retry, which the
+// next attempt is.
 func (j *Job) DoneLate(now time.Time, row facts.HostFacts, end *message.ReportedEnd, running Runs) *Late {
 	item := end.Attempt.Item
 	by, ok := j.Lapsed(item)

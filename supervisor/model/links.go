@@ -10,8 +10,8 @@ import (
 	"qb/supervisor/message"
 )
 
-// Conditions are what a new job waits for, or why it is refused: of each link those on the jobs of the submission that it names. A
-// condition that can no longer come true by itself is kept, as its job may be retried.
+// Conditions are what a new job waits for, or why it is refused: of each link those on the jobs of the submission that
+// it names. A condition that can no longer come true by itself is kept, as its job may be retried.
 func (js *Jobs) Conditions(e message.JobSubmitted, group facts.JobID) (open [][]facts.Link, refusal string) {
 	if e.Facts.Dependency == "" {
 		return nil, ""
@@ -83,8 +83,8 @@ func (js *Jobs) condition(e message.JobSubmitted, l facts.Link) (links []facts.L
 	return links, ""
 }
 
-// Together are the jobs of the submission whose last job is named, that one last. Before has those of jobs that may no longer be in
-// memory.
+// Together are the jobs of the submission whose last job is named, that one last. Before has those of jobs that may no
+// longer be in memory.
 func (js *Jobs) Together(last facts.JobID, before map[facts.JobID][]facts.JobID) []facts.JobID {
 	others := before[last]
 	if j := js.ByID[last]; j != nil {
@@ -149,9 +149,9 @@ func settled(l facts.Link, child, parent bool) facts.Link {
 	return l
 }
 
-// Whole makes of conditions item by item on submissions that have no item in common with this job conditions on their whole jobs.
-// Conditions that have come true are left out: nothing would tell of that any more. A group has the conditions on the jobs of one
-// submission.
+// Whole makes of conditions item by item on submissions that have no item in common with this job conditions on their
+// whole jobs. Conditions that have come true are left out: nothing would tell of that any more. A group has the
+// conditions on the jobs of one submission.
 func (js *Jobs) Whole(j *Job, groups [][]facts.Link) []facts.Link {
 	var open []facts.Link
 	for _, group := range groups {

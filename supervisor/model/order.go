@@ -46,8 +46,8 @@ func GlobalTurn(a facts.Action, j *Job, among []*Job) []NewTurn {
 	return nil
 }
 
-// OwnTurns has a job take the turn of the first or last of its owner's, and those between the turn of the next: the owner's
-// jobs exchange their turns, and nobody else waits longer for it.
+// OwnTurns has a job take the turn of the first or last of its owner's, and those between the turn of the next: the
+// owner's jobs exchange their turns, and nobody else waits longer for it.
 func OwnTurns(a facts.Action, j *Job, among []*Job) (moved []NewTurn) {
 	if a == facts.Bottom {
 		slices.Reverse(among)

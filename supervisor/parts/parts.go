@@ -51,8 +51,8 @@ func check(row *facts.JobFacts) error {
 	return nil
 }
 
-// Of makes the jobs of a submission. The last is the one that the submission is answered with; its division has a place for the id of
-// each of the others. The agenda is read if it is needed.
+// Of makes the jobs of a submission. The last is the one that the submission is answered with; its division has a place
+// for the id of each of the others. The agenda is read if it is needed.
 func Of(row facts.JobFacts, read func() (*agenda.Agenda, error), site Site) (rows []facts.JobFacts, remarks []string, err error) {
 	if err := check(&row); err != nil {
 		return nil, nil, err
@@ -115,8 +115,8 @@ func onHosts(row facts.JobFacts) (rows []facts.JobFacts) {
 	return rows
 }
 
-// Whole is what the submission of a job asked for, as it can be submitted again: that of its last job is the submission of all. Changes
-// of the last job since then count.
+// Whole is what the submission of a job asked for, as it can be submitted again: that of its last job is the submission
+// of all. Changes of the last job since then count.
 func Whole(row facts.JobFacts) facts.JobFacts {
 	d := row.Division
 	if d == nil || d.Part { // nothing more is divided

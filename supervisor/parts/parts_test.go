@@ -69,8 +69,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestWhole: what a submission asked for is found again in the row of its last job, whatever became of the range and of the hosts; that of any
-// other job is the job alone.
+// TestWhole: what a submission asked for is found again in the row of its last job, whatever became of the range and of
+// the hosts; that of any other job is the job alone.
 func TestWhole(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

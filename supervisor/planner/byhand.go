@@ -14,7 +14,8 @@ type Leaves struct {
 	ByOperator                  bool // an operator or admin makes the change
 }
 
-// GlobalAfter is what a change leaves of a job's order among all. Where that goes before fairshare its owner cannot shake it off.
+// GlobalAfter is what a change leaves of a job's order among all. Where that goes before fairshare its owner cannot
+// shake it off.
 func (p *SharePolicy) GlobalAfter(global int64, c Leaves) int64 {
 	switch byOwner := p.ByOwner(); {
 	case !c.Cluster && (!c.Priority || byOwner && !c.Operator):
@@ -35,9 +36,9 @@ type peers struct {
 
 // byHand lets the orders by hand act. Jobs of one cluster and priority share out anew the places that they have in the
 // order: by Global, and those of one user and the same Global by Submit, if that was exchanged among them. So a user's own
-// order moves nobody else's jobs, and neither moves jobs of another cluster or priority. Where fairshare ranks owners, the priorities
-// that they give do not bound the order among all: an operator's goes before. A user's own order takes no job to a place that
-// another of the user's accounts has by its fairshare.
+// order moves nobody else's jobs, and neither moves jobs of another cluster or priority. Where fairshare ranks owners,
+// the priorities that they give do not bound the order among all: an operator's goes before. A user's own order takes
+// no job to a place that another of the user's accounts has by its fairshare.
 func (s *Snapshot) byHand(order []int) []int {
 	byOwner := s.Policy.ByOwner()
 	share(order, func(j int) (among peers, turn int64, moved bool) {

@@ -25,8 +25,9 @@ const (
 	behindRank = 1 << 30 // … or behind
 )
 
-// KeyOf is what the dispatch order knows of a job by its priority, its elite flag, what an operator set and how far away its cluster
-// is: an elite job goes before all others, whatever the order begins with, and what operators set acts before clusters do.
+// KeyOf is what the dispatch order knows of a job by its priority, its elite flag, what an operator set and how far
+// away its cluster is: an elite job goes before all others, whatever the order begins with, and what operators set acts
+// before clusters do.
 func (p *SharePolicy) KeyOf(priority, operator, distance int) smartshare.Key {
 	k := smartshare.Key{Priority: priority, Operator: p.operatorRank(operator), Distance: distance}
 	if rank := rankEverywhere(priority, k.Operator); rank != 0 {
@@ -72,7 +73,8 @@ func (s *Snapshot) rankIn(n int, cluster string) int {
 	return smartshare.ClusterRank(s.Jobs[n].Cluster, cluster)
 }
 
-// SortByPriority sorts rows of jobs by their priorities, or as the owners' fairshare and their priorities have it; equals stay as they are.
+// SortByPriority sorts rows of jobs by their priorities, or as the owners' fairshare and their priorities have it;
+// equals stay as they are.
 func (s *Snapshot) SortByPriority(rows []int) {
 	by, owners := []smartshare.Term{smartshare.ByPriority}, s.ownersNumbered()
 	if s.Policy.ByOwner() {
@@ -89,8 +91,9 @@ func (s *Snapshot) SortByPriority(rows []int) {
 	copy(rows, sorted)
 }
 
-// Displaces says whether job n is of better priority than another, so that its primaries may take slots of the other's. Where
-// fairshare ranks owners, their priorities say nothing about others' jobs: only those of one owner are compared, and what operators set.
+// Displaces says whether job n is of better priority than another, so that its primaries may take slots of the other's.
+// Where fairshare ranks owners, their priorities say nothing about others' jobs: only those of one owner are compared,
+// and what operators set.
 func (s *Snapshot) Displaces(n, other int) bool {
 	a, b := &s.Jobs[n], &s.Jobs[other]
 	if !s.Policy.ByOwner() {

@@ -19,8 +19,9 @@ func (p *SharePolicy) SharedBy(weighted bool) string {
 	return facts.ShareEqually
 }
 
-// ownersNumbered are the numbers of the jobs' owners for the term own_priority. Where the order begins with the cluster, jobs of two
-// clusters are as those of two owners: each host ranks its own cluster's first, and a place at one says nothing of the other.
+// ownersNumbered are the numbers of the jobs' owners for the term own_priority. Where the order begins with the
+// cluster, jobs of two clusters are as those of two owners: each host ranks its own cluster's first, and a place at one
+// says nothing of the other.
 func (s *Snapshot) ownersNumbered() []int {
 	numbers := make([]int, len(s.Jobs))
 	if !s.Policy.ByOwner() {

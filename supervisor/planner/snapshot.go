@@ -31,7 +31,8 @@ type SharePolicy struct {
 	ShareUnit      string // slots, instances
 	Promote        bool
 	Order          []string // of priority, cluster, fairshare, vtime, age, id, multifactor, operator, own_priority
-	// DefaultPriority is the site's, beside which an operator's priority goes before or behind all, where the order has the term operator.
+	// DefaultPriority is the site's, beside which an operator's priority goes before or behind all, where the order has
+	// the term operator.
 	DefaultPriority int
 }
 

@@ -57,7 +57,8 @@ func (c Config) checkMultifactor(check func(ok bool, key string, value any, wayO
 		"its weights are all 0; set one of supervisor_multifactor_age, _fairshare, _priority, _size")
 }
 
-// RanksOwners says whether fairshare ranks owners before their priorities do: it is on, and everybody may ask for any priority.
+// RanksOwners says whether fairshare ranks owners before their priorities do: it is on, and everybody may ask for any
+// priority.
 func (c Config) RanksOwners() bool {
 	return c.Fairshare == "order" && c.HighestUser == 1 && c.QueueAlgorithm != "multifactor"
 }

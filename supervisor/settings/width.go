@@ -11,8 +11,8 @@ import (
 	"qb/supervisor/facts"
 )
 
-// Width is a max_cpus value: a number, or "*" (any negative number) for no limit but the site's. A negative one is kept as it was
-// written, for a remark; Limit is what it means.
+// Width is a max_cpus value: a number, or "*" (any negative number) for no limit but the site's. A negative one is kept
+// as it was written, for a remark; Limit is what it means.
 type Width int
 
 func (w Width) String() string {

@@ -62,8 +62,8 @@ type Reader interface {
 	Stored(ctx context.Context, owner string) (int64, error)
 	// Answer finds what a user's change under an Idempotency-Key was answered.
 	Answer(ctx context.Context, user, key string) (facts.AnswerFacts, bool, error)
-	// Labels tells which jobs of a process group have these labels: the latest of each, and of a submission that became several jobs its
-	// last.
+	// Labels tells which jobs of a process group have these labels: the latest of each, and of a submission that became
+	// several jobs its last.
 	Labels(ctx context.Context, group facts.JobID, labels []string) (map[string]facts.JobID, error)
 	// Before tells which other jobs the submissions made whose last jobs these are, if they made several.
 	Before(ctx context.Context, ids []facts.JobID) (map[facts.JobID][]facts.JobID, error)
@@ -73,8 +73,8 @@ type Reader interface {
 	Latest(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error)
 	// FailedBefore tells of the items first..last with failed attempts that are not their end, by item.
 	FailedBefore(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]FailedBefore, error)
-	// EndedSo are the items whose latest attempt, which is live or their end, ran on the host, unless it is "", and has the
-	// exit status, unless that is nil.
+	// EndedSo are the items whose latest attempt, which is live or their end, ran on the host, unless it is "", and has
+	// the exit status, unless that is nil.
 	EndedSo(ctx context.Context, job facts.JobID, host facts.HostID, exit *int) ([]facts.ItemNo, error)
 	// Marks of a job, by first item.
 	Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error)

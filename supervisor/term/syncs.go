@@ -10,9 +10,9 @@ import (
 	"qb/supervisor/outbox"
 )
 
-// SyncInbox holds the reports of workers that the loop has not read: of each agent the newest one, with the ends of those
-// before it. So a slow loop has no more to read than there are agents, and what it reads is never older than what it has.
-// An entry stays at the place of its first report.
+// SyncInbox holds the reports of workers that the loop has not read: of each agent the newest one, with the ends of
+// those before it. So a slow loop has no more to read than there are agents, and what it reads is never older than what
+// it has. An entry stays at the place of its first report.
 type SyncInbox struct {
 	ready chan struct{} // has one while there is something to read
 	mu    sync.Mutex
@@ -45,8 +45,8 @@ func agentFrom(h facts.HostFacts, incarnation string) agentOf {
 	return agentOf{h.ID, h.Key, h.MachineID, h.Boot, h.StateID, incarnation}
 }
 
-// Put adds a report. It returns the ticket of the one that will not be read by itself, if any: the older of two, which may be
-// this one. False: too many wait.
+// Put adds a report. It returns the ticket of the one that will not be read by itself, if any: the older of two, which
+// may be this one. False: too many wait.
 func (q *SyncInbox) Put(now time.Time, e message.WorkerSynced) (superseded outbox.Ticket, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

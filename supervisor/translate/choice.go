@@ -71,8 +71,8 @@ func ChoiceText(r *api.ActionRequest) string {
 // ChoosesByEnd says whether an order chooses items by the host or the exit status of their latest attempt.
 func ChoosesByEnd(r *api.ActionRequest) bool { return r != nil && (r.Host != "" || r.ExitCode != nil) }
 
-// EndStates are the states of items that such an order takes: without others all that it changes by itself, so that an item
-// that has changed since is left alone.
+// EndStates are the states of items that such an order takes: without others all that it changes by itself, so that an
+// item that has changed since is left alone.
 func EndStates(e message.JobOrdered) []string {
 	if e.Choice.States != nil {
 		return e.Choice.States

@@ -43,8 +43,8 @@ var renderers = []renderer{
 	{"r all of them", "", func(_, _, _ int, all []int) []int { return all }},
 }
 
-// TestRenderersAgainstSets: whatever range, chunk and command, the numbers that a renderer makes of each item are those of the item, or
-// the submission gets a remark. One that makes them all gets none.
+// TestRenderersAgainstSets: whatever range, chunk and command, the numbers that a renderer makes of each item are those
+// of the item, or the submission gets a remark. One that makes them all gets none.
 func TestRenderersAgainstSets(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 5))
 	divided, told := 0, 0

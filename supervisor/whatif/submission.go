@@ -66,7 +66,8 @@ func (t *Trials) TrySubmission(ctx context.Context, f Submission) (api.TrialRepl
 	return reply, nil
 }
 
-// starts counts the instances of the jobs from one on that a plan starts: on slots that are free now, and on those that others leave.
+// starts counts the instances of the jobs from one on that a plan starts: on slots that are free now, and on those that
+// others leave.
 func starts(s planner.Snapshot, p planner.Plan, from int) (now, afterStops int) {
 	free := make([]int, len(s.Hosts))
 	for h := range s.Hosts {
@@ -103,8 +104,8 @@ func means(v *message.View) map[int64]float64 {
 	return seconds
 }
 
-// earliest is how long it takes at least until one of the jobs from one on can start: until the first end of what stops for others or, where
-// nothing does, of an item on a host that serves the job. nil: not known.
+// earliest is how long it takes at least until one of the jobs from one on can start: until the first end of what stops
+// for others or, where nothing does, of an item on a host that serves the job. nil: not known.
 func earliest(s planner.Snapshot, p planner.Plan, from int, means map[int64]float64) *float64 {
 	if len(p.Stop) > 0 && s.Policy.Preempt != "passive" {
 		return new(0.0)

@@ -47,8 +47,8 @@ func chosen(label string) string {
 	return `const box = document.querySelector(".row-line input[type=checkbox]"); if (box && !box.checked) box.click(); ` + opens(label)
 }
 
-// TestPageButtons walks all buttons of all forms and dialogs, with the mouse and with Enter: none but the one that is named after
-// the action carries it out. Enter in a field carries the action out, and does nothing else.
+// TestPageButtons walks all buttons of all forms and dialogs, with the mouse and with Enter: none but the one that is
+// named after the action carries it out. Enter in a field carries the action out, and does nothing else.
 func TestPageButtons(t *testing.T) {
 	t.Parallel()
 	f := startFarm(t, "2")
@@ -146,8 +146,8 @@ func (b *tab) enters(t *testing.T, job string) {
 	}
 }
 
-// TestPageBelongs: a dialog ends with its view, an order that waits is sent with it, no button of another view is left over the next
-// one, each names its job, and a change of one's own makes no other of one's own fail.
+// TestPageBelongs: a dialog ends with its view, an order that waits is sent with it, no button of another view is left
+// over the next one, each names its job, and a change of one's own makes no other of one's own fail.
 func TestPageBelongs(t *testing.T) {
 	t.Parallel()
 	f := startFarm(t, "2")

@@ -226,7 +226,8 @@ func (d *doors) byQbsub(s submissionOf) string {
 	return ids[len(ids)-1]
 }
 
-// python is a program that submits bodies with the client for Python, as they are or by its own function, and shows archives of jobs.
+// python is a program that submits bodies with the client for Python, as they are or by its own function, and shows
+// archives of jobs.
 const python = `
 import json, sys, warnings
 import qb
@@ -392,8 +393,8 @@ func (d *doors) same(door string, s submissionOf, job string, want map[string]an
 	}
 }
 
-// TestPageDoors submits each field by each of the doors, the page, qbsub, REST and Python, and compares the archives of the jobs; so it does
-// with the command that the page shows, and with what *Submit again* makes of each.
+// TestPageDoors submits each field by each of the doors, the page, qbsub, REST and Python, and compares the archives of
+// the jobs; so it does with the command that the page shows, and with what *Submit again* makes of each.
 func TestPageDoors(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, "-slots", "2")

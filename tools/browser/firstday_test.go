@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestPageFirstDay: what failed is tried again by exit code and host, what waits for what are links, keys of a list work at once, the answer
-// of What if is seen where it was asked, and no command is shown while a field is wrong.
+// TestPageFirstDay: what failed is tried again by exit code and host, what waits for what are links, keys of a list
+// work at once, the answer of What if is seen where it was asked, and no command is shown while a field is wrong.
 func TestPageFirstDay(t *testing.T) {
 	t.Parallel()
 	f := startFarm(t, "2")

@@ -365,8 +365,8 @@ func (s *shim) writeNow(it *shimItem) {
 }
 
 // outOfMemory recognises an end that was the kernel's for want of memory. Evidence is a kill in the item's own
-// group, whatever its first process made of that, as scripts that do not look at what they start end with 0, or a SIGKILL that
-// is not ours (or what a shell makes of one) while the host's count of such kills rose.
+// group, whatever its first process made of that, as scripts that do not look at what they start end with 0, or a
+// SIGKILL that is not ours (or what a shell makes of one) while the host's count of such kills rose.
 func (it *shimItem) outOfMemory(f *api.Finished) bool {
 	inGroup := it.kills.release()
 	signal, code := it.status.Signal(), it.status.ExitStatus()

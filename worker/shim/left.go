@@ -65,7 +65,8 @@ func (s *shim) tellLeft(it *shimItem, f *api.Finished) {
 	}
 }
 
-// addNote puts a line of qb's own behind a log whose pump has ended. If the disk is full, the end of the attempt has it alone.
+// addNote puts a line of qb's own behind a log whose pump has ended. If the disk is full, the end of the attempt has it
+// alone.
 func addNote(path, text string) {
 	log, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

@@ -49,8 +49,9 @@ func (l licences) look(line patterns.Part, over func() bool) {
 	}
 }
 
-// judge says of an item that failed by itself that it found no licence, if it did. It is asked once, at the end of the attempt: by then
-// it is known whether its command, a line of its output, a file that is missing, a flight check or its time limit has failed it.
+// judge says of an item that failed by itself that it found no licence, if it did. It is asked once, at the end of the
+// attempt: by then it is known whether its command, a line of its output, a file that is missing, a flight check or its
+// time limit has failed it.
 func (l licences) judge(f *api.Finished) {
 	if Done(*f) || !slices.Contains([]string{"exit", "signal", "launch", core.OutcomeTimeout}, f.Outcome) {
 		return

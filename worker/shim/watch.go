@@ -49,8 +49,9 @@ func newWatcher() watcher {
 	return watcher{seen: &patterns.Watch{}, charge: func(float64) {}, began: time.Now(), quit: make(chan struct{})}
 }
 
-// watch has the output looked at for the patterns of the site and, if it is that of the item's command, of the item's job. Both were
-// checked where they were accepted; what this one cannot read, of another release, is named at the end of the log.
+// watch has the output looked at for the patterns of the site and, if it is that of the item's command, of the item's
+// job. Both were checked where they were accepted; what this one cannot read, of another release, is named at the end
+// of the log.
 func (w *watcher) watch(o *RunOrder, licences licences, command bool) {
 	if w.licences = licences; command {
 		seen, err := patterns.New(o.Rules)

@@ -59,8 +59,8 @@ func (p *preset) text(lines []presetLine) string {
 	return b.String()
 }
 
-// Preset prints the settings of a preset, or with a file's name writes those into it that it lacks. A file that says otherwise, or that
-// is not valid with them, is left as it is.
+// Preset prints the settings of a preset, or with a file's name writes those into it that it lacks. A file that says
+// otherwise, or that is not valid with them, is left as it is.
 func Preset(name, file string, out io.Writer) error {
 	n := slices.IndexFunc(presets, func(p preset) bool { return p.name == name })
 	if n < 0 {

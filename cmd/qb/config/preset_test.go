@@ -30,8 +30,9 @@ func TestPresetsAreClean(t *testing.T) {
 	}
 }
 
-// TestPresetIntoFile writes presets into files that have some of their settings, others, tables and comments: what was there means what it
-// meant, the preset acts, and a second time changes nothing. A file that says otherwise is refused and left as it is.
+// TestPresetIntoFile writes presets into files that have some of their settings, others, tables and comments: what was
+// there means what it meant, the preset acts, and a second time changes nothing. A file that says otherwise is refused
+// and left as it is.
 func TestPresetIntoFile(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := rapid.SampledFrom(presets).Draw(rt, "preset")

@@ -45,8 +45,8 @@ func FindServer(ctx context.Context, databaseURL string) (s Server, err error) {
 	return Server{Major: version / 10000, cfg: conn.Config(), url: databaseURL}, nil
 }
 
-// ClientEnv is the environment by which Postgres's own programs reach the server. No part of it is in their arguments, which
-// every user of the machine can read.
+// ClientEnv is the environment by which Postgres's own programs reach the server. No part of it is in their arguments,
+// which every user of the machine can read.
 func (s Server) ClientEnv() []string {
 	cfg := s.cfg
 	env := []string{"PGHOST=" + cfg.Host, fmt.Sprintf("PGPORT=%d", cfg.Port), "PGUSER=" + cfg.User, "PGDATABASE=" + cfg.Database}

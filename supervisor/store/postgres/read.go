@@ -211,8 +211,8 @@ func (p *Store) FailedBefore(ctx context.Context, job facts.JobID, first, last f
 	return readRows(ctx, p.pool, "earlier attempts", pgx.RowToStructByPos[store.FailedBefore], sqlFailedBefore, job, first, last)
 }
 
-// EndedSo are the items whose latest attempt, which is live or their end, ran on the host, unless it is "", and has the exit
-// status, unless that is nil.
+// EndedSo are the items whose latest attempt, which is live or their end, ran on the host, unless it is "", and has the
+// exit status, unless that is nil.
 func (p *Store) EndedSo(ctx context.Context, job facts.JobID, host facts.HostID, exit *int) ([]facts.ItemNo, error) {
 	return readRows(ctx, p.pool, "how items ended", pgx.RowTo[facts.ItemNo], sqlEndedSo, job, host, exit)
 }

@@ -86,8 +86,8 @@ func (p *Store) connectBest(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// beside is for programs beside the supervisor, such as an audit: they go to the server to which a leader goes. A former primary
-// takes connections, too, but its rows are not the farm's.
+// beside is for programs beside the supervisor, such as an audit: they go to the server to which a leader goes. A
+// former primary takes connections, too, but its rows are not the farm's.
 func beside(databaseURL string) (*Store, error) {
 	cfg, err := parse(databaseURL)
 	if err != nil {
@@ -96,8 +96,8 @@ func beside(databaseURL string) (*Store, error) {
 	return newStore(cfg, Options{Log: slog.New(slog.DiscardHandler)}), nil
 }
 
-// reach connects under a name to the server with the farm's rows: of those that answer the one on the highest timeline, and
-// then with the highest term. Where a term has just failed comes last among equals.
+// reach connects under a name to the server with the farm's rows: of those that answer the one on the highest timeline,
+// and then with the highest term. Where a term has just failed comes last among equals.
 func (p *Store) reach(ctx context.Context, as string) (*pgx.Conn, error) {
 	connect := func(at *pgx.ConnConfig) (*pgx.Conn, error) {
 		cfg := at.Copy()

@@ -78,8 +78,8 @@ func TestOldPrimaryComesBack(t *testing.T) {
 	acceptsOlder(t, a, one.Lineage)
 }
 
-// goToTheFarmsRows looks that programs beside the supervisor, and the leader's own audit, take the rows of the second server,
-// whichever address comes first. A backup of the former primary's would lack all that came after the promotion.
+// goToTheFarmsRows looks that programs beside the supervisor, and the leader's own audit, take the rows of the second
+// server, whichever address comes first. A backup of the former primary's would lack all that came after the promotion.
 func goToTheFarmsRows(t *testing.T, leader *Store, former, promoted *replica.Server) {
 	t.Helper()
 	for _, url := range []string{replica.URL(former, promoted), replica.URL(promoted, former)} {
