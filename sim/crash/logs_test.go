@@ -27,7 +27,7 @@ func TestLogsOfSeveralSupervisors(t *testing.T) {
 	r.supervisors[first].kill()
 	r.until("the standby leads", func() bool { return r.leader() == 1-first })
 	// It cannot know whether the item printed anything: the machine that may have its output is named.
-	if got := r.qb(0, r.both(), "qbout", short); !strings.Contains(got, "lies with http://"+r.addresses[first]+", which does not answer") {
+	if _, got, _ := r.outputs(0, r.both(), "qbout", short); !strings.Contains(got, "lies with http://"+r.addresses[first]+", which does not answer") {
 		t.Errorf("while the machine with the output is gone: %q", got)
 	}
 	r.must(r.supervisors[first].start())
@@ -48,7 +48,7 @@ func TestLogsOfSeveralSupervisors(t *testing.T) {
 	// A supervisor that is stopped takes the connection and says nothing.
 	r.supervisors[first].signal(syscall.SIGSTOP)
 	defer r.supervisors[first].signal(syscall.SIGCONT)
-	if got := r.qb(0, r.both(), "qbout", short); !strings.Contains(got, "which does not answer") {
+	if _, got, _ := r.outputs(0, r.both(), "qbout", short); !strings.Contains(got, "which does not answer") {
 		t.Errorf("while the machine with the output hangs: %q", got)
 	}
 	for i, name := range []string{"s1", "s2"} {

@@ -31,11 +31,11 @@ func TestRepeatedAsAdvised(t *testing.T) {
 	heal := r.hangCommits()
 	later := time.AfterFunc(10*time.Second, heal)
 	defer later.Stop()
-	said := r.qb(0, r.both(), "qbsub", append([]string{"-key", "mine"}, sub...)...)
-	if !strings.Contains(said, "trying again for up to 2m0s") {
-		t.Errorf("a script is told %q", said)
+	said, remarks, _ := r.outputs(0, r.both(), "qbsub", append([]string{"-key", "mine"}, sub...)...)
+	if !strings.Contains(remarks, "trying again for up to 2m0s") {
+		t.Errorf("a script is told %q", remarks)
 	}
-	mine := lastLine(said)
+	mine := strings.TrimSpace(said)
 	r.wantJobs(2)
 
 	advised = r.advice("qbkill", "-retryfor", "3s", job, mine)

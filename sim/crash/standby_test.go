@@ -1,7 +1,6 @@
 package crash
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -81,21 +80,28 @@ func (r *crashRig) both() string {
 	return r.scheme() + r.addresses[0] + "," + r.scheme() + r.addresses[1]
 }
 
-// qb runs a command with the addresses; -1 takes any exit code. It returns both outputs.
+// qb runs a command with the addresses; -1 takes any exit code. It returns what the command printed, and its errors if it failed.
 func (r *crashRig) qb(code int, supervisors, name string, args ...string) string {
 	r.t.Helper()
+	said, remarks, failed := r.outputs(code, supervisors, name, args...)
+	if failed {
+		said += remarks
+	}
+	return strings.TrimSpace(said)
+}
+
+// outputs are the standard output and the standard error of a command.
+func (r *crashRig) outputs(code int, supervisors, name string, args ...string) (said, remarks string, failed bool) {
+	r.t.Helper()
 	cmd := r.command(supervisors, name, args...)
-	var said, remarks bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &remarks
+	var out, errors strings.Builder
+	cmd.Stdout = &out
+	cmd.Stderr = &errors
 	err := cmd.Run()
-	out := said.String()
-	if err != nil {
-		out += remarks.String()
-	}
 	if got := cmd.ProcessState.ExitCode(); got != code && code >= 0 {
-		r.t.Fatalf("%s %v with %s: %v, exit code %d, want %d\n%s", name, args, supervisors, err, got, code, out)
+		r.t.Fatalf("%s %v with %s: %v, exit code %d, want %d\n%s%s", name, args, supervisors, err, got, code, &out, &errors)
 	}
-	return strings.TrimSpace(out)
+	return out.String(), errors.String(), err != nil
 }
 
 // command is a command of ours with the addresses.

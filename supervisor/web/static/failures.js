@@ -5,7 +5,7 @@ import { open } from "./session.js";
 import { jobs } from "./store.js";
 import { useAnswer } from "./answer.js";
 import { endOf } from "./job.js";
-import { linesOf, textOf } from "./lines.js";
+import { linesOf, piecesOf, textOf } from "./lines.js";
 import { Change, Name, order, Reading, State } from "./parts.js";
 import { refine, to } from "./route.js";
 import { count, plain } from "./text.js";
@@ -35,7 +35,7 @@ function Last({ id, item, attempt }) {
     return () => stop.abort();
   }, [id, item, attempt]);
   if (!lines) return html`<${Reading} />`;
-  return lines.length ? html`<pre class="found" tabindex="0">${lines.map(line => plain(line.replace(/\u001b\[[ -?]*[@-~]/g, "").slice(-500))).join("\n")}</pre>` : html`<p class="muted">It wrote nothing.</p>`;
+  return lines.length ? html`<pre class="found" tabindex="0">${lines.map(line => plain(piecesOf(line).map(piece => piece.text).join("").slice(-500))).join("\n")}</pre>` : html`<p class="muted">It wrote nothing.</p>`;
 }
 
 export function Failures({ id, job }) {
