@@ -58,6 +58,17 @@ func (r *rig) flood(t *testing.T, token, path string, atOnce int) (count func(st
 	return func(status int) int64 { return answers[status].Load() }
 }
 
+// meanwhile does what another wants during a flood: it is done before the flood got so many answers. In seconds it would
+// measure the machine.
+func meanwhile(t *testing.T, what string, count func(status int) int64, most int64, do func()) {
+	t.Helper()
+	before := count(http.StatusOK)
+	do()
+	if got := count(http.StatusOK) - before; got > most {
+		t.Errorf("%s had to wait for %d answers to the flood, want at most %d", what, got, most)
+	}
+}
+
 // TestAttackHeavyReads: one user who asks for the states of a large job, forty times at once, is answered twice at a time;
 // others submit and read meanwhile, and operators too.
 func TestAttackHeavyReads(t *testing.T) {
@@ -68,19 +79,15 @@ func TestAttackHeavyReads(t *testing.T) {
 	count := r.flood(t, r.token("mallory", api.User), path, 40)
 	eventually(t, "calls are refused", func() bool { return count(http.StatusTooManyRequests) > 40 })
 	for range 5 {
-		began := time.Now()
-		must[api.SubmitReply](t, ann, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"})
-		if took := time.Since(began); took > 4*time.Second {
-			t.Errorf("another user's submission took %s", took)
-		}
+		meanwhile(t, "another user's submission", count, 500, func() {
+			must[api.SubmitReply](t, ann, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"})
+		})
 		for _, c := range []*api.Client{ann, boss} {
-			began = time.Now()
-			if got := must[api.ItemStatesReply](t, c, api.ItemStates, params("job", job), nil); len(got.States) != 300000 {
-				t.Errorf("%d states", len(got.States))
-			}
-			if took := time.Since(began); took > 4*time.Second {
-				t.Errorf("another's reading took %s", took)
-			}
+			meanwhile(t, "another's reading", count, 500, func() {
+				if got := must[api.ItemStatesReply](t, c, api.ItemStates, params("job", job), nil); len(got.States) != 300000 {
+					t.Errorf("%d states", len(got.States))
+				}
+			})
 		}
 	}
 	if count(http.StatusOK) == 0 {
@@ -127,10 +134,8 @@ func TestAttackSearches(t *testing.T) {
 	count := r.flood(t, r.token("mallory", api.User), fmt.Sprintf("/v1/jobs/%d/items/1/log/find?text=needle", large), 60)
 	eventually(t, "calls are refused", func() bool { return count(http.StatusTooManyRequests) > 60 })
 	for range 3 {
-		began := time.Now()
-		must[api.LogMatches](t, ann, api.FindInLog, params("job", small, "item", "1", "text", "needle"), nil)
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("another user's search took %s", took)
-		}
+		meanwhile(t, "another user's search", count, 30, func() {
+			must[api.LogMatches](t, ann, api.FindInLog, params("job", small, "item", "1", "text", "needle"), nil)
+		})
 	}
 }

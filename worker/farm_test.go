@@ -92,6 +92,10 @@ func (f *scriptedFarm) serveSync(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if s.Incarnation == f.last.Incarnation && s.Sequence <= f.last.Sequence { // its answer may be taken before that of the later one
+		http.Error(w, "it came after a later sync", http.StatusConflict)
+		return
+	}
 	f.last = s
 	f.syncs++
 	for _, end := range s.Finished {
@@ -125,6 +129,7 @@ func (f *scriptedFarm) serveSync(w http.ResponseWriter, r *http.Request) {
 		}
 		f.mu.Lock()
 		if r.Context().Err() != nil || f.last.Sequence != s.Sequence || f.last.Incarnation != s.Incarnation {
+			http.Error(w, "given up for a later sync", http.StatusConflict)
 			return
 		}
 	}
