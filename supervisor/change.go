@@ -228,7 +228,7 @@ func (s *server) record(ctx context.Context, id facts.JobID) (*items.Prepared, e
 		return nil, problem.Reading("a job's record", err)
 	}
 	if !known {
-		return nil, api.Errorf(api.KindNotFound, "there is no job %d", id)
+		return nil, noJob(id)
 	}
 	return rec, nil
 }

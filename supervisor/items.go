@@ -45,59 +45,83 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 			return nil, problem.Invalid("status", "%q; use pending, blocked, running, complete, failed or killed", problem.Clip(state))
 		}
 	}
-	v, a, marks, err := s.marked(ctx, in.Job)
-	if err != nil {
-		return nil, err
-	}
-	out, atOnce := &listItemsOut{Body: []api.Item{}}, in.Limit
-	if len(states) > 0 {
-		atOnce = itemsAtOnce
-	}
-	for first, parts := in.After+1, 0; first < a.Len(); first, parts = first+atOnce, parts+1 {
-		if parts == partsMost {
-			out.Link = nextPage(ctx, "after", strconv.Itoa(first-1))
-			break
-		}
-		part, err := s.itemsBetween(ctx, v, a, marks, first, min(first+atOnce, a.Len())-1)
+	return readItems(ctx, s, facts.JobID(in.Job), func(ctx context.Context, j *jobItems) (*listItemsOut, error) {
+		marks, err := j.rows.Marks(ctx)
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range part {
-			if len(states) > 0 && !slices.Contains(states, item.Status) {
-				continue
+		out, atOnce := &listItemsOut{Body: []api.Item{}}, in.Limit
+		if len(states) > 0 {
+			atOnce = itemsAtOnce
+		}
+		for first, parts := in.After+1, 0; first < j.agenda.Len(); first, parts = first+atOnce, parts+1 {
+			if parts == partsMost {
+				out.Link = nextPage(ctx, "after", strconv.Itoa(first-1))
+				break
 			}
-			if out.Body = append(out.Body, item); len(out.Body) == in.Limit && item.Number < a.Len()-1 {
-				out.Link = nextPage(ctx, "after", strconv.Itoa(item.Number))
-				return out, nil
+			part, err := s.itemsBetween(ctx, j, marks, first, min(first+atOnce, j.agenda.Len())-1)
+			if err != nil {
+				return nil, err
+			}
+			for _, item := range part {
+				if len(states) > 0 && !slices.Contains(states, item.Status) {
+					continue
+				}
+				if out.Body = append(out.Body, item); len(out.Body) == in.Limit && item.Number < j.agenda.Len()-1 {
+					out.Link = nextPage(ctx, "after", strconv.Itoa(item.Number))
+					return out, nil
+				}
 			}
 		}
-	}
-	return out, nil
+		return out, nil
+	})
 }
 
-// marked is what the items of a job are made of beside their attempts.
-func (s *server) marked(ctx context.Context, job int64) (v facts.JobFacts, a *agenda.Agenda, marks []facts.Mark, err error) {
-	if v, err = s.facts(ctx, facts.JobID(job)); err != nil {
-		return v, nil, nil, err
+// jobItems are what the items of a job are made of: its rows, as of one moment.
+type jobItems struct {
+	facts  facts.JobFacts
+	agenda *agenda.Agenda
+	rows   store.JobRows
+}
+
+// readItems answers with what read makes of a job's items, all as of one moment. The agenda never changes; it is parsed
+// before a connection to the database is taken.
+func readItems[T any](ctx context.Context, s *server, job facts.JobID, read func(context.Context, *jobItems) (*T, error)) (*T, error) {
+	v, err := s.facts(ctx, job)
+	if err != nil {
+		return nil, err
 	}
-	if a, err = s.agendas.Get(ctx, v); err != nil {
-		return v, nil, nil, err
+	a, err := s.agendas.Get(ctx, v)
+	if err != nil {
+		return nil, err
 	}
-	marks, err = s.reader.Marks(ctx, v.ID)
-	return v, a, marks, problem.Reading("the marks of the items", err)
+	ctx, cancel := context.WithTimeout(ctx, recordFor)
+	defer cancel()
+	var answer *T
+	found, err := s.reader.ReadJob(ctx, job, func(ctx context.Context, j facts.JobFacts, rows store.JobRows) (err error) {
+		answer, err = read(ctx, &jobItems{j, a, rows})
+		return err
+	})
+	if err != nil {
+		return nil, problem.Reading("the items of a job", err)
+	}
+	if !found {
+		return nil, noJob(job)
+	}
+	return answer, nil
 }
 
 // itemsBetween are the items first to last of a job.
-func (s *server) itemsBetween(ctx context.Context, v facts.JobFacts, a *agenda.Agenda, marks []facts.Mark, first, last int) ([]api.Item, error) {
+func (s *server) itemsBetween(ctx context.Context, j *jobItems, marks []facts.Mark, first, last int) ([]api.Item, error) {
 	list := make([]api.Item, 0, last-first+1)
 	var progress map[facts.AttemptID]int
-	if v.RegexProgress != "" {
-		progress = s.picture().Progress(v.ID)
+	if j.facts.RegexProgress != "" {
+		progress = s.picture().Progress(j.facts.ID)
 	}
-	err := s.eachItem(ctx, v, marks, first, last, func(item api.Item) {
-		item.Name = a.Item(item.Number).Name
+	err := s.eachItem(ctx, j, marks, first, last, func(item api.Item) {
+		item.Name = j.agenda.Item(item.Number).Name
 		if item.Status == "running" {
-			item.Progress = progress[facts.AttemptID{Job: v.ID, Item: facts.ItemNo(item.Number), Number: item.Attempt}]
+			item.Progress = progress[facts.AttemptID{Job: j.facts.ID, Item: facts.ItemNo(item.Number), Number: item.Attempt}]
 		}
 		list = append(list, item)
 	})
@@ -105,15 +129,15 @@ func (s *server) itemsBetween(ctx context.Context, v facts.JobFacts, a *agenda.A
 }
 
 // eachItem visits the items first to last of a job, without their names.
-func (s *server) eachItem(ctx context.Context, v facts.JobFacts, marks []facts.Mark, first, last int, visit func(api.Item)) error {
-	latest, err := s.reader.Latest(ctx, v.ID, facts.ItemNo(first), facts.ItemNo(last))
+func (s *server) eachItem(ctx context.Context, j *jobItems, marks []facts.Mark, first, last int, visit func(api.Item)) error {
+	latest, err := j.rows.Latest(ctx, facts.ItemNo(first), facts.ItemNo(last))
 	if err != nil {
-		return problem.Reading("the attempts of the items", err)
+		return err
 	}
 	var failed []store.FailedBefore
 	if translate.Retried(latest) {
-		if failed, err = s.reader.FailedBefore(ctx, v.ID, facts.ItemNo(first), facts.ItemNo(last)); err != nil {
-			return problem.Reading("the earlier attempts of the items", err)
+		if failed, err = j.rows.FailedBefore(ctx, facts.ItemNo(first), facts.ItemNo(last)); err != nil {
+			return err
 		}
 	}
 	marked := translate.MarkedItems(marks, first, last)
@@ -123,7 +147,7 @@ func (s *server) eachItem(ctx context.Context, v facts.JobFacts, marks []facts.M
 		if len(latest) > 0 && int(latest[0].Item) == n {
 			attempt, latest = &latest[0], latest[1:]
 		}
-		translate.FillItem(s.now(), &item, &v, attempt, marked[n-first])
+		translate.FillItem(s.now(), &item, &j.facts, attempt, marked[n-first])
 		failed = translate.FillFailedBefore(&item, failed)
 		visit(item)
 	}
@@ -146,47 +170,32 @@ func (s *server) listAttempts(ctx context.Context, in *listAttemptsIn) (*listAtt
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.facts(ctx, facts.JobID(in.Job))
-	if err != nil {
-		return nil, err
-	}
-	name, err := s.namer(ctx, v)
-	if err != nil {
-		return nil, err
-	}
-	after.Job = v.ID
-	rows, err := s.reader.Attempts(ctx, v.ID, after, in.Limit)
-	if err != nil {
-		return nil, problem.Reading("the attempts of a job", err)
-	}
-	found, err := s.foundIn(ctx, v, rows)
-	if err != nil {
-		return nil, err
-	}
-	out := &listAttemptsOut{Body: translate.Each(rows, func(a facts.AttemptFacts) api.Attempt { return translate.Attempt(a, name(a.Item), found[a.AttemptID]) })}
-	if len(rows) == in.Limit {
-		last := rows[len(rows)-1]
-		out.Link = nextPage(ctx, "after", fmt.Sprintf("%d.%d", last.Item, last.Number))
-	}
-	return out, nil
+	after.Job = facts.JobID(in.Job)
+	return readItems(ctx, s, after.Job, func(ctx context.Context, j *jobItems) (*listAttemptsOut, error) {
+		rows, found, err := s.attemptsAfter(ctx, j, after, in.Limit)
+		if err != nil {
+			return nil, err
+		}
+		out := &listAttemptsOut{Body: translate.Each(rows, func(a facts.AttemptFacts) api.Attempt {
+			return translate.Attempt(a, nameOf(j.agenda, a.Item), found[a.AttemptID])
+		})}
+		if len(rows) == in.Limit {
+			out.Link = nextPage(ctx, "after", fmt.Sprintf("%d.%d", rows[in.Limit-1].Item, rows[in.Limit-1].Number))
+		}
+		return out, nil
+	})
 }
 
-// foundIn is what was found in the output of attempts, for who may read that.
-func (s *server) foundIn(ctx context.Context, v facts.JobFacts, rows []facts.AttemptFacts) (map[facts.AttemptID]facts.Found, error) {
-	if len(rows) == 0 || s.gate.MayJob(ctx, api.ItemLog, "", gate.JobOf(v)) != nil {
-		return nil, nil
+// attemptsAfter are attempts of a job, and what was found in their output, for who may read that.
+func (s *server) attemptsAfter(
+	ctx context.Context, j *jobItems, after facts.AttemptID, limit int,
+) (list []facts.AttemptFacts, found map[facts.AttemptID]facts.Found, err error) {
+	list, err = j.rows.Attempts(ctx, after, limit)
+	if err != nil || len(list) == 0 || s.gate.MayJob(ctx, api.ItemLog, "", gate.JobOf(j.facts)) != nil {
+		return list, nil, err
 	}
-	found, err := s.reader.Found(ctx, rows[0].AttemptID, rows[len(rows)-1].AttemptID)
-	return found, problem.Reading("what was found in output", err)
-}
-
-// namer tells the name of an item by its number.
-func (s *server) namer(ctx context.Context, j facts.JobFacts) (func(facts.ItemNo) string, error) {
-	a, err := s.agendas.Get(ctx, j)
-	if err != nil {
-		return nil, err
-	}
-	return func(n facts.ItemNo) string { return nameOf(a, n) }, nil
+	found, err = j.rows.Found(ctx, list[0].AttemptID, list[len(list)-1].AttemptID)
+	return list, found, err
 }
 
 // nameOf is the name of an item, "" if there is no such item.
@@ -218,7 +227,7 @@ func (s *server) history(ctx context.Context, in *historyIn) (*historyOut, error
 	if err != nil {
 		return nil, err
 	}
-	name, err := s.namer(ctx, v)
+	a, err := s.agendas.Get(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +236,7 @@ func (s *server) history(ctx context.Context, in *historyIn) (*historyOut, error
 		return nil, problem.Reading("the history of a job", err)
 	}
 	return &historyOut{Earlier: earlier, Body: translate.Each(lines, func(l store.HistoryLine) api.Event {
-		e := translate.Event(l.EventFacts, name)
+		e := translate.Event(l.EventFacts, func(n facts.ItemNo) string { return nameOf(a, n) })
 		e.ID = l.Place.String()
 		return e
 	})}, nil

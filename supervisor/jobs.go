@@ -269,7 +269,7 @@ func (s *server) job(ctx context.Context, id facts.JobID) (facts.JobView, error)
 		return facts.JobView{}, problem.Reading("a job", err)
 	}
 	if len(rows) == 0 {
-		return facts.JobView{}, api.Errorf(api.KindNotFound, "there is no job %d", id)
+		return facts.JobView{}, noJob(id)
 	}
 	return rows[0], nil
 }
@@ -284,10 +284,12 @@ func (s *server) facts(ctx context.Context, id facts.JobID) (facts.JobFacts, err
 		return facts.JobFacts{}, problem.Reading("a job", err)
 	}
 	if j == nil {
-		return facts.JobFacts{}, api.Errorf(api.KindNotFound, "there is no job %d", id)
+		return facts.JobFacts{}, noJob(id)
 	}
 	return *j, nil
 }
+
+func noJob(id facts.JobID) *api.Error { return api.Errorf(api.KindNotFound, "there is no job %d", id) }
 
 // jobQuery lets rows tell what the farm would say of a job's memory if it still held it.
 func (s *server) jobQuery(q store.JobQuery) store.JobQuery {

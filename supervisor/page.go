@@ -183,20 +183,22 @@ func (s *server) itemStates(ctx context.Context, in *jobIn) (*jsonOf[api.ItemSta
 
 // readStates reads them from the rows.
 func (s *server) readStates(ctx context.Context, job facts.JobID) (*api.ItemStatesReply, error) {
-	v, a, marks, err := s.marked(ctx, int64(job))
-	if err != nil {
-		return nil, err
-	}
-	letters := make([]byte, 0, a.Len())
-	for first := 0; first < a.Len(); first += itemsAtOnce {
-		err := s.eachItem(ctx, v, marks, first, min(first+itemsAtOnce, a.Len())-1, func(item api.Item) {
-			letters = append(letters, live.Letter(item.Status, facts.ParseKind(item.Kind)))
-		})
+	return readItems(ctx, s, job, func(ctx context.Context, j *jobItems) (*api.ItemStatesReply, error) {
+		marks, err := j.rows.Marks(ctx)
 		if err != nil {
 			return nil, err
 		}
-	}
-	return &api.ItemStatesReply{Job: int64(job), Version: v.Version, States: string(letters)}, nil
+		letters := make([]byte, 0, j.agenda.Len())
+		for first := 0; first < j.agenda.Len(); first += itemsAtOnce {
+			err := s.eachItem(ctx, j, marks, first, min(first+itemsAtOnce, j.agenda.Len())-1, func(item api.Item) {
+				letters = append(letters, live.Letter(item.Status, facts.ParseKind(item.Kind)))
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		return &api.ItemStatesReply{Job: int64(job), Version: j.facts.Version, States: string(letters)}, nil
+	})
 }
 
 type itemValuesIn struct {
@@ -214,26 +216,20 @@ func (s *server) itemValues(ctx context.Context, in *itemValuesIn) (*jsonOf[api.
 
 // readValues reads that from the rows.
 func (s *server) readValues(ctx context.Context, job facts.JobID, of string) (*api.ItemValuesReply, error) {
-	v, err := s.facts(ctx, job)
-	if err != nil {
-		return nil, err
-	}
-	a, err := s.agendas.Get(ctx, v)
-	if err != nil {
-		return nil, err
-	}
-	column := itemvalues.New(of, a.Len())
-	for first := 0; first < a.Len(); first += itemsAtOnce {
-		latest, err := s.reader.Latest(ctx, v.ID, facts.ItemNo(first), facts.ItemNo(min(first+itemsAtOnce, a.Len())-1))
-		if err != nil {
-			return nil, problem.Reading("the attempts of the items", err)
+	return readItems(ctx, s, job, func(ctx context.Context, j *jobItems) (*api.ItemValuesReply, error) {
+		column := itemvalues.New(of, j.agenda.Len())
+		for first := 0; first < j.agenda.Len(); first += itemsAtOnce {
+			latest, err := j.rows.Latest(ctx, facts.ItemNo(first), facts.ItemNo(min(first+itemsAtOnce, j.agenda.Len())-1))
+			if err != nil {
+				return nil, err
+			}
+			for n := range latest {
+				column.Add(&latest[n])
+			}
 		}
-		for n := range latest {
-			column.Add(&latest[n])
-		}
-	}
-	reply := column.Reply(int64(job), v.Version, func(n facts.ItemNo) string { return a.Item(int(n)).Name })
-	return &reply, nil
+		reply := column.Reply(int64(job), j.facts.Version, func(n facts.ItemNo) string { return j.agenda.Item(int(n)).Name })
+		return &reply, nil
+	})
 }
 
 // kept answers with what was read of a job since its rows changed last, or reads it. Only the leader knows of changes.
@@ -266,31 +262,33 @@ type itemIn struct {
 
 // getItem reads an item and its attempts from the rows.
 func (s *server) getItem(ctx context.Context, in *itemIn) (*jsonOf[api.ItemReply], error) {
-	v, a, marks, err := s.marked(ctx, in.Job)
-	if err != nil {
-		return nil, err
-	}
-	number, ok := a.Find(in.Item)
-	if !ok {
+	item, err := readItems(ctx, s, facts.JobID(in.Job), func(ctx context.Context, j *jobItems) (*jsonOf[api.ItemReply], error) {
+		number, ok := j.agenda.Find(in.Item)
+		if !ok {
+			return nil, nil
+		}
+		marks, err := j.rows.Marks(ctx)
+		if err != nil {
+			return nil, err
+		}
+		items, err := s.itemsBetween(ctx, j, marks, number, number)
+		if err != nil {
+			return nil, err
+		}
+		rows, found, err := s.attemptsAfter(ctx, j, facts.AttemptID{Job: j.facts.ID, Item: facts.ItemNo(number)}, attemptsShown)
+		if err != nil {
+			return nil, err
+		}
+		out := &jsonOf[api.ItemReply]{api.ItemReply{Item: items[0], Attempts: []api.Attempt{}}}
+		for _, row := range rows {
+			if int(row.Item) == number {
+				out.Body.Attempts = append(out.Body.Attempts, translate.Attempt(row, in.Item, found[row.AttemptID]))
+			}
+		}
+		return out, nil
+	})
+	if err == nil && item == nil {
 		return nil, api.Errorf(api.KindNotFound, "job %d has no item %q", in.Job, problem.Clip(in.Item))
 	}
-	items, err := s.itemsBetween(ctx, v, a, marks, number, number)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.reader.Attempts(ctx, v.ID, facts.AttemptID{Job: v.ID, Item: facts.ItemNo(number)}, attemptsShown)
-	if err != nil {
-		return nil, problem.Reading("the attempts of an item", err)
-	}
-	found, err := s.foundIn(ctx, v, rows)
-	if err != nil {
-		return nil, err
-	}
-	out := &jsonOf[api.ItemReply]{api.ItemReply{Item: items[0], Attempts: []api.Attempt{}}}
-	for _, row := range rows {
-		if int(row.Item) == number {
-			out.Body.Attempts = append(out.Body.Attempts, translate.Attempt(row, in.Item, found[row.AttemptID]))
-		}
-	}
-	return out, nil
+	return item, err
 }

@@ -109,10 +109,16 @@ func (s Reader) Latest(ctx context.Context, job facts.JobID, first, last facts.I
 	return again(ctx, s, "items", func(ctx context.Context) ([]facts.AttemptFacts, error) { return s.Reader.Latest(ctx, job, first, last) })
 }
 
-func (s Reader) FailedBefore(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]store.FailedBefore, error) {
-	return again(ctx, s, "earlier attempts", func(ctx context.Context) ([]store.FailedBefore, error) {
-		return s.Reader.FailedBefore(ctx, job, first, last)
-	})
+// ReadJob takes as long as its caller gives it: a job may have a million attempts.
+func (s Reader) ReadJob(
+	ctx context.Context, id facts.JobID, read func(context.Context, facts.JobFacts, store.JobRows) error,
+) (bool, error) {
+	leave, err := s.Turn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	return repeated(ctx, s, "items", func(ctx context.Context) (bool, error) { return s.Reader.ReadJob(ctx, id, read) })
 }
 
 func (s Reader) EndedSo(ctx context.Context, job facts.JobID, host facts.HostID, exit *int) ([]facts.ItemNo, error) {
@@ -121,19 +127,9 @@ func (s Reader) EndedSo(ctx context.Context, job facts.JobID, host facts.HostID,
 	})
 }
 
-func (s Reader) Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error) {
-	return againWith(ctx, s, "marks", s.Reader.Marks, job)
-}
-
 func (s Reader) Attempts(ctx context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
 	return again(ctx, s, "attempts", func(ctx context.Context) ([]facts.AttemptFacts, error) {
 		return s.Reader.Attempts(ctx, job, after, limit)
-	})
-}
-
-func (s Reader) Found(ctx context.Context, first, last facts.AttemptID) (map[facts.AttemptID]facts.Found, error) {
-	return again(ctx, s, "found", func(ctx context.Context) (map[facts.AttemptID]facts.Found, error) {
-		return s.Reader.Found(ctx, first, last)
 	})
 }
 

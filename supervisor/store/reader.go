@@ -42,6 +42,20 @@ type JobRef struct {
 // MaxPage is the most rows that one call returns, whatever limit it is given; 0 asks for as many.
 const MaxPage = 10_000
 
+// JobRows are the rows of one job beside its own.
+type JobRows interface {
+	// Marks of the job, by first item.
+	Marks(ctx context.Context) ([]facts.Mark, error)
+	// Latest returns the latest attempt of each touched item first..last, by item.
+	Latest(ctx context.Context, first, last facts.ItemNo) ([]facts.AttemptFacts, error)
+	// FailedBefore tells of the items first..last with failed attempts that are not their end, by item.
+	FailedBefore(ctx context.Context, first, last facts.ItemNo) ([]FailedBefore, error)
+	// Attempts by (item, number), those after the given one.
+	Attempts(ctx context.Context, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error)
+	// Found tells what was found in the output of attempts, from one to another by item and number, both included.
+	Found(ctx context.Context, first, last facts.AttemptID) (map[facts.AttemptID]facts.Found, error)
+}
+
 // Reader answers lists and history from committed rows. It never changes a row but those of tokens.
 type Reader interface {
 	// Jobs returns rows with their item counts and times derived from the attempts and marks; the numbers
@@ -71,17 +85,15 @@ type Reader interface {
 	JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error)
 	// Latest returns the latest attempt of each touched item first..last, by item.
 	Latest(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error)
-	// FailedBefore tells of the items first..last with failed attempts that are not their end, by item.
-	FailedBefore(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]FailedBefore, error)
+	// ReadJob has read look at a job's rows, all as of one moment: no attempt that has ended since stands beside its
+	// successor. It returns false if there is no such job. Read must begin from nothing each time that it is called, for
+	// it is called again when the connection breaks.
+	ReadJob(ctx context.Context, id facts.JobID, read func(context.Context, facts.JobFacts, JobRows) error) (found bool, err error)
 	// EndedSo are the items whose latest attempt, which is live or their end, ran on the host, unless it is "", and has
 	// the exit status, unless that is nil.
 	EndedSo(ctx context.Context, job facts.JobID, host facts.HostID, exit *int) ([]facts.ItemNo, error)
-	// Marks of a job, by first item.
-	Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error)
 	// Attempts of a job by (item, number), those after the given one.
 	Attempts(ctx context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error)
-	// Found tells what was found in the output of attempts, from one to another by item and number, both included.
-	Found(ctx context.Context, first, last facts.AttemptID) (map[facts.AttemptID]facts.Found, error)
 	// History of a job, oldest first: events, the starts and ends that the attempt rows tell, and what was taken away. Earlier
 	// is how many lines there are before those of the page, 0 if After was asked for.
 	History(ctx context.Context, job facts.JobID, page HistoryPage) (lines []HistoryLine, earlier int, err error)

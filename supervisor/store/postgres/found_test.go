@@ -18,7 +18,8 @@ func TestFound(t *testing.T) {
 		id := func(item facts.ItemNo, number int) facts.AttemptID {
 			return facts.AttemptID{Job: 1, Item: item, Number: number}
 		}
-		all := must(p.Found(ctx, id(0, 1), id(1, 1)))(t)
+		rows := jobRows{p.pool, 1}
+		all := must(rows.Found(ctx, id(0, 1), id(1, 1)))(t)
 		want := map[facts.AttemptID]facts.Found{
 			id(0, 1): {Highlights: []string{"a warning", "\uFFFD\uFFFD"}, OutputPaths: []string{"/out/1.exr"}},
 			id(0, 2): {Highlights: []string{}, OutputPaths: []string{"/out/2.exr"}},
@@ -26,11 +27,11 @@ func TestFound(t *testing.T) {
 		if d := diff(want, all); d != "" {
 			t.Error(d)
 		}
-		if some := must(p.Found(ctx, id(0, 2), id(0, 2)))(t); len(some) != 1 {
+		if some := must(rows.Found(ctx, id(0, 2), id(0, 2)))(t); len(some) != 1 {
 			t.Errorf("of one attempt: %+v", some)
 		}
 		exec(t, p, `DELETE FROM attempt WHERE number = 1`)
-		if left := must(p.Found(ctx, id(0, 1), id(9, 9)))(t); len(left) != 1 {
+		if left := must(rows.Found(ctx, id(0, 1), id(9, 9)))(t); len(left) != 1 {
 			t.Errorf("of attempts that are gone: %+v", left)
 		}
 	})

@@ -201,30 +201,51 @@ func (p *Store) JobStates(ctx context.Context, ids []facts.JobID) (map[facts.Job
 	return readMap[facts.JobID, facts.JobState](ctx, p.pool, "the states of jobs", sqlJobStates, ids)
 }
 
+// jobRows are the rows of one job, as of one moment if db is a transaction.
+type jobRows struct {
+	db  querier
+	job facts.JobID
+}
+
+// ReadJob has read look at a job's rows, all as of one moment.
+func (p *Store) ReadJob(ctx context.Context, id facts.JobID, read func(context.Context, facts.JobFacts, store.JobRows) error) (found bool, err error) {
+	err = snapshot(ctx, p.pool, func(tx pgx.Tx) error {
+		var job facts.JobFacts
+		if job, found, err = readOne(ctx, tx, "a job", scanJob, sqlJob, id); err != nil || !found {
+			return err
+		}
+		return read(ctx, job, jobRows{tx, id})
+	})
+	if err != nil {
+		return false, fmt.Errorf("reading the items of job %d: %w", id, err)
+	}
+	return found, nil
+}
+
 // Latest returns the latest attempt of each touched item first..last, by item.
 func (p *Store) Latest(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error) {
-	return readRows(ctx, p.pool, "attempts", newAttemptScanner().scan, sqlLatest, job, first, last)
-}
-
-// FailedBefore tells of the items first..last with failed attempts that are not their end, by item.
-func (p *Store) FailedBefore(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]store.FailedBefore, error) {
-	return readRows(ctx, p.pool, "earlier attempts", pgx.RowToStructByPos[store.FailedBefore], sqlFailedBefore, job, first, last)
-}
-
-// EndedSo are the items whose latest attempt, which is live or their end, ran on the host, unless it is "", and has the
-// exit status, unless that is nil.
-func (p *Store) EndedSo(ctx context.Context, job facts.JobID, host facts.HostID, exit *int) ([]facts.ItemNo, error) {
-	return readRows(ctx, p.pool, "how items ended", pgx.RowTo[facts.ItemNo], sqlEndedSo, job, host, exit)
+	return jobRows{p.pool, job}.Latest(ctx, first, last)
 }
 
 // Attempts of a job by (item, number), those after the given one.
 func (p *Store) Attempts(ctx context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
-	return readRows(ctx, p.pool, "attempts", newAttemptScanner().scan, sqlAttempts, job, after.Item, after.Number, rules.PageOf(limit))
+	return jobRows{p.pool, job}.Attempts(ctx, after, limit)
 }
 
-// Marks of a job, by first item.
-func (p *Store) Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error) {
-	return readRows(ctx, p.pool, "marks", pgx.RowToStructByPos[facts.Mark], sqlMarks, job)
+func (r jobRows) Latest(ctx context.Context, first, last facts.ItemNo) ([]facts.AttemptFacts, error) {
+	return readRows(ctx, r.db, "attempts", newAttemptScanner().scan, sqlLatest, r.job, first, last)
+}
+
+func (r jobRows) Attempts(ctx context.Context, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
+	return readRows(ctx, r.db, "attempts", newAttemptScanner().scan, sqlAttempts, r.job, after.Item, after.Number, rules.PageOf(limit))
+}
+
+func (r jobRows) FailedBefore(ctx context.Context, first, last facts.ItemNo) ([]store.FailedBefore, error) {
+	return readRows(ctx, r.db, "earlier attempts", pgx.RowToStructByPos[store.FailedBefore], sqlFailedBefore, r.job, first, last)
+}
+
+func (r jobRows) Marks(ctx context.Context) ([]facts.Mark, error) {
+	return readRows(ctx, r.db, "marks", pgx.RowToStructByPos[facts.Mark], sqlMarks, r.job)
 }
 
 // foundRow is a row of attempt_found.
@@ -233,14 +254,21 @@ type foundRow struct {
 	Highlights, OutputPaths []string
 }
 
-// Found tells what was found in the output of attempts.
-func (p *Store) Found(ctx context.Context, first, last facts.AttemptID) (map[facts.AttemptID]facts.Found, error) {
-	rows, err := readRows(ctx, p.pool, "what was found in output", pgx.RowToStructByPos[foundRow], sqlFound, first.Job, first.Item, first.Number, last.Item, last.Number)
+func (r jobRows) Found(ctx context.Context, first, last facts.AttemptID) (map[facts.AttemptID]facts.Found, error) {
+	rows, err := readRows(ctx, r.db, "what was found in output", pgx.RowToStructByPos[foundRow], sqlFound,
+		r.job, first.Item, first.Number, last.Item, last.Number)
 	found := make(map[facts.AttemptID]facts.Found, len(rows))
-	for _, r := range rows {
-		found[facts.AttemptID{Job: first.Job, Item: facts.ItemNo(r.Item), Number: r.Number}] = facts.Found{Highlights: r.Highlights, OutputPaths: r.OutputPaths}
+	for _, row := range rows {
+		id := facts.AttemptID{Job: r.job, Item: facts.ItemNo(row.Item), Number: row.Number}
+		found[id] = facts.Found{Highlights: row.Highlights, OutputPaths: row.OutputPaths}
 	}
 	return found, err
+}
+
+// EndedSo are the items whose latest attempt, which is live or their end, ran on the host, unless it is "", and has the
+// exit status, unless that is nil.
+func (p *Store) EndedSo(ctx context.Context, job facts.JobID, host facts.HostID, exit *int) ([]facts.ItemNo, error) {
+	return readRows(ctx, p.pool, "how items ended", pgx.RowTo[facts.ItemNo], sqlEndedSo, job, host, exit)
 }
 
 // History of a job, oldest first: events, and the starts and ends that the attempts tell.

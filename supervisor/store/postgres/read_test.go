@@ -204,6 +204,50 @@ func TestJobPages(t *testing.T) {
 	})
 }
 
+// TestJobIsReadAsOfOneMoment: an instance goes on to its next item while the job is read. No part of the reading shows it
+// beside the one that has ended since, whatever was read first, and the job's own row is of that moment too.
+func TestJobIsReadAsOfOneMoment(t *testing.T) {
+	onPostgres(t, func(t *testing.T, s *Store) {
+		term := lead(t, s)
+		job := sampleJob(1)
+		commit(t, term, facts.PutJob{Job: job}, start(1, 0, 1))
+		var live []facts.AttemptID
+		var version int64
+		part := func(ctx context.Context, rows store.JobRows, item facts.ItemNo) {
+			for _, a := range must(rows.Latest(ctx, item, item))(t) {
+				if a.State.Live() {
+					live = append(live, a.AttemptID)
+				}
+			}
+		}
+		found, err := s.ReadJob(ctx, 1, func(ctx context.Context, j facts.JobFacts, rows store.JobRows) error {
+			version = j.Version
+			part(ctx, rows, 0)
+			changed := job
+			changed.Version++
+			commit(t, term, ended(1, 0, 1, facts.Failed, facts.ByItself), start(1, 3, 1), facts.PutJob{Job: changed},
+				facts.ChangeMarks{Job: 1, Add: []facts.Mark{{First: 2, Last: 2, Step: 1, Kind: facts.MarkKilled}}})
+			part(ctx, rows, 3)
+			if marks := must(rows.Marks(ctx))(t); len(marks) != 0 {
+				t.Errorf("marks of later: %+v", marks)
+			}
+			if earlier := must(rows.FailedBefore(ctx, 0, 9))(t); len(earlier) != 0 {
+				t.Errorf("failures of later: %+v", earlier)
+			}
+			if all := must(rows.Attempts(ctx, facts.AttemptID{}, 0))(t); len(all) != 1 || !all[0].State.Live() {
+				t.Errorf("attempts of later: %+v", all)
+			}
+			return nil
+		})
+		if err != nil || !found || version != job.Version || len(live) != 1 || live[0] != attemptID(1, 0, 1) {
+			t.Errorf("found %v, %v; version %d; live %v", found, err, version, live)
+		}
+		if found, err := s.ReadJob(ctx, 2, nil); found || err != nil {
+			t.Errorf("a job that is not there: %v, %v", found, err)
+		}
+	})
+}
+
 func TestAttemptPagesAndHistory(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)

@@ -253,7 +253,7 @@ func TestCompactedItems(t *testing.T) {
 		for must(s.Compact(ctx, compaction(term, []facts.JobID{1, 2, 3}, 3)))(t) > 0 {
 		}
 		kinds := func(id facts.JobID) (text string) {
-			for _, m := range must(s.Marks(ctx, id))(t) {
+			for _, m := range must(jobRows{s.pool, id}.Marks(ctx))(t) {
 				text += fmt.Sprintf("%d-%dx%d %s %s; ", m.First, m.Last, m.Step, m.Kind, m.By)
 			}
 			return text
