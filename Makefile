@@ -130,7 +130,7 @@ DURATION ?= 10m
 DATABASE ?=
 crash: ## break a farm of real processes for DURATION=10m by the plan of SEED=…, then compare rows and ground truth; DATABASE=… is the URL of an empty database to use
 	@tools/deps go postgres
-	QB_CRASH_DATABASE='$(DATABASE)' QB_CRASH_DURATION=$(DURATION) QB_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run '^(TestCrash|TestPromotion|TestHungPrimary|TestAcceptOlder|TestLateEnd)$$' -timeout 0 ./sim/crash
+	QB_CRASH_DATABASE='$(DATABASE)' QB_CRASH_DURATION=$(DURATION) QB_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run '^(TestCrash|TestPromotion|TestHungPrimary|TestAcceptOlder|TestLateEnd|TestShorterLease)$$' -timeout 0 ./sim/crash
 
 netns: #more run a farm of six machines made of network namespaces, cut a worker and the leader off; then netns-crash; needs root (4 minutes and DURATION=10m)
 	@tools/deps go postgres povray
