@@ -332,6 +332,7 @@ func (t *simTerm) turn() {
 	if t.over {
 		return
 	}
+	s.world.questions.ask(t)
 	if !t.readOnly {
 		t.farm.Plan(t.now())
 	}

@@ -44,6 +44,7 @@ type simWorld struct {
 	network     *simNetwork
 	clients     *simClients
 	busy        simBusy
+	questions   simQuestions
 	rows        *simRows
 	sides       []*simSide // databases, of which one is in use at a moment
 	side        int
@@ -94,7 +95,7 @@ func newSimWorld(seed uint64) *simWorld {
 		w.hosts = append(w.hosts, newSimHost(w, n))
 	}
 	w.drawMemory()
-	w.clients, w.busy = newSimClients(w), newSimBusy(w)
+	w.clients, w.busy, w.questions = newSimClients(w), newSimBusy(w), newSimQuestions(w)
 	return w
 }
 

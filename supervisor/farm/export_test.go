@@ -17,6 +17,7 @@ func (f *Farm) Restless(now time.Time) string {
 	if f.planStale {
 		return ""
 	}
+	defer f.planning.saved()()
 	p := newSnapshot()
 	f.planning.fill(now, p, newSnapshot())
 	if kept := f.Snapshot(now); !reflect.DeepEqual(kept.Jobs, p.Jobs) || !reflect.DeepEqual(kept.Hosts, p.Hosts) || !slices.Equal(kept.Running, p.Running) {

@@ -95,10 +95,42 @@ func (f *Farm) Plan(now time.Time) {
 
 // Snapshot is the farm as `qb plan` reads it. What has not changed since the last plan is taken from there.
 func (f *Farm) Snapshot(now time.Time) planner.Snapshot {
+	defer f.planning.saved()()
 	p := newSnapshot()
 	p.Running = make([]planner.SnapInstance, 0, len(f.planning.last.Running))
 	f.planning.fill(now, p, f.planning.last)
 	return p.Snapshot
+}
+
+// saved remembers all that filling a snapshot refreshes, and returns what puts it back: only a plan may change the farm,
+// however often it is read.
+func (pl *planning) saved() (putBack func()) {
+	ad, judged, sharing := *pl.admission, pl.usage.judged, pl.cpuShare.sharing.Saved()
+	var reserved reservation
+	if ad.reserved != nil {
+		reserved = *ad.reserved
+	}
+	jobs, hosts := pl.jobs.Sorted(), pl.hosts.Sorted()
+	refreshed, places := make([]model.Refreshed, len(jobs)), make([]int, len(hosts))
+	for n, j := range jobs {
+		refreshed[n] = j.Refreshed
+	}
+	for n, h := range hosts {
+		places[n] = h.Place
+	}
+	return func() {
+		*pl.admission, pl.usage.judged = ad, judged
+		sharing()
+		if ad.reserved != nil {
+			*ad.reserved = reserved
+		}
+		for n, j := range jobs {
+			j.Refreshed = refreshed[n]
+		}
+		for n, h := range hosts {
+			h.Place = places[n]
+		}
+	}
 }
 
 // next is the farm as it is now. It takes the memory of the snapshot before the last.
@@ -109,9 +141,6 @@ func (pl *planning) next(now time.Time) *snapshot {
 		p.jobs, p.rows, p.instances = old.jobs[:0], old.rows[:0], old.instances[:0]
 		p.Jobs, p.Hosts, p.Running = old.Jobs[:0], old.Hosts[:0], old.Running[:0]
 	}
-	if r := pl.admission.reserved; r != nil {
-		r.estimate(now) // the estimate of the last plan may be too early, and keep out items that end before the holder can start
-	}
 	pl.fill(now, p, pl.last)
 	pl.spare, pl.last = pl.last, p
 	return p
@@ -121,6 +150,7 @@ func (pl *planning) next(now time.Time) *snapshot {
 // that would be blocked are not among them.
 func (f *Farm) SnapshotWith(now time.Time, list []message.JobSubmitted) (planner.Snapshot, message.Supposed, *outbox.Refusal) {
 	p, supposed := newSnapshot(), message.Supposed{VTimes: map[int]float64{}}
+	defer f.planning.saved()()
 	remarks, refusal := f.suppose(now, list, func(jobs []*model.Job) {
 		last := f.planning.planFarm(now, p, f.planning.last)
 		for _, j := range jobs {
@@ -148,6 +178,9 @@ func (pl *planning) fill(now time.Time, p, last *snapshot) {
 
 // planFarm fills in all but the resources. It returns the last snapshot, empty if this one does not go on from it.
 func (pl *planning) planFarm(now time.Time, p, last *snapshot) *snapshot {
+	if r := pl.admission.reserved; r != nil {
+		r.estimate(now) // the estimate of the last plan may be too early, and keep out items that end before the holder can start
+	}
 	pl.cpuShare.compete(now)
 	pl.usage.judge(now)
 	pl.planHosts(now, p)

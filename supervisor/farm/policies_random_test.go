@@ -44,26 +44,7 @@ import (
 func TestAllPoliciesAtOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newRig(t)
-		pick := func(name string, of ...string) string { return name + "=" + rapid.SampledFrom(of).Draw(rt, name) }
-		r.say("policy " + strings.Join([]string{"lease=60s", "min_run=3s", "settle=1s", "resources=license.nuke:2", pick("commit", "0", "0", "3", "11"),
-			pick("user_limits", "", "", "*:3", "u1:2,*:6"), pick("pgrp_limits", "", "", "u2:1"), pick("account_limits", "", "", "show:4,misc:3"),
-			pick("mode", "jobs", "users", "none"), pick("preempt", "aggressive", "passive", "disabled"),
-			pick("primary", "aggressive", "passive", "disabled"), pick("placement", "best_fit", "spread", "pack"),
-			pick("cpu_share", "off", "stride", "lottery"), pick("cpu_share_by", "users", "jobs"), pick("fairshare", "true", "false"), pick("weights", "true", "false"),
-			pick("accounts", "listed", "listed", "open"), pick("order", "cluster,priority,fairshare,vtime,age,id", "priority,cluster,fairshare,vtime,age,id",
-				"cluster,operator,fairshare,own_priority,vtime,age,id", "operator,fairshare,own_priority,cluster,vtime,age,id"), "default_priority=2"}, " "))
-		w := watchPolicies(r, r.policy.Fairshare.Accounts == "open")
-		r.say("account misc default=*")
-		r.say("account show users=u1,u2")
-		r.say("account show/shot users=u1,u3 default=u1")
-		w.members["misc"] = nil
-		w.members["show"], w.members["show/shot"] = []string{"u1", "u2"}, []string{"u1", "u3"}
-		hosts := rapid.IntRange(1, 4).Draw(rt, "hosts")
-		for n := range hosts {
-			r.say(fmt.Sprintf("host h%d slots=%d mem=%d machine=m%d cap=%d cluster=%s groups=g%d", n, rapid.IntRange(1, 5).Draw(rt, "slots"),
-				rapid.IntRange(4, 16).Draw(rt, "memory"), n, rapid.SampledFrom([]int{0, 0, 3}).Draw(rt, "cap"),
-				rapid.SampledFrom([]string{"/", "/a", "/a/b"}).Draw(rt, "cluster"), n%2))
-		}
+		w, hosts := policiesFarm(rt, r)
 		for range rapid.IntRange(5, 30).Draw(rt, "steps") {
 			before := w.rankedNow()
 			if policiesStep(rt, w, hosts) {
@@ -84,6 +65,31 @@ func TestAllPoliciesAtOnce(t *testing.T) {
 		clear(w.budgets)
 		calmMemory(rt, r, hosts, func(j facts.JobView) bool { return allowed(r, j) })
 	})
+}
+
+// policiesFarm gives a rig a policy, accounts and hosts, so many, on which everything acts together.
+func policiesFarm(rt *rapid.T, r *rig) (w *policyWatch, hosts int) {
+	pick := func(name string, of ...string) string { return name + "=" + rapid.SampledFrom(of).Draw(rt, name) }
+	r.say("policy " + strings.Join([]string{"lease=60s", "min_run=3s", "settle=1s", "resources=license.nuke:2", pick("commit", "0", "0", "3", "11"),
+		pick("user_limits", "", "", "*:3", "u1:2,*:6"), pick("pgrp_limits", "", "", "u2:1"), pick("account_limits", "", "", "show:4,misc:3"),
+		pick("mode", "jobs", "users", "none"), pick("preempt", "aggressive", "passive", "disabled"),
+		pick("primary", "aggressive", "passive", "disabled"), pick("placement", "best_fit", "spread", "pack"),
+		pick("cpu_share", "off", "stride", "lottery"), pick("cpu_share_by", "users", "jobs"), pick("fairshare", "true", "false"), pick("weights", "true", "false"),
+		pick("accounts", "listed", "listed", "open"), pick("order", "cluster,priority,fairshare,vtime,age,id", "priority,cluster,fairshare,vtime,age,id",
+			"cluster,operator,fairshare,own_priority,vtime,age,id", "operator,fairshare,own_priority,cluster,vtime,age,id"), "default_priority=2"}, " "))
+	w = watchPolicies(r, r.policy.Fairshare.Accounts == "open")
+	r.say("account misc default=*")
+	r.say("account show users=u1,u2")
+	r.say("account show/shot users=u1,u3 default=u1")
+	w.members["misc"] = nil
+	w.members["show"], w.members["show/shot"] = []string{"u1", "u2"}, []string{"u1", "u3"}
+	hosts = rapid.IntRange(1, 4).Draw(rt, "hosts")
+	for n := range hosts {
+		r.say(fmt.Sprintf("host h%d slots=%d mem=%d machine=m%d cap=%d cluster=%s groups=g%d", n, rapid.IntRange(1, 5).Draw(rt, "slots"),
+			rapid.IntRange(4, 16).Draw(rt, "memory"), n, rapid.SampledFrom([]int{0, 0, 3}).Draw(rt, "cap"),
+			rapid.SampledFrom([]string{"/", "/a", "/a/b"}).Draw(rt, "cluster"), n%2))
+	}
+	return w, hosts
 }
 
 // TestNewestSecondaryGoesFirst is rule 7 where it matters: secondaries of a job that began at different times give way, one after

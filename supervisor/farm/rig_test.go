@@ -29,6 +29,7 @@ import (
 type rig struct {
 	tellItems bool               // the answer to an order says which items it is
 	planned   func()             // is called after every plan, if set
+	unplanned func()             // called after each line, before the farm plans
 	taken     func(outbox.Batch) // is called after every Take that gave something, if set
 	t         *testing.T
 	now       time.Time
@@ -66,6 +67,9 @@ func (r *rig) say(line string) string {
 	r.said = append(r.said, line)
 	words := strings.Fields(line)
 	r.do(words[0], words[1:])
+	if r.unplanned != nil {
+		r.unplanned()
+	}
 	r.settle()
 	return r.out.String()
 }

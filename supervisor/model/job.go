@@ -22,15 +22,12 @@ import (
 type Job struct {
 	facts.JobFacts
 	*items.Items
-	Needs      fit.Needs
-	MemoryNeed int64          // of the next instance, bytes; 0: nothing is known
-	Learned    facts.Estimate // of its profile, as of when the need was worked out
-	SlotShare  cpuShare
-	Overused   bool             // told once
-	Limit      *accounting.Over // budget that its payer has used up, as of the last plan; nil: none
-	Delayed    bool             // its start has not come
-	Compacted  bool             // attempts of it are daily sums: it never runs again
-	Recalled   bool             // it had been forgotten, and came back for an order
+	Needs fit.Needs
+	Refreshed
+	Overused  bool // told once
+	Delayed   bool // its start has not come
+	Compacted bool // attempts of it are daily sums: it never runs again
+	Recalled  bool // it had been forgotten, and came back for an order
 
 	countedOpen, countedEnded bool       // in its owner's use; among the ended ones in memory
 	Size                      quota.Size // as counted
@@ -40,7 +37,6 @@ type Job struct {
 	Parts      [parts]int        // of the instances, how many play which
 	taken      int               // all numbers below it are
 	Changes    uint64            // counts the changes of its row and of its instances
-	Row        int               // its place among those of the last plan
 	resuming   int               // slots that its instances wait for to go on
 	LastShrink time.Time
 	FailedBy   facts.Failure // of the items, if the job has failed
@@ -51,6 +47,15 @@ type Job struct {
 	Gates      []*Gate                      // of its conditions those on items of other jobs
 	watchers   []*Gate                      // of other jobs, on its items
 	Carried    []facts.OrderFacts           // the last orders that took more than one commit; nobody may change it
+}
+
+// Refreshed is what each plan works out again of a job, from the farm and the time.
+type Refreshed struct {
+	MemoryNeed int64          // of the next instance, bytes; 0: nothing is known
+	Learned    facts.Estimate // of its profile, as of when the need was worked out
+	SlotShare  cpuShare
+	Limit      *accounting.Over // budget that its payer has used up; nil: none
+	Row        int              // its place among the jobs of the plan
 }
 
 func NewJob(row facts.JobFacts, s *items.Items, n fit.Needs) *Job {

@@ -62,6 +62,20 @@ func (s *Sharing) Admit(now time.Time, p Policy, jobs []Job) {
 	admit(users)
 }
 
+// Saved remembers who shares, and returns what puts it back. The accounts of jobs are theirs.
+func (s *Sharing) Saved() (putBack func()) {
+	users, states := s.users, make(map[string]user, len(s.users))
+	for name, u := range s.users {
+		states[name] = *u
+	}
+	return func() {
+		for name, u := range users {
+			*u = states[name]
+		}
+		s.users = users
+	}
+}
+
 func (s *Sharing) add(j Job, before map[string]*user) {
 	if !j.Active() {
 		return
