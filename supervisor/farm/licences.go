@@ -154,7 +154,7 @@ func (rs *resources) overuse(i *model.Instance) facts.Why {
 // add tells a plan, when all its jobs are there, what there is of the resources that they take.
 func (rs *resources) add(now time.Time, p *snapshot) {
 	rs.giveSeats(now, p)
-	p.addResources(rs.policy.Resources)
+	model.AddResources(&p.Snapshot, p.hosts, rs.policy.Resources)
 }
 
 // giveSeats keeps jobs that take resources counted per seat to hosts where they have seats or may open them. Jobs of better

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"qb/supervisor/model"
@@ -103,44 +102,6 @@ func (pl *planning) checkRows() error {
 		}
 	}
 	return nil
-}
-
-// addResources tells a plan what there is of the resources that its jobs take. Like slots, what instances on
-// their way out hold counts as there; what they are to have who hold other amounts than their job now takes
-// counts as that.
-func (p *snapshot) addResources(all map[string]int64) {
-	var names []string
-	for n := range p.Jobs {
-		for name := range p.Jobs[n].Takes {
-			if _, limit := p.Limits[name]; !limit && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	if names == nil {
-		return
-	}
-	p.Resources = map[string]int64{}
-	for _, name := range names {
-		if !strings.HasPrefix(name, "host.") {
-			p.Resources[name] = all[name]
-		}
-	}
-	for n, h := range p.hosts {
-		p.Hosts[n].Resources = map[string]int64{}
-		for _, name := range names {
-			unseen := h.UnseenOf(name)
-			switch {
-			case !strings.HasPrefix(name, "host."):
-				p.Resources[name] -= unseen
-			case h.Stock(name) > 0:
-				p.Hosts[n].Resources[name] = max(0, h.Stock(name)-unseen)
-			}
-		}
-	}
-	for name, left := range p.Resources {
-		p.Resources[name] = max(0, left)
-	}
 }
 
 // comingFree is what is left of a resource once those on their way out have gone: on one host, or of the whole

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"qb/supervisor/facts"
@@ -155,4 +157,42 @@ func (j *Job) countAnew() (counts [parts - PartPrimary]int) {
 		counts[i.partAnew()-PartPrimary]++
 	}
 	return counts
+}
+
+// AddResources tells a plan what there is of the resources that its jobs take. Like slots, what instances on
+// their way out hold counts as there; what they are to have who hold other amounts than their job now takes
+// counts as that.
+func AddResources(p *planner.Snapshot, hosts []*Host, all map[string]int64) {
+	var names []string
+	for n := range p.Jobs {
+		for name := range p.Jobs[n].Takes {
+			if _, limit := p.Limits[name]; !limit && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if names == nil {
+		return
+	}
+	p.Resources = map[string]int64{}
+	for _, name := range names {
+		if !strings.HasPrefix(name, "host.") {
+			p.Resources[name] = all[name]
+		}
+	}
+	for n, h := range hosts {
+		p.Hosts[n].Resources = map[string]int64{}
+		for _, name := range names {
+			unseen := h.UnseenOf(name)
+			switch {
+			case !strings.HasPrefix(name, "host."):
+				p.Resources[name] -= unseen
+			case h.Stock(name) > 0:
+				p.Hosts[n].Resources[name] = max(0, h.Stock(name)-unseen)
+			}
+		}
+	}
+	for name, left := range p.Resources {
+		p.Resources[name] = max(0, left)
+	}
 }
