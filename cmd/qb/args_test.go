@@ -217,6 +217,25 @@ func TestHelp(t *testing.T) {
 	walk(newRoot())
 }
 
+// Each command has its part in the list of all, and each name there is a command.
+func TestGroupsOfCommands(t *testing.T) {
+	root := newRoot()
+	for _, cmd := range root.Commands() {
+		if cmd.GroupID == "" && cmd.IsAvailableCommand() && cmd.Name() != "help" {
+			t.Errorf("%s is in no part of `qb help`: add it to commandGroups", cmd.Name())
+		}
+	}
+	seen := map[string]bool{}
+	for _, g := range commandGroups {
+		for _, name := range g.commands {
+			if seen[name] || commandline.Child(root, name) == nil {
+				t.Errorf("%s: %s is no command, or stands twice", g.title, name)
+			}
+			seen[name] = true
+		}
+	}
+}
+
 // A worker does not read QB_SUPERVISOR, and its option may stand before the command as everybody's.
 func TestWorkersSupervisorOption(t *testing.T) {
 	worker := commandline.Child(newRoot(), "worker")

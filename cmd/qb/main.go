@@ -141,6 +141,7 @@ func newRoot() *cobra.Command {
 		bench.NewCommand(), bench.NewHostsCommand())
 	root.SetHelpCommand(commandline.HelpCommand(root))
 	root.InitDefaultHelpCmd()
+	groupCommands(root)
 	return root
 }
 

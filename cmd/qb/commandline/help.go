@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,12 +34,7 @@ func PrintHelp(cmd *cobra.Command, _ []string) {
 	}
 	fmt.Fprintf(out, "\n%s\n", cmp.Or(cmd.Long, cmd.Short))
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprint(out, "\nCommands:\n")
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() && sub.Name() != "help" {
-				fmt.Fprintf(out, "  %-12s %s\n", sub.Name(), sub.Short)
-			}
-		}
+		printCommands(out, cmd)
 	}
 	fmt.Fprint(out, "\nOptions (one dash or two; a unique beginning is enough):\n")
 	VisitOptions(cmd, func(f *pflag.Flag) {
@@ -50,6 +46,22 @@ func PrintHelp(cmd *cobra.Command, _ []string) {
 	})
 	if cmd.Example != "" {
 		fmt.Fprintf(out, "\nExamples:\n%s\n", cmd.Example)
+	}
+}
+
+// printCommands lists what is below a command, part by part where it has groups.
+func printCommands(out io.Writer, cmd *cobra.Command) {
+	groups := cmd.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Commands"}}
+	}
+	for _, g := range groups {
+		fmt.Fprintf(out, "\n%s:\n", g.Title)
+		for _, sub := range cmd.Commands() {
+			if sub.GroupID == g.ID && sub.IsAvailableCommand() && sub.Name() != "help" {
+				fmt.Fprintf(out, "  %-14s %s\n", sub.Name(), sub.Short)
+			}
+		}
 	}
 }
 
