@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test build check attack clients browser page page-bugs page-size sso vendor vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
+.PHONY: help help-all demo test quick build check attack clients browser page page-bugs page-size sso vendor vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -44,6 +44,12 @@ test: ## run all tests, with the race detector
 	CGO_ENABLED=1 RAPID_SEED=$(RAPID_SEED) GORACE="atexit_sleep_ms=10 $$GORACE" $(GOTEST) \
 	  "$(LONGEST) $$($(GO) list ./... | grep -vxE '$(NO_RACE)' | grep -vxF "$$(printf '%s\n' $(LONGEST))" | xargs)" \
 	  -- -race -p 2 -parallel 4 -timeout 40m -skip '$(NO_RACE_TESTS)'
+
+# These start Postgres; NEEDS_POSTGRES is compared with what the packages import.
+NEEDS_POSTGRES := qb/(cmd/qb|cmd/qb/offline|cmd/qb/service|sim/crash|supervisor|supervisor/store/postgres)
+quick: ## run the tests that need no Postgres
+	@tools/deps go
+	RAPID_SEED=$(RAPID_SEED) $(GO) test $$($(GO) list ./... | grep -vxE '$(NEEDS_POSTGRES)')
 
 build: ## build bin/qb and its links qbsub, qbjobs …
 	@tools/deps go

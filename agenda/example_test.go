@@ -6,7 +6,7 @@ import (
 	"qb/agenda"
 )
 
-// Frames of an animation in chunks of four.
+// A range in chunks of four.
 func ExampleParse() {
 	a, err := agenda.Parse(agenda.Spec{Range: "1-10", Chunk: 4}, agenda.MaxItems)
 	if err != nil {

@@ -22,9 +22,11 @@ func TestNothingLostNothingDoubled(t *testing.T) {
 		for n := range hosts {
 			r.say(fmt.Sprintf("host h%d slots=%d", n, rapid.IntRange(1, 4).Draw(rt, "slots")))
 		}
+		r.asked(rt)
 		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
 			randomStep(rt, r, hosts)
 		}
+		r.unplanned = nil
 		calmDown(rt, r, hosts)
 		everythingEnded(rt, r)
 	})

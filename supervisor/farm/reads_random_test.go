@@ -55,6 +55,15 @@ func ask(rt *rapid.T, r *rig) {
 	}
 }
 
+// asked has the farm asked after each line, before it plans.
+func (r *rig) asked(rt *rapid.T) {
+	r.unplanned = func() {
+		now := r.now
+		ask(rt, r)
+		r.now = now
+	}
+}
+
 // TestReadsRead: whatever a farm is asked, after whatever has happened, planned for or not, it is the same farm afterwards,
 // field by field.
 func TestReadsRead(t *testing.T) {
@@ -62,11 +71,11 @@ func TestReadsRead(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newRig(t)
 		w, hosts := policiesFarm(rt, r)
+		r.asked(rt)
+		askNow := r.unplanned
 		r.unplanned = func() {
 			before := farm.State(r.farm)
-			now := r.now
-			ask(rt, r)
-			r.now = now
+			askNow()
 			if after := farm.State(r.farm); !slices.Equal(before, after) {
 				rt.Fatalf("a question changed the farm:\n%s", cmp.Diff(before, after))
 			}

@@ -25,11 +25,7 @@ func TestInvariant39ReplayGivesTheSamePlan(t *testing.T) {
 		for n := range hosts {
 			r.say(fmt.Sprintf("host h%d slots=%d", n, rapid.IntRange(1, 6).Draw(rt, "slots")))
 		}
-		r.unplanned = func() {
-			now := r.now
-			ask(rt, r)
-			r.now = now
-		}
+		r.asked(rt)
 		for range rapid.IntRange(5, 30).Draw(rt, "steps") {
 			randomStep(rt, r, hosts)
 		}
