@@ -72,7 +72,8 @@ func (r *simRows) beforeOrders(writes []facts.Write) (effects []*simEffect) {
 			x.before = append(x.before, state)
 			plain := state == agenda.Running && a.State == facts.Running && a.Standstill() == facts.Moves
 			x.plain = append(x.plain, plain && simStopReasons[a.Reason] == "")
-			if state == agenda.Running && a.State == facts.Running && a.Reason != facts.ReasonSentAway && a.Reason != facts.ReasonRetired {
+			away := a != nil && (a.Reason == facts.ReasonSentAway || a.Reason == facts.ReasonRetired) && a.Standstill() == facts.Moves
+			if state == agenda.Running && a.State == facts.Running && !away { // what is suspended stays until it goes on
 				x.counted++
 			}
 		}
@@ -124,8 +125,13 @@ func (x *simEffect) read(writes []facts.Write) {
 				}
 			}
 		case facts.AddEvent:
-			if t := w.Event.Type; t == "ordered-top" || t == "ordered-bottom" || t == "modified" {
+			switch w.Event.Type {
+			case "ordered-top", "ordered-bottom", "modified":
 				x.moves++
+			case "late-end":
+				if w.Event.Job == x.job {
+					x.busy[int(w.Event.Item)] = true
+				}
 			}
 		case facts.DropOrder:
 			x.alone = x.alone && w.Job != x.job

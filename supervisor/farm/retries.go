@@ -133,17 +133,12 @@ func (rt *retries) avoid(j *model.Job, hosts map[facts.HostID]fit.Refuses) {
 	rt.planStale = true
 }
 
-// servedElsewhere says whether a host other than that one takes work and serves the job.
+// servedElsewhere says whether a host other than that one serves the job and takes work, or may: this term has not heard it
+// yet, and it is not lost.
 func (rt *retries) servedElsewhere(now time.Time, j *model.Job, than *model.Host) bool {
 	return slices.ContainsFunc(rt.hosts.Sorted(), func(h *model.Host) bool {
-		return h != than && h.Usable(now, rt.policy) && h.Serves(now, j)
-	})
-}
-
-// mayHear says whether a host that serves the job has not been heard by this term yet, and is not lost.
-func (rt *retries) mayHear(now time.Time, j *model.Job) bool {
-	return slices.ContainsFunc(rt.hosts.Sorted(), func(h *model.Host) bool {
-		return !h.Heard && h.State(now, rt.policy) != "lost" && h.LockedBy == "" && h.Serves(now, j)
+		unheard := !h.Heard && h.State(now, rt.policy) != "lost" && h.LockedBy == ""
+		return h != than && (unheard || h.Usable(now, rt.policy)) && h.Serves(now, j)
 	})
 }
 
@@ -157,7 +152,7 @@ func (rt *retries) lookForAvoided(now time.Time) {
 		}
 		left := maps.Clone(j.Avoids)
 		maps.DeleteFunc(left, func(_ facts.HostID, no fit.Refuses) bool { return !now.Before(no.Until) })
-		if len(j.Instances) == 0 && j.WantsInstances() && !rt.servedElsewhere(now, j, nil) && !rt.mayHear(now, j) {
+		if len(j.Instances) == 0 && j.WantsInstances() && !rt.servedElsewhere(now, j, nil) {
 			left = nil
 		}
 		if len(left) < len(j.Avoids) {
