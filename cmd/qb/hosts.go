@@ -74,7 +74,7 @@ var hostColumns = []output.Column[api.Host]{
 	{Name: "locked", Extra: true},
 	{Name: "properties", Extra: true, Text: func(h api.Host) string { return pairs(h.Properties) }},
 	{Name: "machine", Extra: true, Member: "machine_id"},
-	{Name: "remark", Text: output.HostRemark},
+	{Name: "remark", Text: output.HostRemark, Style: output.RemarkStyle},
 	{Name: "resources", Extra: true, Text: func(h api.Host) string { return pairs(h.Resources) }},
 }
 

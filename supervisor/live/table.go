@@ -20,7 +20,7 @@ var (
 		"id", "name", "user", "status", "priority", "cluster", "account", "cpus", "max_cpus", "primary", "secondary", "draining",
 		"total", "pending", "running", "complete", "failed", "killed", "blocked", "submitted", "started", "finished", "mean", "estimated", "need", "peak", "version", "failed_attempts", "code", "reason",
 	}
-	HostColumns = []string{"name", "state", "slots", "used", "memory", "available", "promised", "cluster", "groups", "resources", "locked_by", "seen", "code", "remark"}
+	HostColumns = []string{"name", "state", "slots", "used", "memory", "available", "promised", "cluster", "groups", "resources", "locked_by", "seen", "code", "remark", "avoidances"}
 )
 
 // table is the rows of the last look, and what led to them.
@@ -187,5 +187,6 @@ func hostRow(h *message.HostView, w *writer) facts.HostID {
 		w.numbers(0)
 	}
 	w.texts(string(h.Code), h.Remark)
+	w.numbers(len(h.Avoided))
 	return h.ID
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"charm.land/lipgloss/v2"
+
 	"qb/api"
 	"qb/units"
 )
@@ -28,6 +30,14 @@ func HostRemark(h api.Host) string {
 		words = append(words, c.Text)
 	}
 	return strings.Join(words, "; ")
+}
+
+// RemarkStyle marks a host with a remark: it gives less than it could, or none of it to some.
+func RemarkStyle(h api.Host) lipgloss.Style {
+	if HostRemark(h) == "" {
+		return lipgloss.NewStyle()
+	}
+	return StatusStyle("blocked")
 }
 
 // SwapOf is how much swap space a host has, uses, and swaps in and out.

@@ -71,7 +71,9 @@ func TestColumnsByWorth(t *testing.T) {
 // Colours come only where they are wanted; the words stay.
 func TestColours(t *testing.T) {
 	const red = "\x1b[31m"
-	r := newRig(many(9, 2), true)
+	f := many(9, 2)
+	f.hosts[1].Remark = "no items of ada until 14:06 UTC, 5 failures"
+	r := newRig(f, true)
 	r.send(againMsg{})
 	if text := strings.Join(r.model.lines(), "\n"); strings.Contains(text, red) {
 		t.Errorf("colours where none are wanted: %q", text)
@@ -81,6 +83,8 @@ func TestColours(t *testing.T) {
 	r.send(againMsg{})
 	if text := strings.Join(r.model.lines(), "\n"); !strings.Contains(text, red+"failed") {
 		t.Errorf("no colours: %q", text)
+	} else if !strings.Contains(text, "\x1b[33mno items of ada") {
+		t.Errorf("a host that is kept from a user is not amber: %q", text)
 	}
 }
 
@@ -236,6 +240,7 @@ func TestLines(t *testing.T) {
 	err := Lines(ctx, &out, f, Options{Every: time.Millisecond}, func(call func() error) (bool, error) {
 		if looks++; looks == 3 {
 			f.jobs[0].Items.Complete++
+			f.hosts[0].AvoidedBy = []api.HostAvoidance{{User: "ada", Text: "no items of ada until 14:06 UTC, 5 failures"}}
 		}
 		if looks == 5 {
 			cancel()
@@ -253,6 +258,7 @@ func TestLines(t *testing.T) {
 	want := []string{
 		"job 1 turntable_sh001 running: 13/48 done, 2+6 running, 1 failed", "job 2 crowd_sim_sh002 blocked: 0/48 done, 0+0 running",
 		"host rn0001 up: 1/8 slots 1×1", "job 1 turntable_sh001 running: 14/48 done, 2+6 running, 1 failed",
+		"host rn0001 up: 1/8 slots 1×1; no items of ada until 14:06 UTC, 5 failures",
 	}
 	if !slices.Equal(lines, want) {
 		t.Errorf("%q", lines)

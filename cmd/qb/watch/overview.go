@@ -119,7 +119,7 @@ func hostColumns(d drawing) []column[api.Host] {
 		{Column: c{Name: "cluster"}, most: 20, worth: 1},
 		{Column: c{Name: "groups"}, most: 20, worth: 2},
 		{Column: c{Name: "running", Text: output.JobsOn}, most: 30, least: 16},
-		{Column: c{Name: "remark", Text: output.HostRemark}},
+		{Column: c{Name: "remark", Text: output.HostRemark, Style: output.RemarkStyle}},
 	}
 }
 

@@ -76,6 +76,9 @@ func (p *printer) show(now Look) error {
 	}
 	for _, host := range now.hosts {
 		text := fmt.Sprintf("host %s %s: %d/%d slots %s", output.Escape(host.Name), host.State, host.Slots.Used, host.Slots.Total, output.JobsOn(host))
+		for _, a := range host.AvoidedBy {
+			text += "; " + output.Escape(a.Text)
+		}
 		if err := p.say("host "+host.Name, text); err != nil {
 			return err
 		}

@@ -26,10 +26,8 @@ export function Bar({ job }) {
     <span class="percent">${done}%</span></span>`;
 }
 
-const avoidances = ["user_refused", "failed_there", "folder_missing", "folder_denied"];
-
 /** avoided says whether a host gets nothing of a user, a folder or a job for a while; its remark says of whom. */
-export const avoided = host => avoidances.includes(host.code);
+export const avoided = host => host.avoidances > 0;
 
 export const Name = ({ text }) => html`<bdi class="name" title=${plain(text)}>${plain(text)}</bdi>`;
 
