@@ -43,5 +43,21 @@ type RestartReply struct {
 // RestartHost has a worker start again: it reads its qb.conf, and is the program that lies on its disk by then.
 var RestartHost = Endpoint{"restart-host", "POST", "/v1/hosts/{host}/restart", Admin, "Start a worker again; its items run on"}
 
+// SupervisorSetting is a setting that a supervisor uses.
+type SupervisorSetting struct {
+	Key    string          `json:"key"`
+	Value  json.RawMessage `json:"value" doc:"As qb.conf has it; a secret that is set is ***."`
+	Origin string          `json:"origin" doc:"FILE:LINE, the environment variable, the option of the command line, or default."`
+}
+
+// SupervisorSettings are all settings of a supervisor.
+type SupervisorSettings struct {
+	URL      string              `json:"url" doc:"Of the supervisor that answers."`
+	Settings []SupervisorSetting `json:"settings"`
+}
+
+// SupervisorConfiguration shows how the supervisor that answers is configured, whether it leads or not.
+var SupervisorConfiguration = Endpoint{"supervisor-configuration", "GET", "/v1/configuration", Operator, "Read the settings of the supervisor that answers, and where each comes from"}
+
 // HostConfiguration shows how a worker is configured.
 var HostConfiguration = Endpoint{"host-configuration", "GET", "/v1/hosts/{host}/configuration", ReadOnly, "A worker's settings and where each comes from"}

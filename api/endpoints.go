@@ -121,7 +121,7 @@ var (
 // Endpoints is the whole table.
 var Endpoints = []Endpoint{
 	Submit, CheckSubmission, ListJobs, GetJob, ArchiveJob, OrderOfJobs, OrderOfHosts, Modify, RemoveJob, OrderJob, OrderJobs, ListItems, Attempts, History, Explain, WhatIf, TrySubmission, SlotMap, ItemLog, ItemPicture,
-	ListHosts, GetHost, HostConfiguration, LockHost, UnlockHost, ConfirmDead, ApproveHost, RestartHost, RemoveHost, ReleaseBrake, Reread, TestMail, GetSnapshot, Events, PingFarm,
+	ListHosts, GetHost, HostConfiguration, LockHost, UnlockHost, ConfirmDead, ApproveHost, RestartHost, RemoveHost, ReleaseBrake, SupervisorConfiguration, Reread, TestMail, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, AppendPicture, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListAccounts, PastAccounts, AddAccount, AddAccounts, DropAccount, ListBudgets, SetBudget, Publications, Report, Decide, AddCredits, ListCredit, AddCredit,
 	GetStats, ListProfiles, SetProfile, ForgetProfile, ListResources, ReportResource,
 	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, BeginSSO, FinishSSO, OwnTokens, RevokeOwn,

@@ -94,9 +94,9 @@ var heaviest = map[string]func(h *heavyRig) []request{
 	},
 	"history": one("a page", "?limit=1000&user=nobody"), "timeline": one("a week", "?by=job"),
 	"list-hosts": one("all", ""), "slot-map": one("all", ""),
-	"get-host":           func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/hosts/rn000"}} },
-	"host-configuration": func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/hosts/rn000/configuration"}} },
-	"snapshot":           one("all", ""), "ping": one("ping", ""), "list-tokens": one("all", ""), "list-shares": one("all", ""),
+	"get-host":                 func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/hosts/rn000"}} },
+	"host-configuration":       func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/hosts/rn000/configuration"}} },
+	"supervisor-configuration": one("all", ""), "snapshot": one("all", ""), "ping": one("ping", ""), "list-tokens": one("all", ""), "list-shares": one("all", ""),
 	"share-settings": one("all", ""), "list-credit": one("all", ""), "openapi": one("all", ""), "openapi-json": one("all", ""), "docs": one("all", ""), "health": one("all", ""), "metrics": one("all", ""),
 	"test-mail": func(h *heavyRig) []request { return nil }, // waits for a mail server, outside of the loop
 	"reread":    func(h *heavyRig) []request { return nil }, // reads a file that only the administrator writes

@@ -32,6 +32,7 @@ type Reloaded struct {
 // liveConfig is the configuration in force. It outlives terms: what was read again holds in all later ones.
 type liveConfig struct {
 	now    atomic.Pointer[settings.Config]
+	listen string                   // the address that is open, with the port that it has
 	reload func() (Reloaded, error) // nil: there is nothing to read again
 	one    sync.Mutex               // one reading at a time, so that the last one read is the one in force
 	led    *settings.Config         // with which the present term was rebuilt; the term's goroutine only
@@ -90,6 +91,12 @@ func (s *server) readAgain(ctx context.Context, by string) (reply api.RereadRepl
 	reply.Remarks = append(reply.Remarks, remarks...)
 	s.log.Info("configuration reloaded", "by", by, "file", reply.File, "changed", reply.Changed, "remarks", reply.Remarks)
 	return reply, nil
+}
+
+// supervisorConfiguration shows what this process uses: of options, the environment and the file, as they were when it read them.
+func (s *server) supervisorConfiguration(context.Context, *nothing) (*jsonOf[api.SupervisorSettings], error) {
+	reply, err := translate.InForce(s.leader.own, s.live.listen, s.cfg, *s.live.now.Load())
+	return &jsonOf[api.SupervisorSettings]{reply}, err
 }
 
 // applyPolicy puts the policy into force in the term that is led now; without one, the next begins with it.

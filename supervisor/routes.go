@@ -76,6 +76,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mountStream(rt, api.ItemPicture, s.itemPicture, "image/jpeg")
 	mountHosts(rt, s)
 	mount(rt, api.ReleaseBrake, s.releaseBrake)
+	mount(rt, api.SupervisorConfiguration, s.supervisorConfiguration)
 	mount(rt, api.Reread, s.reread)
 	mount(rt, api.TestMail, led(s, s.testMail))
 	mount(rt, api.GetSnapshot, few(s.turns.heavy, s.snapshot))

@@ -106,6 +106,7 @@ func Run(ctx context.Context, cfg settings.Config, opts Options) error {
 		opts.Listening(open)
 	}
 	s.fingerprint, s.pageLost = open.Fingerprint, open.PageLost
+	s.live.listen = open.Listen
 	return s.serve(ctx, opts, open)
 }
 

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
 	"io"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"qb/api"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/find"
@@ -14,13 +18,9 @@ func newConfigCommand() *cobra.Command {
 	command := &cobra.Command{Use: "config", Short: "Show or check the configuration, print an example or a preset"}
 	var origin bool
 	show := &cobra.Command{
-		Use: "show [KEY…]", Short: "Print the configuration in force, or the given settings",
+		Use: "show [KEY…]", Short: "Print the settings that the supervisor has in force, and this machine's for workers and commands",
 		RunE: func(cmd *cobra.Command, keys []string) error {
-			c, err := find.Config(cmd)
-			if err != nil {
-				return err
-			}
-			return c.Show(cmd.OutOrStdout(), origin, keys)
+			return showSettings(cmd, origin, keys)
 		},
 	}
 	show.Flags().BoolVar(&origin, "origin", false, "print where each value comes from")
@@ -63,19 +63,44 @@ func newConfigCommand() *cobra.Command {
 	return command
 }
 
+// inForceWithin bounds the wait for a supervisor's own settings.
+const inForceWithin = 5 * time.Second
+
+// showSettings prints what the supervisor that answers has in force, else what is read here. A file that is named by -conf is
+// asked for itself.
+func showSettings(cmd *cobra.Command, origin bool, keys []string) error {
+	c, err := find.Config(cmd)
+	if err != nil {
+		return err
+	}
+	unanswered := "-conf names a file"
+	var reply api.SupervisorSettings
+	if !cmd.Flags().Changed("conf") {
+		asking := client{cmd: cmd, conf: c}
+		if err = asking.Find(); err == nil {
+			ctx, cancel := context.WithTimeout(cmd.Context(), inForceWithin)
+			defer cancel()
+			err = asking.Call(ctx, api.SupervisorConfiguration, nil, nil, &reply)
+		}
+		if err == nil {
+			err = c.Take(reply.Settings)
+		}
+		if err != nil {
+			unanswered, reply.URL = strings.ReplaceAll(err.Error(), "\n", "; "), ""
+		}
+	}
+	return c.Show(cmd.OutOrStdout(), cmd.ErrOrStderr(), origin, keys, reply.URL, unanswered)
+}
+
 // newConfigFileCommand is Qube's qbconfigfile, which shows a file as it is meant.
 func newConfigFileCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "configfile [FILE]", Short: "Print the configuration in force and where each value comes from, or a qb.conf of Qube!'s as qb's", Args: commandline.WantArgs(0, 1, "file"),
+		Use: "configfile [FILE]", Short: "Print the settings as qb config show -origin does, or a qb.conf of Qube!'s as qb's", Args: commandline.WantArgs(0, 1, "file"),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 1 {
 				return config.Import(files[0], cmd.OutOrStdout())
 			}
-			c, err := find.Config(cmd)
-			if err != nil {
-				return err
-			}
-			return c.Show(cmd.OutOrStdout(), true, nil)
+			return showSettings(cmd, true, nil)
 		},
 	}
 }

@@ -46,7 +46,7 @@ func newAdminSupervisor() *cobra.Command {
 	cmd.Flags().Bool("resource", false, "list resources of the whole farm, such as licences, with their use (as qb resources does)")
 	cmd.Flags().String("emailtest", "", "send a test mail to `ADDRESS` by mail_host, and print what the mail server answers")
 	cmd.Flags().Bool("list", false, "name the supervisor and its limits (as qbping does)")
-	cmd.Flags().Bool("configuration", false, "print the settings in force of the qb.conf on this machine and where they come from, secrets left out (as qb config show -origin does)")
+	cmd.Flags().Bool("configuration", false, "print the settings in force and where each comes from, secrets left out (as qb config show -origin does)")
 	cmd.Flags().String("backup", "", "write a backup of the database to `FILE`; on a machine that reaches the database (as qb backup does)")
 	return cmd
 }

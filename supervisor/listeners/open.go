@@ -24,6 +24,8 @@ import (
 type Listeners struct {
 	All []net.Listener
 	URL string // of the TCP address
+	// Listen is the TCP address as the configuration writes it, with the port that it has.
+	Listen string
 	// Fingerprint is that of the farm's CA, which tokens for the network carry; "" without TLS, or with a given certificate.
 	Fingerprint func() string
 	// PageLost says why no browser may be led to this supervisor's port; "" if one may.
@@ -72,6 +74,7 @@ func (l *Listeners) openTCP(cfg settings.Config, given *Inherited, source certs.
 		if err != nil {
 			return err
 		}
+		l.Listen = opened(cfg.Listen, tcp)
 		l.URL = "https://" + net.JoinHostPort(calledName(cfg), port(tcp))
 		l.Fingerprint = source.Fingerprint
 		l.tcp = []*net.TCPListener{tcp}
@@ -86,11 +89,21 @@ func (l *Listeners) openTCP(cfg settings.Config, given *Inherited, source certs.
 		log.Warn("the page cannot be opened", "reason", lost)
 	}
 	l.tcp = all
+	l.Listen = opened(cfg.Listen, all[0])
 	l.URL, l.PageLost = "http://"+all[0].Addr().String(), lost
 	for _, tcp := range all {
 		l.All = append(l.All, &limitedListener{tcp, conns, fresh})
 	}
 	return nil
+}
+
+// opened is an address with the port that its listener has.
+func opened(address string, l *net.TCPListener) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return l.Addr().String()
+	}
+	return net.JoinHostPort(host, port(l))
 }
 
 // certificate is nil if the address is served without TLS.

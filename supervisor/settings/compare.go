@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 )
@@ -16,6 +17,7 @@ func Changed(old, started, read Config) (changed, kept []string) {
 			return !reflect.DeepEqual(from.Field(n).Interface(), is.Field(n).Interface())
 		}
 		switch {
+		case key == "-": // no setting
 		case field.Tag.Get("restart") != "true":
 			if differs(was) {
 				changed = append(changed, key)
@@ -25,6 +27,27 @@ func Changed(old, started, read Config) (changed, kept []string) {
 		}
 	}
 	return changed, kept
+}
+
+// InForce are the settings of a process that was started with one configuration and has read another since, by key: of those
+// that are read at the start only, the former. Secrets are left out.
+func InForce(started, now Config, visit func(key string, value any, origin string)) {
+	began, is := reflect.ValueOf(started), reflect.ValueOf(now)
+	for n := range is.NumField() {
+		field, value, origins := is.Type().Field(n), is.Field(n), now.Origins
+		key := field.Tag.Get("toml")
+		if field.Tag.Get("restart") == "true" {
+			value, origins = began.Field(n), started.Origins
+		}
+		if key == "-" {
+			continue
+		}
+		shown := value.Interface()
+		if field.Tag.Get("secret") == "true" && !value.IsZero() {
+			shown = "***"
+		}
+		visit(key, shown, cmp.Or(origins[key], "default"))
+	}
 }
 
 // Values are the values of these keys, for the audit trail, without secrets.

@@ -23,6 +23,8 @@ import (
 // Config is the supervisor's part of qb.conf. Every key is flat, has a default that works and a sentence
 // that explains it; some allow only the values listed. Secret values are not to be shown, and a restart is needed for some.
 type Config struct {
+	Origins map[string]string `toml:"-" doc:"No setting: where the values come from, by key; absent: the default."`
+
 	Listen           string            `toml:"supervisor_listen" restart:"true" doc:"Address on which the supervisor listens. On a loopback address it speaks HTTP, on any other one HTTPS alone. 0.0.0.0:50001: all addresses of the machine. Port 0: any free port."`
 	Names            string            `toml:"supervisor_names" restart:"true" doc:"Names and addresses by which other machines call the supervisor, separated by commas. The first one is in the line that joins a worker. Empty: the host of supervisor_listen, or the hostname."`
 	TLSCert          string            `toml:"supervisor_tls_cert" restart:"true" doc:"PEM file with a certificate and its chain, if clients are to trust the authority that made it. A replaced file is read without a restart. Empty: a certificate of the farm's own CA, which qb makes and renews in the folder tls of supervisor_state."`

@@ -61,18 +61,19 @@ func defaultKeys() Keys {
 // setting is one key of qb.conf in a config.
 type setting struct {
 	key, doc string
+	group    int // whose it is
 	secret   bool
 	value    reflect.Value
 }
 
 func (c *Keys) settings() []setting {
 	var all []setting
-	for _, part := range []any{&c.SupervisorKeys, &c.WorkerKeys, &c.clientKeys} {
+	for group, part := range []any{&c.SupervisorKeys, &c.WorkerKeys, &c.clientKeys} {
 		v := reflect.ValueOf(part).Elem()
 		for i := range v.NumField() {
 			tag := v.Type().Field(i).Tag
 			if key := tag.Get("toml"); key != "" && key != "-" {
-				all = append(all, setting{key: key, doc: tag.Get("doc"), secret: tag.Get("secret") == "true", value: v.Field(i)})
+				all = append(all, setting{key: key, group: group, doc: tag.Get("doc"), secret: tag.Get("secret") == "true", value: v.Field(i)})
 			}
 		}
 	}

@@ -1,14 +1,20 @@
 package config
 
 import (
+	"encoding"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/BurntSushi/toml"
 	"github.com/google/go-cmp/cmp"
+
+	"qb/api"
+	"qb/supervisor/settings"
 )
 
 const exampleFile = "../../../qb.conf.example"
@@ -171,11 +177,55 @@ func FuzzTOMLString(f *testing.F) {
 	})
 }
 
+// TestTake: every setting of a supervisor comes through JSON as it is in force there, with its origin, whatever was read here.
+func TestTake(t *testing.T) {
+	there := settings.DefaultConfig()
+	for n := range reflect.TypeFor[settings.Config]().NumField() {
+		field := reflect.ValueOf(&there).Elem().Field(n)
+		_, special := field.Addr().Interface().(encoding.TextUnmarshaler)
+		switch kind := field.Kind(); {
+		case special: // has few values
+		case kind == reflect.Int, kind == reflect.Int64:
+			field.SetInt(field.Int() + 7)
+		case kind == reflect.Float64:
+			field.SetFloat(field.Float() + 0.25)
+		case kind == reflect.Bool:
+			field.SetBool(!field.Bool())
+		case kind == reflect.String:
+			field.SetString(field.String() + " <ü>")
+		}
+	}
+	there.Origins = map[string]string{"supervisor_listen": "option -listen"}
+	var list []api.SupervisorSetting
+	settings.InForce(there, there, func(key string, value any, origin string) {
+		data, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(key, err)
+		}
+		list = append(list, api.SupervisorSetting{Key: key, Value: data, Origin: origin})
+	})
+	there.DatabaseURL, there.Origins = "***", nil
+	c := Config{Keys: defaultKeys(), Origins: map[string]string{"supervisor_listen": "qb.conf:3"}}
+	if err := c.Take(append(list, api.SupervisorSetting{Key: "supervisor_of_tomorrow", Value: json.RawMessage("1")})); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(there, c.SupervisorKeys, cmp.AllowUnexported(settings.Config{})); diff != "" {
+		t.Error(diff)
+	}
+	var out, remarks strings.Builder
+	if err := c.Show(&out, &remarks, true, []string{"supervisor_listen"}, "http://farm", ""); err != nil || remarks.String() != "" {
+		t.Fatal(err, remarks.String())
+	}
+	if !strings.HasSuffix(out.String(), "# option -listen\n") {
+		t.Error(out.String())
+	}
+}
+
 func TestSecretsAreNotShown(t *testing.T) {
 	c := Config{Keys: defaultKeys(), Origins: map[string]string{"database_url": "qb.conf:3"}}
 	c.DatabaseURL = "postgres://qb:hunter2@db/qb"
 	var out strings.Builder
-	if err := c.Show(&out, true, nil); err != nil {
+	if err := c.Show(&out, io.Discard, true, nil, "", "none answers"); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "hunter2") || !strings.Contains(out.String(), `database_url = "***"`) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
@@ -20,24 +21,64 @@ func Names() []string {
 	return keysOf(c.settings())
 }
 
-// Show prints the settings in force, or those that are named; with origin where each comes from.
-func (c *Config) Show(out io.Writer, origin bool, keys []string) error {
+// groups are the parts of qb.conf by who uses them.
+const (
+	supervisorGroup = iota
+	workerGroup
+	clientGroup
+)
+
+// Show prints the settings in groups, each with a title that says whose they are, or those that are named; with origin where each
+// comes from. InForce says of which supervisor its settings are, "" if they were read here, because of what unanswered says.
+func (c *Config) Show(out, remarks io.Writer, origin bool, keys []string, inForce, unanswered string) error {
 	for _, key := range keys {
 		if names := Names(); !slices.Contains(names, key) {
 			return api.Errorf(api.KindUsage, "there is no setting %q%s (qb config show lists all)", output.Escape(key), output.DidYouMean("", key, names))
 		}
 	}
+	titles := [...]string{"supervisor settings in force at " + inForce,
+		"worker settings as read here, used by a worker that starts on this machine; qbadmin worker -configuration HOST prints what a worker uses",
+		"client settings as read here, used by commands"}
+	if inForce == "" {
+		titles[supervisorGroup] = "supervisor settings as read here, not those in force: " + unanswered
+	}
+	last := -1
 	for _, s := range c.settings() {
 		if len(keys) > 0 && !slices.Contains(keys, s.key) {
 			continue
 		}
+		if s.group != last && len(keys) == 0 {
+			fmt.Fprintf(out, "# %s\n", output.Escape(titles[s.group]))
+		} else if s.group != last && s.group == supervisorGroup && inForce == "" {
+			fmt.Fprintf(remarks, "%s\n", output.Escape(titles[s.group]))
+		}
+		last = s.group
 		line := s.key + " = " + s.shown()
 		if origin {
-			line = fmt.Sprintf("%-56s # %s", line, cmp.Or(c.Origins[s.key], "default"))
+			line = fmt.Sprintf("%-56s # %s", line, output.Escape(cmp.Or(c.Origins[s.key], "default")))
 		}
 		if _, err := fmt.Fprintln(out, line); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// Take replaces the supervisor's settings by those that one has in force. Settings of another version's supervisor that are not
+// known here are left out.
+func (c *Config) Take(list []api.SupervisorSetting) error {
+	all := c.settings()
+	for _, given := range list {
+		n := slices.IndexFunc(all, func(s setting) bool { return s.key == given.Key && s.group == supervisorGroup })
+		if n < 0 {
+			continue
+		}
+		value := reflect.New(all[n].value.Type())
+		if err := json.Unmarshal(given.Value, value.Interface()); err != nil {
+			return fmt.Errorf("the supervisor's %s: %w", output.Escape(given.Key), err)
+		}
+		all[n].value.Set(value.Elem())
+		c.Origins[given.Key] = given.Origin
 	}
 	return nil
 }

@@ -77,6 +77,9 @@ func (c *service) settleState() error {
 			return err
 		}
 		c.SupervisorKeys.State = state
+		if os.Getenv("QB_STATE") != "" {
+			c.Origins["supervisor_state"] = "QB_STATE"
+		}
 	}
 	state, err := filepath.Abs(c.SupervisorKeys.State)
 	if err != nil {
@@ -238,6 +241,7 @@ func serviceConfig(cmd *cobra.Command, state, listen string) (*service, error) {
 		return nil, err
 	}
 	conf := &service{Config: read}
+	conf.SupervisorKeys.Origins = conf.Origins
 	if state != "" {
 		conf.SupervisorKeys.State, conf.Origins["supervisor_state"] = state, "option -state"
 	}

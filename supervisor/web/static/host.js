@@ -6,7 +6,7 @@ import { hosts, jobs, now } from "./store.js";
 import { to } from "./route.js";
 import { useAnswer } from "./answer.js";
 import { Change, Command, Empty, lock, Name, Reading, State } from "./parts.js";
-import { bytes, count, moment, plain, quoted, span } from "./text.js";
+import { bytes, count, moment, plain, quoted, span, unfinished } from "./text.js";
 import { Events, Older, useHistory } from "./history.js";
 
 const Figure = ({ label, value, note }) => html`<div class="figure"><div class="label">${label}</div><div class="value">${value}</div><div class="note">${note}</div></div>`;
@@ -42,7 +42,7 @@ function Days({ name }) {
   }, [name]);
   const { rows, error } = answer, most = Math.max(1e-9, ...(rows ?? []).map(r => r.slot_hours));
   return html`<section class="card flush"><h2 class="padded">What ended here, by day</h2>${error ? html`<p class="field-error padded">${plain(error.message)}</p>` : !rows ? html`<${Reading} />` : !rows.length ? html`<p class="muted padded">Nothing has ended here in the last 14 days.</p>`
-    : html`<div class="scroll" tabindex="0" role="region" aria-label="By day"><table><thead><tr><th>Day</th><th class="grow">Slot-hours</th><th class="right">Sum</th><th class="right">Failed</th><th class="right hide-small">Preempted</th><th class="right">Attempts</th></tr></thead>
+    : html`<div class="scroll" tabindex="0" role="region" aria-label="By day"><table><thead><tr><th>Day</th><th class="grow">Slot-hours</th><th class="right">Sum</th><th class="right">${unfinished}</th><th class="right hide-small">Preempted</th><th class="right">Attempts</th></tr></thead>
       <tbody>${rows.toReversed().map(r => html`<tr key=${r.day}><td>${r.day}</td><td><span class="bar"><span class="fill-running" style=${part(r.slot_hours * (1 - r.failed - r.preempted), most)}></span><span class="fill-stopping" style=${part(r.slot_hours * r.preempted, most)}></span><span class="fill-failed" style=${part(r.slot_hours * r.failed, most)}></span></span></td><td class="right">${r.slot_hours.toFixed(2)}</td><td class="right">${Math.round(100 * r.failed)} %</td><td class="right hide-small">${Math.round(100 * r.preempted)} %</td><td class="right">${count(r.attempts)}</td></tr>`)}</tbody></table></div>`}</section>`;
 }
 

@@ -6,11 +6,11 @@ import { call } from "./session.js";
 import { refine, route, to } from "./route.js";
 import { now } from "./store.js";
 import { Command, Empty, Name, Reading } from "./parts.js";
-import { count, plain, quoted } from "./text.js";
+import { count, plain, quoted, unfinished } from "./text.js";
 import { theme } from "./theme.js";
 
 const groups = [["user", "User"], ["account", "Account"], ["cluster", "Cluster"], ["host", "Host"], ["class", "Class of hosts"]];
-const kinds = [["primary", "running", "primary"], ["secondary", "secondary", "secondary"], ["preempted", "stopping", "preempted, without a result"], ["failed", "failed", "failed, killed or lost"]];
+const kinds = [["primary", "running", "primary"], ["secondary", "secondary", "secondary"], ["preempted", "stopping", "preempted, without a result"], ["failed", "failed", unfinished.toLowerCase()]];
 const day = 86_400, dayOf = seconds => new Date(seconds * 1000).toISOString().slice(0, 10);
 
 /** stacked is the columns of a curve: by day the sums of slot-hours of each kind and those below it; a day without a row is a gap. */
@@ -70,7 +70,7 @@ const share = (row, name) => row.slot_hours * row[name];
 
 function Table({ rows, by }) {
   const most = Math.max(...rows.map(r => r.slot_hours), 1e-9), sorted = rows.toSorted((a, b) => b.slot_hours - a.slot_hours);
-  return html`<section class="card flush"><div class="scroll" tabindex="0" role="region" aria-label="Use"><table><thead><tr><th>${groups.find(([g]) => g === by)[1]}</th><th class="grow">Slot-hours</th><th class="right">Sum</th><th class="right hide-small">Secondary</th><th class="right">Preempted</th><th class="right">Failed</th><th class="right hide-small">CPU hours</th><th class="right hide-small">GiB hours</th><th class="right hide-small">Attempts</th></tr></thead>
+  return html`<section class="card flush"><div class="scroll" tabindex="0" role="region" aria-label="Use"><table><thead><tr><th>${groups.find(([g]) => g === by)[1]}</th><th class="grow">Slot-hours</th><th class="right">Sum</th><th class="right hide-small">Secondary</th><th class="right">Preempted</th><th class="right">${unfinished}</th><th class="right hide-small">CPU hours</th><th class="right hide-small">GiB hours</th><th class="right hide-small">Attempts</th></tr></thead>
     <tbody>${sorted.slice(0, 200).map(row => { const good = row.slot_hours - share(row, "secondary") - share(row, "preempted") - share(row, "failed"), name = row[by] || "–"; const width = value => ({ width: `${100 * value / most}%` });
       return html`<tr key=${name}><td>${by === "class" || !row[by] ? html`<${Name} text=${name} />` : html`<a href=${to(["reports"], { ...Object.fromEntries(route.value.query), of: row[by] })}><${Name} text=${name} /></a>`}</td>
       <td><span class="bar"><span class="fill-running" style=${width(good)}></span><span class="fill-secondary" style=${width(share(row, "secondary"))}></span><span class="fill-stopping" style=${width(share(row, "preempted"))}></span><span class="fill-failed" style=${width(share(row, "failed"))}></span></span></td>

@@ -26,6 +26,9 @@ export function bytes(value) {
   return `${value < 99.95 ? value.toFixed(1).replace(/\.0$/, "") : Math.round(value)} ${units[unit]}`;
 }
 
+/** unfinished is what statistics count as failed, as qb stats says. */
+export const unfinished = "Failed, killed or lost";
+
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const day = new Intl.DateTimeFormat("en-GB", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 export const moment = value => {
