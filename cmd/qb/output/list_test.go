@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func TestEscape(t *testing.T) {
@@ -87,7 +88,7 @@ func TestLister(t *testing.T) {
 		{ListOptions{delimit: "→", noHeaders: true}, []row{{"a→b", 1}}, "a\\u2192b→1\n"},
 		{ListOptions{delimit: "ab"}, nil, `-delimit "ab": give one character, such as ';' or a tab, and no letter, digit or backslash`},
 		{ListOptions{delimit: "\n"}, nil, `-delimit "\n": give one character, such as ';' or a tab, and no letter, digit or backslash`},
-		{ListOptions{XML: true}, []row{{"<a&\x00\"", 1}, {"b", 2}}, xmlHead + "<list>\n<object><name>&lt;a&amp;\\x00&#34;</name><n>1</n></object>\n" +
+		{ListOptions{XML: true}, []row{{"<a&\x00\"", 1}, {"b", 2}}, xmlHead + "<list>\n<object><name>&lt;a&amp;\uFFFD&#34;</name><n>1</n></object>\n" +
 			"<object><name>b</name><n>2</n></object>\n</list>\n"},
 		{ListOptions{XML: true, fields: "n"}, rows[:1], xmlHead + "<list>\n<object><n>7</n></object>\n</list>\n"},
 		{ListOptions{XML: true}, nil, xmlHead + "<list/>\n"},
@@ -190,6 +191,7 @@ func FuzzXML(f *testing.F) {
 	f.Add("name", "<a>&\x00\xff]]>\ufffe\"'")
 	f.Add("host.memory total", "")
 	f.Add("\"><x", "x")
+	f.Add("n", "a\nb\\nc\r\n\td\u0085\u202ee\x1b[0m\x7f")
 	f.Fuzz(func(t *testing.T, name, text string) {
 		object, err := EncodeJSON(map[string]any{name: []any{text, nil, 1.5, map[string]string{name: text}}})
 		if err != nil {
@@ -200,10 +202,21 @@ func FuzzXML(f *testing.F) {
 			t.Fatal(err)
 		}
 		var read struct {
-			Items []string `xml:",any"`
+			Members []struct {
+				Items []string `xml:"item"`
+			} `xml:",any"`
 		}
-		if err := xml.Unmarshal(b.Bytes(), &read); err != nil || len(read.Items) != 1 {
-			t.Errorf("%q: %v, %d members", b.String(), err, len(read.Items))
+		if err := xml.Unmarshal(b.Bytes(), &read); err != nil || len(read.Members) != 1 || len(read.Members[0].Items) != 4 {
+			t.Fatalf("%q: %v, %+v", b.String(), err, read)
+		}
+		want := strings.Map(func(r rune) rune {
+			if r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0xFFFE || r == 0xFFFF {
+				return '\uFFFD'
+			}
+			return r
+		}, text)
+		if got := read.Members[0].Items[0]; utf8.ValidString(text) && got != want {
+			t.Errorf("%q comes back as %q", text, got)
 		}
 	})
 }

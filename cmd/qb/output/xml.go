@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"unicode/utf8"
 )
 
 const xmlHead = xml.Header
@@ -69,7 +70,17 @@ func writeElement(b *bytes.Buffer, in *json.Decoder, name string) error {
 	return nil
 }
 
-// writeText writes a text; characters that a terminal acts on, and those that XML cannot hold, are escaped as in tables.
+// writeText writes a text that is read back as it was. Characters that a terminal acts on are references; those that XML
+// cannot hold become U+FFFD, and no text that could have stood there itself.
 func writeText(b *bytes.Buffer, text string) {
-	_ = xml.EscapeText(b, []byte(Escape(text))) // a buffer takes everything
+	for _, r := range text {
+		switch holds := r == '\n' || r == '\r' || r == '\t' || r >= ' ' && r != 0xFFFE && r != 0xFFFF; {
+		case !unprintable(r):
+			_ = xml.EscapeText(b, []byte(string(r))) // a buffer takes everything
+		case !holds || r == utf8.RuneError:
+			b.WriteRune(utf8.RuneError)
+		default:
+			fmt.Fprintf(b, "&#x%X;", r)
+		}
+	}
 }
