@@ -45,7 +45,7 @@ type Job struct {
 	Version          int64             `json:"version" doc:"Rises with each change of the job; the entity tag."`
 	Memory           JobMemory         `json:"memory"`
 	TimeLimit        int               `json:"timelimit,omitempty" doc:"Time limit of an instance in seconds; 0: none."`
-	AgendaTimeLimit  int               `json:"agendatimelimit,omitempty" doc:"Time limit of an item in seconds; 0: none."`
+	AgendaTimeLimit  int               `json:"agendatimelimit,omitempty" doc:"Time limit of an item in seconds, its preflights and postflights included; 0: none."`
 	Profile          string            `json:"profile" doc:"Jobs of the user with the same one are taken to need alike; empty: a job from before there were any."`
 	Learned          *Learned          `json:"learned,omitempty" doc:"What the job takes over from its profile while too few items of its own have returned; absent: nothing."`
 	TimeEstimate     int               `json:"time_estimate,omitempty" doc:"Seconds that an item takes, as stated at the submission; 0: not stated."`
@@ -241,7 +241,7 @@ type SubmitRequest struct {
 	Security        string            `json:"security,omitempty" doc:"What others than the owner may do, as group=vmk,others=v: v read the output, m change and order, k kill. Empty: as the farm's settings say."`
 	Dependency      string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas. The last job of a submission that became several stands for all of them."`
 	TimeLimit       int               `json:"timelimit,omitempty" doc:"Time limit of an instance in seconds; its item then fails."`
-	AgendaTimeLimit int               `json:"agendatimelimit,omitempty" doc:"Time limit of an item in seconds; it then fails."`
+	AgendaTimeLimit int               `json:"agendatimelimit,omitempty" doc:"Time limit of an item in seconds, its preflights and postflights included; it then fails."`
 	TimeEstimate    *int              `json:"time_estimate,omitempty" doc:"Seconds that an item takes, 1 or more. It is taken until the first items have finished; nothing is ended for it."`
 	Profile         string            `json:"profile,omitempty" doc:"Jobs of the user with the same one are taken to need alike: the next starts with the memory and time of those before. Empty: the program and the job's name without digits and version."`
 	RetryWork       *int              `json:"retrywork,omitempty" doc:"Number of automatic retries of a failed item; default 0."`

@@ -2272,11 +2272,24 @@ def rangesplit(text: str) -> List[int]:
 
 
 def _written(numbers: Sequence[int]) -> str:
-    if len(numbers) == 1:
-        return str(numbers[0])
-    if all(b - a == 1 for a, b in zip(numbers, numbers[1:])):
-        return "%d-%d" % (numbers[0], numbers[-1])
-    return ",".join(str(one) for one in numbers)
+    """The numbers as the farm names an item of them: 1-7x3. Two that are no neighbours are a progression only if they are all."""
+    runs: List[List[int]] = []  # of first, step and count
+    for number in numbers:
+        if runs:
+            first, step, count = runs[-1]
+            gap = number - (first + step * (count - 1))
+            if count == 1 or gap == step:
+                runs[-1] = [first, gap, count + 1]
+                continue
+            if count == 2 and abs(step) != 1:
+                runs[-1:] = [[first, 1, 1], [first + step, gap, 2]]
+                continue
+        runs.append([number, 1, 1])
+    if len(runs) > 1 and runs[-1][2] == 2 and abs(runs[-1][1]) != 1:
+        first, step, _ = runs.pop()
+        runs += [[first, 1, 1], [first + step, 1, 1]]
+    return ",".join(str(first) if count == 1 else "%d-%d%s" % (first, first + step * (count - 1), "x%d" % abs(step) if abs(step) != 1 else "")
+                    for first, step, count in runs)
 
 
 def rangechunk(text: str, size: int) -> List[str]:

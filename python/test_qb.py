@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -53,6 +54,8 @@ class Ranges(unittest.TestCase):
 
     def test_parts(self):
         self.assertEqual(qb.rangechunk("1-10", 4), ["1-4", "5-8", "9-10"])
+        self.assertEqual(qb.rangechunk("1-20x3,5-1,7", 3), ["1-7x3", "10-16x3", "19,5,3", "2"])
+        self.assertEqual(qb.rangechunk("1,6,9-8", 2), ["1-6x5", "9-8"])
         self.assertEqual(qb.rangepartition("1-10", 3), ["1-4", "5-7", "8-10"])
         self.assertEqual(qb.rangepartition("1-2", 5), ["1", "2"])
         self.assertEqual([work["name"] for work in qb.genframes("1-3")], ["1", "2", "3"])
@@ -595,6 +598,12 @@ class OnTheFarm(unittest.TestCase):
         del chunks[0]
         self.assertEqual(items(chunks), ["4-6", "7-9"])
         self.assertEqual(items(qb.genpartitions(2, "1-5")), ["1-3", "4-5"])
+        chance = random.Random(42)
+        for _ in range(25):
+            text = ",".join("%d-%dx%d" % (chance.randint(-9, 30), chance.randint(-9, 30), chance.randint(1, 7)) for _ in range(chance.randint(1, 4)))
+            chunks, parts = qb.genchunks(chance.randint(1, 6), text), qb.genpartitions(chance.randint(1, 6), text)
+            self.assertEqual(items(chunks), [work["name"] for work in chunks], text)
+            self.assertEqual(items(parts), [work["name"] for work in parts], text)
         self.assertEqual(items(["left", "right", 7]), ["left", "right", "7"])
         self.assertEqual(items(qb.genframes("1-5", binary=True)), ["1", "5", "3", "2", "4"])
         with self.assertRaises(qb.Error):

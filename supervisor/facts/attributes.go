@@ -148,7 +148,7 @@ var Attributes = slices.Concat([]Attribute{
 	},
 	{
 		Name: "agendatimelimit", Effect: Offers, Value: func(j *JobFacts) any { return &j.AgendaTimeLimit }, Most: MaxTimeLimit, Seconds: true,
-		Option: "end an item after `DURATION`, such as 90 (seconds), 5m or 1h30m; it fails; 0: no limit",
+		Option: "end an item after `DURATION`, such as 90 (seconds), 5m or 1h30m, with the preflights before and the postflights after it; it fails; 0: no limit",
 	},
 	{
 		Name: "time_estimate", Effect: Offers, Spelled: "timereq", Value: func(j *JobFacts) any { return &j.TimeEstimate }, Least: 1, Most: MaxTimeLimit, Seconds: true,

@@ -41,7 +41,9 @@ func (f *Farm) give(now time.Time, j *model.Job, e message.JobOrdered, spans []a
 	}
 	reply := o.Reply(j.Version)
 	o.Taken = nil // it is not kept
-	if o.Affected > 0 {
+	stopping := j.StoppingRemarks(o)
+	reply.Remarks = append(reply.Remarks, stopping...)
+	if o.Affected > 0 || len(stopping) > 0 {
 		f.out.Answer(e.Ticket, reply)
 		return
 	}

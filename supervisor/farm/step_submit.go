@@ -94,7 +94,7 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 	remarks = append(remarks, j.ItemRemarks(j.Entries)...)
 	remarks = append(remarks, j.LabelRemarks()...)
 	remarks = append(remarks, j.WideRemarks(f.hosts.Each())...)
-	return j, append(remarks, f.hostRemarks(now, j, e.Account)...), nil
+	return j, append(append(remarks, f.fitRemarks(now, j, e.Account)...), fit.CaseRemarks(f.hosts.Each(), &j.JobFacts)...), nil
 }
 
 // CheckSubmission is what the farm would say to a submission.
@@ -221,14 +221,9 @@ func (f *Farm) changeRemarks(now time.Time, j *model.Job, given *facts.JobChange
 		remarks = append(remarks, j.StartRemarks(now)...)
 	}
 	if given.OfHosts() {
-		remarks = append(remarks, f.hostRemarks(now, j, nil)...)
+		remarks = append(append(remarks, f.fitRemarks(now, j, nil)...), fit.CaseRemarks(f.hosts.Each(), &j.JobFacts)...)
 	}
 	return remarks
-}
-
-// hostRemarks warn of what a job asks of hosts.
-func (f *Farm) hostRemarks(now time.Time, j *model.Job, owner *fit.Account) []string {
-	return append(f.fitRemarks(now, j, owner), fit.CaseRemarks(f.hosts.Each(), &j.JobFacts)...)
 }
 
 // fitRemarks warns of a job that no host known now can run: hosts come and go, so it is accepted.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -97,6 +98,20 @@ func (i *Instance) leftAlone(a facts.Action) bool {
 		return i.Stopping() && (a != facts.Kill || i.Killed())
 	}
 	return i.Under != agenda.Pending && i.Under != agenda.Blocked && a != facts.ToComplete
+}
+
+// StoppingRemarks warn of items that the order would have again if they had ended: they are being stopped under another order.
+func (j *Job) StoppingRemarks(o *Order) []string {
+	items := 0
+	for _, i := range j.Instances {
+		if o.Action.Reopens() && i.Stopping() && o.Action.Covers(i.Under) && agenda.Within(o.Spans, int(i.Attempt.Item)) {
+			items++
+		}
+	}
+	if items == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("still being stopped: %s, not affected; repeat the %s when qbitems %d shows their end", facts.Several(items, "item"), o.Action, j.ID)}
 }
 
 // Release lets what runs come back after its end, though another order wanted it to count as failed or complete, and

@@ -2,6 +2,7 @@ package jobselect
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,7 +32,7 @@ var stateOptions = []string{"pending", "running", "blocked", "suspended", "compl
 
 // fields are the options that compare a field of a job, in the order of help. Those of numbers take a comma list.
 var fields = []struct{ name, doc string }{
-	{"name", "only jobs named `NAME`; a * or % matches any letters, ~ begins a regular expression"},
+	{"name", "only jobs named `NAME`; a * or % matches any letters, ~ begins a regular expression, = a name that is taken letter by letter"},
 	{"type", "only jobs of `TYPE` cmdline or cmdrange"},
 	{"cluster", "only jobs of the cluster `PATH`; /show* takes all that begin so"},
 	{"account", "only jobs charged to the account `PATH`"},
@@ -136,6 +137,9 @@ func condition(field, value string) string {
 		}
 		return strings.Join(all, " and ")
 	}
+	if text, exact := strings.CutPrefix(value, "="); exact {
+		return field + " = " + quoted("~^"+regexp.QuoteMeta(text)+"$")
+	}
 	if isPattern(value) || !strings.Contains(value, ",") {
 		return field + " = " + quoted(value)
 	}
@@ -143,7 +147,7 @@ func condition(field, value string) string {
 }
 
 func isPattern(value string) bool {
-	return strings.HasPrefix(value, "~") || strings.ContainsAny(value, "*%")
+	return strings.HasPrefix(value, "~") || strings.HasPrefix(value, "=") || strings.ContainsAny(value, "*%")
 }
 
 func quoted(value string) string {
