@@ -14,7 +14,6 @@ import (
 	"qb/supervisor/central"
 	"qb/supervisor/facts"
 	"qb/supervisor/gate"
-	"qb/supervisor/history"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/settings"
@@ -162,13 +161,4 @@ func (s *server) releaseBrake(ctx context.Context, _ *nothing) (*jsonOf[api.Brak
 		return nil, err
 	}
 	return &jsonOf[api.BrakeReply]{api.BrakeReply{Affected: body.(message.HostReply).Affected}}, nil
-}
-
-// historyLimits are the settings in force that say what of the history is old.
-func (l *liveConfig) historyLimits() history.Limits {
-	c := l.now.Load()
-	return history.Limits{
-		HistoryDays: c.HistoryDays, JobRetention: c.JobRetention.Std(), LogRetention: c.LogRetention.Std(),
-		LogMinFree: int64(c.LogMinFree), AuditDays: c.AuditDays, HalfLife: c.HalfLife(),
-	}
 }

@@ -168,7 +168,7 @@ func (s *server) leads(opts Options, url string) *term.Leader {
 		Store: opts.Store, Policy: s.live.policy, Rebuild: opts.rebuild, Check: opts.checkEvery, Log: s.log, Metrics: s.metrics, Begin: s.begin, End: s.end,
 		Key: opts.Key, Numbers: func() (int64, int, error) { return s.logs.Numbers(termwatch.MostJobs, termwatch.MostTries) },
 		Age: func(ctx context.Context, l *term.Loop) {
-			a := history.Ager{Store: opts.Store, Limits: s.live.historyLimits, Forget: l.Forget, Epoch: l.Epoch, Records: &s.records, Logs: s.logs, Room: opts.room,
+			a := history.Ager{Store: opts.Store, Limits: func() history.Limits { return s.live.now.Load().History() }, Forget: l.Forget, Epoch: l.Epoch, Records: &s.records, Logs: s.logs, Room: opts.room,
 				Record: tell, Metrics: s.metrics.History, Log: s.log, Every: opts.ageEvery, Attempts: opts.ageAttempts}
 			s.ager.Store(&a)
 			defer s.ager.Store(nil)

@@ -3,6 +3,8 @@ package settings
 import (
 	"fmt"
 	"time"
+
+	"qb/supervisor/history"
 )
 
 const (
@@ -21,5 +23,13 @@ func (c Config) checkHistory(check func(ok bool, key string, value any, wayOut s
 	if c.JobRetention > 0 {
 		check(c.HistoryDays > 0 && c.JobRetention >= Duration(c.HistoryDays)*Duration(Day), "supervisor_job_retention", c.JobRetention,
 			fmt.Sprintf("make it at least supervisor_history_days = %d, and that not 0: only jobs that are sums already can go", c.HistoryDays))
+	}
+}
+
+// History is what of the history is old.
+func (c Config) History() history.Limits {
+	return history.Limits{
+		HistoryDays: c.HistoryDays, JobRetention: c.JobRetention.Std(), LogRetention: c.LogRetention.Std(),
+		LogMinFree: int64(c.LogMinFree), AuditDays: c.AuditDays, HalfLife: c.HalfLife(),
 	}
 }
