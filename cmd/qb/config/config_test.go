@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,7 +20,8 @@ import (
 
 const exampleFile = "../../../qb.conf.example"
 
-// qb.conf.example is what `qb config example` prints, and means exactly what an empty file means.
+// qb.conf.example is what `qb config example` prints. It sets nothing, and with all its settings it means exactly what an
+// empty file means.
 func TestExample(t *testing.T) {
 	data, err := os.ReadFile(exampleFile)
 	if err != nil {
@@ -28,8 +30,12 @@ func TestExample(t *testing.T) {
 	if diff := cmp.Diff(Example(), string(data)); diff != "" {
 		t.Errorf("qb.conf.example differs; write it with `qb config example > qb.conf.example`:\n%s", diff)
 	}
+	copied := Config{Origins: map[string]string{}}
+	if err := copied.parse("qb.conf.example", string(data)); err != nil || len(copied.Origins) > 0 {
+		t.Errorf("a copy of qb.conf.example sets %v: %v", copied.Origins, err)
+	}
 	c := Config{Origins: map[string]string{}} // no defaults: all must come from the file
-	if err := c.parse("qb.conf.example", string(data)); err != nil {
+	if err := c.parse("qb.conf.example", uncommented(string(data))); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(defaultKeys(), c.Keys, cmp.AllowUnexported(Keys{})); diff != "" {
@@ -38,6 +44,11 @@ func TestExample(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Errorf("the defaults are refused: %v", err)
 	}
+}
+
+// uncommented is an example whose settings are in force.
+func uncommented(example string) string {
+	return regexp.MustCompile(`(?m)^#([a-z]\w* = )`).ReplaceAllString(example, "$1")
 }
 
 func TestEveryKeyIsExplained(t *testing.T) {

@@ -91,7 +91,8 @@ func (s setting) shown() string {
 	return tomlValue(s.value)
 }
 
-const exampleHead = `# qb.conf: every setting with its default. qb reads the file named by -conf or QB_CONF. Without them it reads
+const exampleHead = `# qb.conf: every setting with its default, commented out: take away the # to set one.
+# qb reads the file named by -conf or QB_CONF. Without them it reads
 # /etc/qb.conf, ~/.config/qb/qb.conf and ./qb.conf; a later file overrides an earlier one. ./qb.conf sets only
 # client_priority, client_cluster, client_account, client_restrictions, worker_cpus, worker_cluster, worker_groups,
 # worker_properties, worker_job_types and worker_flags. An environment variable overrides a setting:
@@ -99,6 +100,7 @@ const exampleHead = `# qb.conf: every setting with its default. qb reads the fil
 # Durations are written as 90 (seconds), "5m", "1h30m" or "7d". This file is what ` + "`qb config example`" + ` prints.
 `
 
+// Example is a file that sets nothing: whoever copies it keeps the defaults of later releases, and what other files say.
 func Example() string {
 	var b strings.Builder
 	b.WriteString(exampleHead)
@@ -108,7 +110,7 @@ func Example() string {
 		for _, line := range wrap(s.doc, 100) {
 			b.WriteString("# " + line + "\n")
 		}
-		b.WriteString(s.key + " = " + tomlValue(s.value) + "\n")
+		b.WriteString("#" + s.key + " = " + tomlValue(s.value) + "\n")
 	}
 	return b.String()
 }
