@@ -196,7 +196,7 @@ func (l *launcher) passes(name string) bool {
 	case "LANG", "LANGUAGE", "TZ":
 		return true
 	case "PATH", "TMPDIR":
-		return l.runAs == RunAsAgent
+		return l.runAs == RunAsAgent || slices.Contains(l.passEnv, name)
 	}
 	return strings.HasPrefix(name, "LC_") || slices.Contains(l.passEnv, name)
 }

@@ -38,18 +38,23 @@ func TestLoginPath(t *testing.T) {
 	}
 }
 
-// TestOwnersHaveTheirLoginPath: items that run as their owner have the PATH of the owner's login, unless the job has one.
+// TestOwnersHaveTheirLoginPath: items that run as their owner have the PATH of the owner's login, unless the job or worker_pass_env has one.
 func TestOwnersHaveTheirLoginPath(t *testing.T) {
 	t.Parallel()
 	item := core.Item{Spec: api.JobSpec{User: "alice", Command: []string{"true"}}}
 	for _, c := range []struct {
-		path string
-		env  map[string]string
-		want string
+		path   string
+		env    map[string]string
+		passed []string
+		want   string
 	}{
-		{"/opt/bin:/bin", nil, "PATH=/opt/bin:/bin"}, {"", nil, "PATH=" + shim.DefaultPath}, {"/opt/bin:/bin", map[string]string{"PATH": "/job"}, "PATH=/job"},
+		{"/opt/bin:/bin", nil, nil, "PATH=/opt/bin:/bin"},
+		{"", nil, nil, "PATH=" + shim.DefaultPath},
+		{"/opt/bin:/bin", map[string]string{"PATH": "/job"}, nil, "PATH=/job"},
+		{"/opt/bin:/bin", nil, []string{"PATH"}, "PATH=/agent"}, // worker_pass_env
+		{"/opt/bin:/bin", map[string]string{"PATH": "/job"}, []string{"PATH"}, "PATH=/job"},
 	} {
-		l := &launcher{runAs: RunAsOwner, environ: func() []string { return []string{"PATH=/agent"} }, owners: map[string]ownerFacts{
+		l := &launcher{runAs: RunAsOwner, passEnv: c.passed, environ: func() []string { return []string{"PATH=/agent"} }, owners: map[string]ownerFacts{
 			"alice": {login: shim.Login{UID: 5000}, path: c.path, home: "/", at: time.Now()},
 		}}
 		item.Spec.Env = c.env

@@ -24,6 +24,7 @@ type testFarm struct {
 	t     *testing.T
 	state string
 	args  []string
+	env   []string // of the farm, beside the usual ones
 	cmd   *exec.Cmd
 	log   *lockedText
 	url   string
@@ -84,6 +85,7 @@ func (f *testFarm) start() {
 	f.t.Helper()
 	f.log = &lockedText{}
 	f.cmd = farmCommand("qb", f.state, f.args...)
+	f.cmd.Env = append(f.cmd.Env, f.env...)
 	f.cmd.Stderr = f.log
 	out, err := f.cmd.StdoutPipe()
 	if err == nil {

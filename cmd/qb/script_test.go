@@ -187,7 +187,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"farm": useFarm, "keep": keep, "later": later, "member": member, "code": code, "ledger": ledger, "documented": documented,
+			"farm": useFarm, "keep": keep, "later": later, "member": member, "code": code, "ledger": ledger,
 		},
 	})
 }
@@ -200,18 +200,6 @@ func useFarm(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(shared.start())
 	ts.Setenv("QB_STATE", filepath.Join(shared.state, "farm"))
 	ts.Setenv("URL", shared.url)
-}
-
-// documented COMMAND holds a script to what the manual tells people to type: a line of an example there.
-func documented(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: documented COMMAND")
-	}
-	manual, err := os.ReadFile("../../docs/operations.md")
-	ts.Check(err)
-	if !strings.Contains(string(manual), "\n"+args[0]+"\n") {
-		ts.Fatalf("docs/operations.md has no line %q", args[0])
-	}
 }
 
 // keep NAME remembers what the last command printed as $NAME.
