@@ -54,6 +54,7 @@ const blockWithin = time.Minute
 //
 //	<!-- run first: SCRIPT -->    bash that prepares: "name rn01 vm-1" has rn01 in this document mean vm-1 from here on
 //	<!-- run as USER -->          as this user of the system, where the test is root; sudo before a command is root
+//	<!-- on another machine -->   with another home, without the farm's state folder; it reads what the setup wrote into "typed"
 //	<!-- not run: REASON -->      one of notRun; "not run, WORDS: REASON" excuses the lines that begin with the words
 //	<!-- run by FILE -->          a test that has these lines
 //	<!-- written to FILE -->      a file of this content, which the next examples use
@@ -113,7 +114,7 @@ func startDocs(t *testing.T) *docsRun {
 	box := filepath.Join(dir, "box")
 	state := filepath.Join(dir, "farm")
 	home := filepath.Join(box, "home")
-	for _, folder := range []string{"bin", "etc/qb", "backups", "proj", "home/.local/state"} {
+	for _, folder := range []string{"bin", "etc/qb", "backups", "proj", "home/.local/state", "other"} {
 		if err := os.MkdirAll(filepath.Join(box, folder), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +165,7 @@ func (r *docsRun) open(document string) {
 			r.t.Fatal(err)
 		}
 	}
-	if _, err := r.bash("qbkill -user all -active || true", ""); err != nil { // what examples of the document before left
+	if _, err := r.bash("qbkill -user all -active || true", caller{}); err != nil { // what examples of the document before left
 		r.t.Error(err)
 	}
 	at := r.farm.url[strings.LastIndex(r.farm.url, ":"):]
@@ -179,12 +180,15 @@ func (r *docsRun) open(document string) {
 // try runs an example.
 func (r *docsRun) try(e example) {
 	r.t.Helper()
-	user, _ := e.mark("run as")
-	if user != "" && os.Geteuid() != 0 {
+	var by caller
+	by.user, _ = e.mark("run as")
+	if by.user != "" && os.Geteuid() != 0 {
 		return
 	}
+	_, by.elsewhere = e.mark("on another machine")
 	if setup, ok := e.mark("run first"); ok {
-		if _, err := r.bash(setup, ""); err != nil {
+		_ = os.Remove(filepath.Join(r.box, "names")) // of one that failed
+		if _, err := r.bash(setup, caller{}); err != nil {
 			r.t.Errorf("%s: run first: %v", e.at(), err)
 			return
 		}
@@ -217,12 +221,12 @@ func (r *docsRun) try(e example) {
 	var err error
 	switch e.lang {
 	case "console":
-		r.console(e, user, vary)
+		r.console(e, by, vary)
 		return
 	case "json":
-		err = r.json(e, user, vary)
+		err = r.json(e, by, vary)
 	default:
-		r.said, err = r.bash(r.named(e.bash()), user)
+		r.said, err = r.bash(r.named(e.bash()), by)
 	}
 	if err != nil {
 		r.t.Errorf("%s: %v", e.at(), err)
@@ -230,14 +234,14 @@ func (r *docsRun) try(e example) {
 }
 
 // console types the commands of a session, and compares what each prints.
-func (r *docsRun) console(e example, user string, vary bool) {
+func (r *docsRun) console(e example, by caller, vary bool) {
 	for _, one := range e.session() {
 		if one.skipped {
 			continue
 		}
-		as, command := user, one.command
+		as, command := by, one.command
 		if after, ok := strings.CutPrefix(command, "sudo "); ok {
-			as, command = "", after
+			as.user, command = "", after
 		}
 		printed, _ := r.bash(r.named(command), as) // a refusal is an answer that may be shown
 		if id := strings.TrimSpace(one.printed); isID(id) && isID(strings.TrimSpace(printed)) {
@@ -250,7 +254,7 @@ func (r *docsRun) console(e example, user string, vary bool) {
 func isID(text string) bool { return regexp.MustCompile(`^[0-9]+$`).MatchString(text) }
 
 // json sends bodies, or compares an answer.
-func (r *docsRun) json(e example, user string, vary bool) error {
+func (r *docsRun) json(e example, by caller, vary bool) error {
 	if to, ok := e.mark("sent to"); ok {
 		decoder := json.NewDecoder(strings.NewReader(e.text))
 		for {
@@ -260,7 +264,7 @@ func (r *docsRun) json(e example, user string, vary bool) error {
 			} else if err != nil {
 				return err
 			}
-			if _, err := r.call(to, string(body), user); err != nil {
+			if _, err := r.call(to, string(body), by); err != nil {
 				return err
 			}
 		}
@@ -269,7 +273,7 @@ func (r *docsRun) json(e example, user string, vary bool) error {
 	if !whole {
 		to, _ = e.mark("found in")
 	}
-	text, err := r.call(to, "", user)
+	text, err := r.call(to, "", by)
 	if err != nil {
 		return err
 	}
@@ -289,7 +293,7 @@ func (r *docsRun) json(e example, user string, vary bool) error {
 }
 
 // call makes a call of REST: METHOD PATH BODY, or the body beside.
-func (r *docsRun) call(to, body, user string) (string, error) {
+func (r *docsRun) call(to, body string, by caller) (string, error) {
 	words := strings.SplitN(strings.TrimSpace(to), " ", 3)
 	if len(words) < 2 {
 		return "", fmt.Errorf("%q is no METHOD /PATH", to)
@@ -302,7 +306,7 @@ func (r *docsRun) call(to, body, user string) (string, error) {
 	}
 	call := fmt.Sprintf("curl -sS --fail-with-body --unix-socket /run/qb/qb.sock -X %s -H 'Content-Type: application/json' 'http://localhost%s'%s",
 		words[0], words[1], body)
-	return r.bash(r.named(call), user)
+	return r.bash(r.named(call), by)
 }
 
 // holds says whether somewhere in a value is an object of which the members that the shown one has pass.
@@ -346,16 +350,31 @@ func (r *docsRun) compare(e example, shown, printed string, vary bool) {
 	}
 }
 
+// caller is who runs an example, and where: without a user the one of the test.
+type caller struct {
+	user      string
+	elsewhere bool
+}
+
 // bash runs a script in the document's folder, and returns what it prints, standard error too.
-func (r *docsRun) bash(script, user string) (printed string, err error) {
+func (r *docsRun) bash(script string, by caller) (printed string, err error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), blockWithin)
 	defer cancel()
 	args := []string{"bash", "-c", docsPrelude + "set -e -o pipefail\n" + script}
-	if user != "" {
-		args = append([]string{"setpriv", "--reuid", user, "--regid", user, "--init-groups", "env", "USER=" + user, "LOGNAME=" + user}, args...)
+	if by.user != "" {
+		args = append([]string{"setpriv", "--reuid", by.user, "--regid", by.user, "--init-groups", "env", "USER=" + by.user, "LOGNAME=" + by.user}, args...)
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir, cmd.Env = r.dir, r.env
+	if by.elsewhere {
+		other := filepath.Join(r.box, "other")
+		cmd.Env = slices.DeleteFunc(slices.Clone(r.env), func(v string) bool { return strings.HasPrefix(v, "QB_STATE=") })
+		cmd.Env = append(cmd.Env, "HOME="+other)
+		if typed, err := os.Open(filepath.Join(r.dir, "typed")); err == nil {
+			defer typed.Close()
+			cmd.Stdin = typed
+		}
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
