@@ -46,7 +46,7 @@ until_says() { for _ in $(seq 600); do "${@:2}" 2>&1 | grep -Eq -- "$1" && retur
 `
 
 // blockWithin is the time for one block, with its setup.
-const blockWithin = time.Minute
+const blockWithin = farmWithin
 
 // TestDocs holds the documents to docRules, and runs each example that none of its marks excuses: commands by bash, Python by
 // python3, TOML by qb config check, SQL by psql, JSON by the endpoint that the mark names. What a document shows as output is
