@@ -126,7 +126,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/certs":           {"api/pin", "statedir"},
 	"supervisor/listeners":       {"api", "supervisor/certs", "supervisor/facts", "supervisor/settings"},
 	"supervisor/metrics":         {"api", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/mail", "supervisor/message", "supervisor/history", "supervisor/selfaudit"},
-	"supervisor/translate":       {"supervisor/licences", "agenda", "api", "patterns", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/message", "supervisor/fit", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store"},
+	"supervisor/translate":       {"supervisor/licences", "agenda", "api", "patterns", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/message", "supervisor/fit", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store", "units"},
 	"supervisor/sso":             {"api", "statedir", "supervisor/facts", "supervisor/problem", "supervisor/settings"},
 	"supervisor/limits":          {"agenda", "api", "supervisor/facts", "supervisor/message", "supervisor/problem", "supervisor/quota", "supervisor/settings", "supervisor/store", "units"},
 	"supervisor/term":            {"guard", "supervisor/licences", "api", "pause", "supervisor/accounting", "supervisor/explain", "supervisor/facts", "supervisor/farmkey", "supervisor/lastchange", "supervisor/message", "supervisor/metrics", "supervisor/outbox", "supervisor/planner", "supervisor/problem", "supervisor/profiles", "supervisor/store", "supervisor/termwatch"},

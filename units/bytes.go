@@ -139,3 +139,13 @@ func (b MiBytes) MarshalText() ([]byte, error) { return []byte(b.String()), nil 
 
 // UnmarshalText reads a size; a number alone is in MiB.
 func (b *MiBytes) UnmarshalText(text []byte) error { return readSetting((*int64)(b), text, MiB) }
+
+// CutSize takes the size off PATH:SIZE, as -validate has it. A file without one has at least a byte.
+func CutSize(text string) (path string, least int64) {
+	if n := strings.LastIndexByte(text, ':'); n > 0 {
+		if bytes, err := ParseSize(text[n+1:], 1); err == nil {
+			return text[:n], bytes
+		}
+	}
+	return text, 1
+}

@@ -38,7 +38,7 @@ const (
 // outputChecks are the stages that fail if a file is missing or too small; text is PATH or PATH:SIZE. One with a NUMBER
 // token is a file for each number of the item.
 func outputChecks(item core.Item, text string, room *expansion) ([]shim.Stage, error) {
-	path, least := cutSize(text)
+	path, least := units.CutSize(text)
 	paths, err := outputPaths(item, path, room)
 	if err != nil {
 		return nil, err
@@ -58,21 +58,11 @@ func outputChecks(item core.Item, text string, room *expansion) ([]shim.Stage, e
 	return stages, nil
 }
 
-// cutSize takes the size off PATH:SIZE. Without one a file has at least a byte.
-func cutSize(text string) (path string, least int64) {
-	if n := strings.LastIndexByte(text, ':'); n > 0 {
-		if bytes, err := units.ParseSize(text[n+1:], 1); err == nil {
-			return text[:n], bytes
-		}
-	}
-	return text, 1
-}
-
 // mapOutputs maps the paths of output files.
 func mapOutputs(m *pathmap.Map, texts []string) []string {
 	mapped := make([]string, len(texts))
 	for n, text := range texts {
-		path, _ := cutSize(text)
+		path, _ := units.CutSize(text)
 		mapped[n] = m.Path(path) + text[len(path):]
 	}
 	return mapped

@@ -57,10 +57,12 @@ func valueIn(request any, a *facts.Attribute) any {
 
 // furtherChecks are those that need more than the table of attributes.
 var furtherChecks = map[string]func(value any) error{
-	"flags":   func(value any) error { return checkFlags(value.([]string)) },
-	"env":     func(value any) error { return checkEnv(value.(map[string]string)) },
-	"order":   func(value any) error { return checkOrder(value.(string)) },
-	"account": func(value any) error { return checkAccount(value.(string)) },
+	"flags":    func(value any) error { return checkFlags(value.([]string)) },
+	"env":      func(value any) error { return checkEnv(value.(map[string]string)) },
+	"order":    func(value any) error { return checkOrder(value.(string)) },
+	"account":  func(value any) error { return checkAccount(value.(string)) },
+	"cwd":      func(value any) error { return checkPath("cwd", value.(string)) },
+	"validate": func(value any) error { return checkOutputs(value.([]string)) },
 }
 
 func checkAttribute(a *facts.Attribute, value any) error {

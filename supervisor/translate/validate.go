@@ -140,6 +140,11 @@ func checkCommand(r *api.SubmitRequest) error {
 
 // checkWords refuses what no process can have, on no host.
 func checkWords(r *api.SubmitRequest) error {
+	if !r.Shell {
+		if err := checkPath("command", r.Command[0]); err != nil {
+			return err
+		}
+	}
 	for n, word := range r.Command {
 		if len(word) > api.MaxWord {
 			return problem.Invalid("command", "argument %d has %d bytes; no process can have one of more than %d; put the data into a file", n, len(word), api.MaxWord)

@@ -20,25 +20,31 @@ type Node struct {
 	Under    int64          `json:"under"`     // the job that it is drawn below; 0: none
 	WaitsFor []int64        `json:"waits_for"` // jobs of the group that its dependency names
 	Others   []string       `json:"others"`    // links to what is not in the group
+	group    string         // the label of the submission that it is a part of, which the submission's last job has
 	lead     string         // the lines before it
 }
 
 // nodes puts the jobs of a group in the order in which they are drawn: each below the first of those that it waits for.
 func nodes(jobs []api.Job) []*Node {
 	jobs = slices.SortedFunc(slices.Values(jobs), func(a, b api.Job) int { return cmp.Compare(a.ID, b.ID) })
-	at, labelled := map[int64]*Node{}, map[string]int64{}
+	g := group{at: map[int64]*Node{}, labelled: map[string]int64{}, parts: map[int64][]int64{}}
 	all := make([]*Node, len(jobs))
 	for n, j := range jobs {
 		all[n] = &Node{Job: j.ID, Name: j.Name, Label: j.Label, Status: j.Status, Items: j.Items, WaitsFor: []int64{}, Others: []string{}}
-		at[j.ID] = all[n]
+		g.at[j.ID], g.parts[j.ID] = all[n], append(slices.Clone(j.Before), j.ID)
 		if j.Label != "" {
-			labelled[j.Label] = j.ID
+			g.labelled[j.Label] = j.ID
+		}
+		for _, id := range g.parts[j.ID] {
+			if part := g.at[id]; part != nil {
+				part.group = j.Label
+			}
 		}
 	}
 	below := map[int64][]*Node{}
 	for n, j := range jobs {
 		node := all[n]
-		node.link(j, at, labelled)
+		node.link(j, &g)
 		if len(node.WaitsFor) > 0 {
 			node.Under = node.WaitsFor[0]
 		}
@@ -55,8 +61,15 @@ func nodes(jobs []api.Job) []*Node {
 	return d.order
 }
 
+// group is what links in a process group are looked up in.
+type group struct {
+	at       map[int64]*Node
+	labelled map[string]int64  // the job with the label
+	parts    map[int64][]int64 // of the submission whose last job it is, this included: a link to that one is a link to all
+}
+
 // link notes what a job waits for.
-func (n *Node) link(j api.Job, at map[int64]*Node, labelled map[string]int64) {
+func (n *Node) link(j api.Job, g *group) {
 	if j.Dependency == "" {
 		return
 	}
@@ -69,13 +82,16 @@ func (n *Node) link(j api.Job, at map[int64]*Node, labelled map[string]int64) {
 	for k, l := range links {
 		id := int64(l.Job)
 		if l.Label != "" {
-			id = labelled[l.Label]
+			id = g.labelled[l.Label]
 		}
-		switch {
-		case at[id] == nil || id == n.Job:
+		if g.at[id] == nil || id == n.Job {
 			n.Others = append(n.Others, strings.TrimSpace(texts[k]))
-		case !slices.Contains(n.WaitsFor, id):
-			n.WaitsFor = append(n.WaitsFor, id)
+			continue
+		}
+		for _, part := range g.parts[id] {
+			if g.at[part] != nil && part != n.Job && !slices.Contains(n.WaitsFor, part) {
+				n.WaitsFor = append(n.WaitsFor, part)
+			}
 		}
 	}
 }
@@ -110,8 +126,8 @@ func (d *drawing) add(list []*Node, lead string, inner bool) {
 // job is how a job is named in its line.
 func (n *Node) job() string {
 	text := fmt.Sprintf("%s%d %s", n.lead, n.Job, n.Name)
-	if n.Label != "" {
-		text += " (" + n.Label + ")"
+	if n.group != "" {
+		text += " (" + n.group + ")"
 	}
 	return text
 }
