@@ -30,8 +30,7 @@ func RequestMoment(text string, now time.Time) (string, error) {
 			continue
 		}
 		for n := range 3 { // clocks may skip the time of day today
-			day := now.AddDate(0, 0, n)
-			wall := time.Date(day.Year(), day.Month(), day.Day(), clock.Hour(), clock.Minute(), clock.Second(), 0, time.UTC)
+			wall := time.Date(now.Year(), now.Month(), now.Day()+n, clock.Hour(), clock.Minute(), clock.Second(), 0, time.UTC)
 			for _, at := range momentsOf(wall, now.Location()) {
 				if at.After(now) {
 					return at.Format(time.RFC3339), nil

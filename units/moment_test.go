@@ -1,6 +1,8 @@
 package units
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,15 +36,39 @@ func TestRequestMoment(t *testing.T) {
 	}
 }
 
+// clockChanges are days on which the clocks of a zone are changed, and some on which they are not.
+// They are past: rules for the future change.
+var clockChanges = []struct {
+	zone, day string
+	changed   bool
+}{
+	{"Europe/Berlin", "2025-03-30", true}, {"Europe/Berlin", "2024-10-27", true}, {"America/Los_Angeles", "2025-03-09", true},
+	{"America/New_York", "2024-11-03", true}, {"America/St_Johns", "2025-03-09", true}, {"America/Havana", "2024-11-03", true},
+	{"America/Sao_Paulo", "2018-11-04", true}, {"America/Sao_Paulo", "2018-02-17", true}, {"America/Sao_Paulo", "2024-11-03", false},
+	{"Australia/Lord_Howe", "2025-04-06", true}, {"Australia/Lord_Howe", "2024-10-06", true}, // half an hour
+	{"Europe/Dublin", "2025-03-30", true}, {"Europe/Dublin", "2024-10-27", true}, // summer is the standard time
+	{"Africa/Casablanca", "2024-03-10", true}, {"Africa/Casablanca", "2024-04-14", true}, // back for Ramadan
+	{"Antarctica/Troll", "2025-03-30", true}, {"Antarctica/Troll", "2024-10-27", true}, // two hours
+	{"Pacific/Chatham", "2025-04-06", true}, {"Asia/Kathmandu", "2024-11-28", false},
+	{"Pacific/Apia", "2011-12-30", true}, {"Pacific/Kwajalein", "1993-08-21", true}, {"Asia/Pyongyang", "2018-05-04", true}, // a day, half an hour
+	{"UTC", "2024-11-28", false},
+}
+
+// shownIn is each moment of five days around a day at which clocks of a zone show a time, to the minute.
+func shownIn(zone *time.Location, day time.Time, form string) map[string][]time.Time {
+	shown := map[string][]time.Time{}
+	for at := day.Add(-48 * time.Hour); at.Before(day.Add(120 * time.Hour)); at = at.Add(time.Minute) {
+		text := at.In(zone).Format(form)
+		shown[text] = append(shown[text], at)
+	}
+	return shown
+}
+
 // TestLocalMoment compares what is read of each quarter of an hour around changes of the clocks with the moments at
-// which a clock of the zone shows it, found by looking at each minute of three days.
+// which a clock of the zone shows it, found by looking at each minute.
 func TestLocalMoment(t *testing.T) {
 	t.Parallel()
-	for _, change := range []struct{ zone, day string }{
-		{"Europe/Berlin", "2027-03-28"}, {"Europe/Berlin", "2026-10-25"}, {"America/Los_Angeles", "2027-03-14"},
-		{"America/New_York", "2026-11-01"}, {"America/Sao_Paulo", "2018-11-04"}, {"Australia/Lord_Howe", "2027-04-04"},
-		{"Africa/Casablanca", "2027-02-07"}, {"Asia/Kathmandu", "2026-11-28"}, {"Pacific/Apia", "2011-12-30"}, {"UTC", "2026-11-28"},
-	} {
+	for _, change := range clockChanges {
 		zone, err := time.LoadLocation(change.zone)
 		if err != nil {
 			t.Fatal(err)
@@ -52,11 +78,7 @@ func TestLocalMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 		const form = "2006-01-02 15:04"
-		shown := map[string][]time.Time{}
-		for at := day.Add(-48 * time.Hour); at.Before(day.Add(72 * time.Hour)); at = at.Add(time.Minute) {
-			text := at.In(zone).Format(form)
-			shown[text] = append(shown[text], at)
-		}
+		shown := shownIn(zone, day, form)
 		refused := 0
 		for wall := day; wall.Before(day.Add(24 * time.Hour)); wall = wall.Add(15 * time.Minute) {
 			text := wall.Format(form)
@@ -77,8 +99,35 @@ func TestLocalMoment(t *testing.T) {
 				}
 			}
 		}
-		if still := change.zone == "UTC" || change.zone == "Asia/Kathmandu"; still != (refused == 0) {
+		if change.changed == (refused == 0) {
 			t.Errorf("%s %s: %d quarters of an hour are refused", change.zone, change.day, refused)
+		}
+	}
+}
+
+// TestTimesOfDay compares what is read of a time of day alone, at any time around changes of the clocks, with the next
+// moment at which a clock of the zone shows it, found by looking at each minute.
+func TestTimesOfDay(t *testing.T) {
+	t.Parallel()
+	for _, change := range clockChanges {
+		zone, err := time.LoadLocation(change.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		day, err := time.Parse(time.DateOnly, change.day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := shownIn(zone, day, "15:04")
+		for now := day.Add(-24 * time.Hour); now.Before(day.Add(48 * time.Hour)); now = now.Add(10*time.Minute + 10*time.Second) {
+			for minutes := 0; minutes < 24*60; minutes += 30 {
+				text := fmt.Sprintf("%02d:%02d", minutes/60, minutes%60)
+				n := slices.IndexFunc(shown[text], now.Before)
+				got, err := RequestMoment(text, now.In(zone))
+				if want := shown[text][n].In(zone).Format(time.RFC3339); err != nil || got != want {
+					t.Fatalf("%s at %s: %s, %v; want %s", text, now.In(zone), got, err, want)
+				}
+			}
 		}
 	}
 }

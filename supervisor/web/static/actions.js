@@ -102,10 +102,12 @@ export async function order(action, ids, items = "") {
   else await send();
 }
 
+/** whole reads digits alone: Number makes 0 of an empty field, and numbers of 0x10 and 1e3. */
+const whole = text => (/^-?\d+$/.test(text) ? Number(text) : NaN);
 const changes = {
-  priority: { label: "Priority", hint: "1 is the best", read: text => Number(text) },
-  cpus: { label: "cpus", hint: "primary instances", read: text => Number(text) },
-  max_cpus: { label: "max_cpus", hint: "a number, 0 for none, * for the site's limit", read: text => (text === "*" ? "*" : Number(text)) },
+  priority: { label: "Priority", hint: "1 is the best", read: whole },
+  cpus: { label: "cpus", hint: "primary instances", read: whole },
+  max_cpus: { label: "max_cpus", hint: "a number, 0 for none, * for the site's limit", read: text => (text === "*" ? "*" : whole(text)) },
 };
 const before = (job, name) => (name !== "max_cpus" ? job[name] : job.given === null ? job.max_cpus : job.given < 0 ? "*" : job.given);
 

@@ -21,7 +21,7 @@ const list = text => (text ?? "").split(",").map(s => s.trim()).filter(Boolean);
 function asked(query) {
   const q = { job: Number(query.get("job")) || undefined, lock: list(query.get("lock")).join(",") || undefined };
   let changes = 0;
-  for (const f of fields) if (q.job && query.get(f.id)) { q[f.id] = query.get(f.id).trim(); changes++; }
+  for (const f of fields) { const typed = query.get(f.id)?.trim(); if (q.job && typed) { q[f.id] = typed; changes++; } }
   if (!changes) delete q.job;
   return changes || q.lock ? q : null;
 }
