@@ -31,6 +31,7 @@ func TestPageFirstDay(t *testing.T) {
 	b.see(t, "3 affected")
 	b.goTo(t, "#/jobs/"+next)
 	b.until(t, "what it waits for", `document.querySelector('.facts-line a[href="#/jobs/`+job+`"]') !== null`)
+	b.links(t)
 	b.goTo(t, "#/jobs/"+job+"/items/4")
 	b.see(t, "item 4")
 	if js[bool](t, b, `document.querySelector("canvas") !== null || [...document.querySelectorAll("main button")].some(e => e.innerText.startsWith("Kill"))`) {
@@ -63,5 +64,26 @@ func TestPageFirstDay(t *testing.T) {
 	}
 	for _, wrong := range b.wrongs {
 		t.Error(wrong)
+	}
+}
+
+// links looks that each way to name a submission of several jobs leads to all of them, and from its last job back.
+func (b *tab) links(t *testing.T) {
+	t.Helper()
+	first, last, two := strings.Cut(b.sub("-name", "parts", "-label", "parts", "-status", "blocked", "-range", "1-4", "-p_agenda", "2", "true"), "\n")
+	if !two {
+		t.Fatalf("only one job: %s", first)
+	}
+	linked := func(id string) string { return `document.querySelector('.facts-line a[href="#/jobs/` + id + `"]') !== null` }
+	var waiting []string
+	for _, link := range []string{last, "link-complete-job-" + last, "link-done-work-" + last + ":3", "link-complete-subjob-" + last, "link-complete-work-parts", "link-failed-job-parts"} {
+		job := b.sub("-pgrp", first, "-range", "1-4", "-dependency", link, "true")
+		waiting = append(waiting, job)
+		b.goTo(t, "#/jobs/"+job)
+		b.until(t, "both jobs of "+link, `location.hash.endsWith("/`+job+`") && `+linked(first)+" && "+linked(last))
+	}
+	b.goTo(t, "#/jobs/"+last)
+	for _, job := range waiting {
+		b.until(t, "what waits for all", linked(job))
 	}
 }

@@ -54,22 +54,28 @@ export function Failures({ id, job }) {
 
 const Other = ({ id, name = "", status = "" }) => html`<a href=${to(["jobs", String(id)])}>${id} <${Name} text=${name} /></a>${status && html` <${State} of=${status} />`} `;
 
-/** namesOf are the jobs that a dependency names, by number or label. */
-const namesOf = dependency => [...new Set([...dependency.matchAll(/-job-([^:,]+)/g)].map(([, name]) => name))];
+/** namesOf are the jobs that a dependency names, by number or label: 900, link-done-job-900, link-complete-work-beauty:7, link-done-subjob-900.0. */
+const namesOf = dependency => [...new Set(dependency.split(",").map(link => link.trim()).filter(Boolean).map(link => {
+  const [, job, work, subjob] = /^link-\w+-(?:job-(.+)|work-(.+?)(?::[^:]*)?|subjob-(.+?)(?:\.\d+)?)$/.exec(link) ?? [];
+  return job ?? work ?? subjob ?? link;
+}))];
 const text = word => JSON.stringify(word);
 
-/** Labelled are the jobs of a process group that have a label. */
-function Labelled({ pgrp, label }) {
-  const { value } = useAnswer("list-jobs", { expression: `pgrp = ${pgrp} and label = ${text(label)}`, limit: 20, fields: "id,name,status" }, [pgrp, label]);
-  return value?.length ? value.map(j => html`<${Other} key=${j.id} ...${j} />`) : html`<${Name} text=${label} /> `;
+/** Meant are the jobs that a number or a label means: of a submission that became several jobs the last has both, and they mean all. */
+function Meant({ pgrp, name }) {
+  const number = /^\d+$/.test(name), known = id => jobs.value.get(Number(id)) ?? { id };
+  const { value } = useAnswer("list-jobs", { expression: number ? `id = ${name}` : `pgrp = ${pgrp} and label = ${text(name)}`, limit: 1, fields: "id,name,status,before" }, [pgrp, name]);
+  if (value?.length) return [...(value[0].before ?? []).map(known), value[0]].map(j => html`<${Other} key=${j.id} ...${j} />`);
+  return number ? html`<${Other} ...${known(name)} />` : html`<${Name} text=${name} /> `;
 }
 
 /** Links are the jobs that a job waits for, and those that wait for it. */
 export function Links({ job }) {
   const { id, pgrp, label, dependency } = job, above = namesOf(dependency), most = 50;
-  const expression = [`dependency = ${text(`*-job-${id}*`)}`, label && `(pgrp = ${pgrp} and dependency = ${text(`*-job-${label}*`)})`].filter(Boolean).join(" or ");
+  const named = [`${id}*`, `*-${id}*`, `*,${id}*`, `* ${id}*`].map(like => `dependency = ${text(like)}`);
+  const expression = [...named, label && `(pgrp = ${pgrp} and dependency = ${text(`*-${label}*`)})`].filter(Boolean).join(" or ");
   const { value } = useAnswer("list-jobs", { expression, status: "active", limit: most, fields: "id,name,status,pgrp,dependency" }, [id, job.version, job.status]);
   const below = (value ?? []).filter(j => j.id !== id && namesOf(j.dependency).some(name => name === String(id) || (name === label && j.pgrp === pgrp)));
-  return html`${above.length > 0 && html`<p class="facts-line">Waits for ${above.map(name => (/^\d+$/.test(name) ? html`<${Other} key=${name} ...${jobs.value.get(Number(name)) ?? { id: name }} />` : html`<${Labelled} key=${name} pgrp=${pgrp} label=${name} />`))}</p>`}
+  return html`${above.length > 0 && html`<p class="facts-line">Waits for ${above.map(name => html`<${Meant} key=${name} pgrp=${pgrp} name=${name} />`)}</p>`}
     ${below.length > 0 && html`<p class="facts-line">Waiting for it: ${below.map(j => html`<${Other} key=${j.id} ...${j} />`)}${value.length === most && "and others"}</p>`}`;
 }
