@@ -23,10 +23,10 @@ type reservation struct {
 	primaries int // of the holder, when it got it
 }
 
-// reserve renews the reservation after a plan. The plan was made beside the old one; where that goes, others
-// may start what it kept them from, so there is another plan; likewise where it will take longer. This comes to
-// an end: a holder stays until it has started, or a wide job of better standing comes, which no reservation
-// keeps from anything; its host changes once; and while nothing starts, the time it takes only becomes shorter.
+// reserve renews the reservation after a plan. The plan was made beside the old one; where that goes, others may start
+// what it kept them from, so there is another plan; likewise where it will take longer. This comes to an end: a holder
+// stays until it has started, or a wide job of better standing or one that is helped comes, which no reservation keeps
+// from anything; its host changes once; and while nothing starts, the time it takes only becomes shorter.
 func (pl *planning) reserve(now time.Time, p *snapshot, b planner.Plan) {
 	old, r := pl.admission.reserved, pl.admission.reservationFor(now, p, b)
 	pl.admission.reserved = r
@@ -44,23 +44,29 @@ func (p *snapshot) awaitedBeside(r *reservation) bool {
 	return slices.ContainsFunc(p.awaited, func(s planner.PlannedStart) bool { return p.hosts[s.Host] == r.host && p.jobs[s.Job] != r.job })
 }
 
-// reservationFor finds who is to have the reservation: of those who find no room the first, but he who has it
-// keeps it from all that do not outrank him, until he starts.
+// reservationFor finds who is to have the reservation: the first for whom others leave a host, which is in vain without
+// it, else the first who finds no room. He who has it keeps it from all that do not outrank him, until he starts.
 func (ad *admission) reservationFor(now time.Time, p *snapshot, b planner.Plan) *reservation {
-	holder := -1
-	if ad.reserved != nil && ad.reserved.waits() {
-		holder = slices.Index(p.jobs, ad.reserved.job)
+	holder, old := -1, ad.reserved
+	if old != nil && old.waits() {
+		holder = slices.Index(p.jobs, old.job)
 	}
-	for _, n := range b.Order {
-		if n == holder {
-			return ad.reserveFor(now, p, n)
-		}
-		j := p.jobs[n]
-		if j.Needs.Slots < 2 || b.Jobs[n].Unplaced == 0 || !ad.mayHold(j, nil) || (holder >= 0 && !ad.outranks(j, ad.reserved.job, ad.reserved.host)) {
-			continue
-		}
-		if r := ad.reserveFor(now, p, n); r != nil {
-			return r
+	_, left := p.yielded[holder]
+	left = left || slices.ContainsFunc(p.waiting, func(s planner.PlannedStart) bool { return s.Job == holder })
+	for _, helped := range []bool{true, false} {
+		held := left || !helped && holder >= 0
+		for _, n := range b.Order {
+			if held && n == holder {
+				return ad.reserveFor(now, p, n)
+			}
+			_, gives := p.yielded[n]
+			j, waits := p.jobs[n], gives || !helped && b.Jobs[n].Unplaced > 0
+			if !waits || j.Needs.Slots < 2 || !ad.mayHold(j, nil) || held && !ad.outranks(j, old.job, old.host) {
+				continue
+			}
+			if r := ad.reserveFor(now, p, n); r != nil {
+				return r
+			}
 		}
 	}
 	return nil
@@ -107,8 +113,7 @@ func (ad *admission) keeps(h *model.Host, j *model.Job) bool {
 	return ad.reserved != nil && ad.reserved.job == j && ad.reserved.host == h
 }
 
-// meantBeside are by host the slots for primaries of other jobs than n that the plan has settled there and that
-// wait for an end.
+// meantBeside are by host the slots that the plan has settled for waiting primaries of other jobs than n.
 func (p *snapshot) meantBeside(n int) []int {
 	meant := make([]int, len(p.hosts))
 	for _, s := range p.waiting {

@@ -11,18 +11,17 @@ import (
 	"qb/supervisor/planner"
 )
 
-// preemptPrimaries lets waiting primaries of a strictly better priority take the slots of worse ones,
-// under supervisor_preempt_policy: passive at the end of the item, aggressive at once, disabled never. It
-// acts only for primaries that the balance found no slot for, and never between equal priorities. With
-// SmartShare's own preemption disabled, secondaries of worse jobs yield in the same way. For elite jobs, which are
-// better than all others, everybody yields at once under any policy.
+// preemptPrimaries lets waiting primaries of a strictly better priority take the slots of worse ones, under
+// supervisor_preempt_policy: passive at the end of the item, aggressive at once, disabled never. It acts only for
+// primaries that the balance found no slot for, and never between equal priorities. With SmartShare's own preemption
+// disabled, secondaries of worse jobs yield likewise. For elite jobs everybody yields at once under any policy.
 func (f *Farm) preemptPrimaries(now time.Time, p *snapshot, b planner.Plan) {
 	unplaced := func(n int) bool { return b.Jobs[n].Unplaced > 0 && f.preemptPolicy(p.jobs[n]) != "disabled" }
 	if !slices.ContainsFunc(b.Order, unplaced) {
 		return
 	}
 	yielding, turns := p.yielding(f.policy.PrimaryPreempt == "passive", b.Order), planner.NewTurns(&p.Snapshot, b)
-	wide, byOwner := 0, p.Policy.ByOwner()
+	helped, sought, byOwner := false, 0, p.Policy.ByOwner()
 	for _, n := range b.Order {
 		if f.out.Spent() {
 			f.planStale = true
@@ -39,8 +38,8 @@ func (f *Farm) preemptPrimaries(now time.Time, p *snapshot, b planner.Plan) {
 		case need <= 0, !unplaced(n), p.heldUp(n, yielding):
 			continue
 		case !one || p.particular(n):
-			if wide++; wide == 1 || ((one || f.preemptPolicy(p.jobs[n]) == "aggressive") && wide <= wideSought) {
-				f.preemptWide(now, p, n, yielding, turns)
+			if sought++; sought <= wideSought && (!helped || one || f.preemptPolicy(p.jobs[n]) == "aggressive") {
+				helped = f.preemptWide(now, p, n, yielding, turns) && !one || helped
 			}
 			continue
 		}

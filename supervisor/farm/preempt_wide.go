@@ -35,10 +35,10 @@ func (p *snapshot) heldUp(n int, yielding []yields) bool {
 	})
 }
 
-// preemptWide lets one host yield to an instance of job n that takes more than a slot: what goes on other hosts
-// would go in vain, but for those that hold licences. Of wide jobs only the first is asked under passive, as one
-// host is reserved at a time and elsewhere narrow jobs would take each slot as it comes free.
-func (f *Farm) preemptWide(now time.Time, p *snapshot, n int, yielding []yields, turns *planner.Turns) {
+// preemptWide lets one host yield to an instance of job n that takes more than a slot, and says whether one does: what
+// goes on other hosts would go in vain, but for those that hold licences. Of wide jobs the first for whom one does is the
+// last under passive: one host is reserved at a time, and elsewhere narrow jobs would take each slot as it comes free.
+func (f *Farm) preemptWide(now time.Time, p *snapshot, n int, yielding []yields, turns *planner.Turns) bool {
 	byHost, all := map[int][]*yields{}, []*yields{}
 	for at := range yielding {
 		if y := &yielding[at]; p.Displaces(n, y.of) && !y.taken && turns.Comes(n, y.of, y.host) {
@@ -69,13 +69,14 @@ func (f *Farm) preemptWide(now time.Time, p *snapshot, n int, yielding []yields,
 		}
 	}
 	if best == nil {
-		return
+		return false
 	}
 	for _, y := range best.yields {
 		f.giveWay(now, y, p.jobs[n])
 	}
 	p.yielded[n] = best.host
 	turns.Claim(best.host)
+	return true
 }
 
 func (l *preemption) add(now time.Time, y *yields) {

@@ -2,9 +2,12 @@ package farm_test
 
 import (
 	"fmt"
-	"pgregory.net/rapid"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
+
+	"qb/supervisor/facts"
 )
 
 // foundLives are sequences of events, found by TestWideJobsComeToRest, after which a start went on waiting beside a host that would have
@@ -152,5 +155,49 @@ func TestWideJobsComeToRest(t *testing.T) {
 		}
 		calmDown(rt, r, hosts)
 		everythingEnded(rt, r)
+	})
+}
+
+// TestHeadsThatCannotBeHelped: wide jobs of better priority whose hosts hold nothing that yields to them, however many and whenever
+// they come, delay no wide job behind them by a second.
+func TestHeadsThatCannotBeHelped(t *testing.T) {
+	t.Parallel()
+	const item = 3 // seconds
+	rapid.Check(t, func(rt *rapid.T) {
+		policy := rapid.SampledFrom([]string{"passive", "aggressive"}).Draw(rt, "policy")
+		narrow, free := rapid.IntRange(1, 3).Draw(rt, "narrow"), rapid.IntRange(1, 3).Draw(rt, "hosts")
+		before, after := rapid.IntRange(0, 4).Draw(rt, "heads before"), rapid.IntRange(0, 4).Draw(rt, "heads after")
+		waits := func(before, after int) (seconds int) {
+			r := newRig(t)
+			r.do("policy", []string{"primary=" + policy})
+			r.say("host held slots=4")
+			r.say("submit vip priority=1 items=1 hosts=held reservations=host.processors=4")
+			for n := range free {
+				r.say(fmt.Sprintf("host h%d slots=2", n))
+			}
+			for n := range narrow {
+				r.say(fmt.Sprintf("submit low priority=%d items=1-500 cpus=20 max=0 omithosts=held", 8+n))
+			}
+			for range 2 * item {
+				r.endAfter(item, 1)
+			}
+			heads := func(count int) {
+				for n := range count {
+					r.say(fmt.Sprintf("submit head priority=%d items=1 hosts=held reservations=host.processors=%d", 1+n%2, 2+n%3))
+				}
+			}
+			heads(before)
+			r.say("submit wide priority=3 items=1 reservations=host.processors=2")
+			wide := facts.JobID(2 + narrow + before)
+			heads(after)
+			for ; r.firstStart(wide).IsZero() && seconds < 60; seconds++ {
+				r.endAfter(item, 1)
+			}
+			return seconds
+		}
+		alone := waits(0, 0)
+		if with := waits(before, after); with > alone || alone > 2*item {
+			rt.Fatalf("the wide job waits for %d s, alone for %d s", with, alone)
+		}
 	})
 }
