@@ -12,10 +12,15 @@ import (
 // allNumbers is the token, and the variable, of all numbers of an item.
 const allNumbers = "QB_FRAME_" + facts.TokenRange
 
-// CheckItems refuses items of which no host could make a process. An agenda that is nil has none.
+// CheckItems refuses items of which no host could make a process, and names that no address can hold. An agenda that is nil has none.
 func CheckItems(j *facts.JobFacts, a *agenda.Agenda) error {
 	if a == nil {
 		return checkProcess(j, 0)
+	}
+	for _, name := range []string{".", ".."} {
+		if _, found := a.Find(name); found {
+			return problem.Invalid("range", "an item labelled %q: in an address that is a folder, so that nobody could ask for its output; write another label", name)
+		}
 	}
 	longest := a.LongestName()
 	if size := len(allNumbers) + len("=") + longest; size > api.MaxWord {

@@ -172,6 +172,9 @@ func TestItemsThatNoProcessCanHave(t *testing.T) {
 		{api.SubmitRequest{Range: scattered(9000), Chunk: 9000, Command: []string{"r", "QB_FRAME_RANGE", "QB_FRAME_RANGE"}}, ""},
 		{api.SubmitRequest{Range: "1-20000", Chunk: 20000, Validate: []string{"f.QB_FRAME_NUMBER"}}, "validate"},
 		{api.SubmitRequest{Range: "1-20000", Chunk: 20000, Validate: []string{"f.QB_FRAME_START"}}, ""},
+		{api.SubmitRequest{Range: "1,."}, "range"},
+		{api.SubmitRequest{Range: "..,b"}, "range"},
+		{api.SubmitRequest{Range: "1,.,..,...", Chunk: 2}, ""},
 	} {
 		if c.req.Command == nil {
 			c.req.Command = []string{"true"}

@@ -37,6 +37,8 @@ func TestPageFirstDay(t *testing.T) {
 	if js[bool](t, b, `document.querySelector("canvas") !== null || [...document.querySelectorAll("main button")].some(e => e.innerText.startsWith("Kill"))`) {
 		t.Error("an item that is complete and has no picture has a card for one, or a button that kills it")
 	}
+	b.goTo(t, "#/jobs/"+job+"/items/100%")
+	b.until(t, "what is wrong with a cut address", `document.querySelector("main").innerText.includes("100%")`)
 	b.goTo(t, "#/jobs")
 	b.until(t, "the list", `document.querySelectorAll(".row-line").length > 2`)
 	b.do(t, chromedp.KeyEvent("j"))

@@ -1,9 +1,18 @@
 // Addresses: everything after # says what is seen, so that no server and no log hears of it. #/jobs/12/items/17?attempt=2
 import { signal } from "@preact/signals";
 
+/** decoded is a part of an address; one with a broken escape, as people type and cut them, is taken as it is. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function read() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  return { path: path ? path.split("/").map(decodeURIComponent) : [], query: new URLSearchParams(query ?? "") };
+  return { path: path ? path.split("/").map(decoded) : [], query: new URLSearchParams(query ?? "") };
 }
 
 export const route = signal(read());
