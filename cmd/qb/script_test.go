@@ -24,7 +24,7 @@ import (
 
 // TestMain makes the test binary stand for qb and all its links, the workers and shims of the farms included.
 func TestMain(m *testing.M) {
-	commands := map[string]func(){"qb": main, "squat": squat, "listen": listen, "licensed": licensed, "maild": maild}
+	commands := map[string]func(){"qb": main, "squat": squat, "listen": listen, "licensed": licensed, "maild": maild, "silent": silent}
 	for _, name := range links {
 		commands["qb"+name] = main
 	}
@@ -162,10 +162,13 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Condition: func(name string) (bool, error) {
-			if name != "root" {
-				return false, fmt.Errorf("there is no condition %q", name)
+			switch name {
+			case "root":
+				return os.Geteuid() == 0, nil
+			case "fuse":
+				return mountsFuse(), nil
 			}
-			return os.Geteuid() == 0, nil
+			return false, fmt.Errorf("there is no condition %q", name)
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Defer(func() { removeTemps(env.WorkDir) })
