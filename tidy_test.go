@@ -141,7 +141,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/timeline":        {"api", "pause", "supervisor/facts", "supervisor/message"},
 	"supervisor/logsearch":       {"api", "patterns", "supervisor/logstore"},
 	"supervisor/itemvalues":      {"api", "supervisor/facts", "supervisor/translate"},
-	"supervisor/rowlist":         {"agenda", "api", "supervisor/problem"},
+	"supervisor/rowlist":         {"agenda", "api", "supervisor/problem", "units"},
 	"supervisor/jobfilter":       {"agenda", "api", "supervisor/facts", "supervisor/problem", "supervisor/rowlist", "supervisor/store"},
 	"supervisor/whatif":          {"api", "smartshare", "supervisor/explain", "supervisor/facts", "supervisor/message", "supervisor/planner", "supervisor/problem", "supervisor/translate"},
 	"supervisor/problem":         {"api", "supervisor/store", "supervisor/store/postgres"},

@@ -169,13 +169,25 @@ func (p *parser) compute(l side, sign token, r side) (side, *SyntaxError) {
 	sizes := left.kind == KindSize && right.kind == KindSize
 	switch either := left.kind == KindSize || right.kind == KindSize; {
 	case either && operators[sign.text].bits:
-		return side{}, p.fail(sign, "%s joins whole numbers, not sizes", sign.text)
+		size := l
+		if left.kind != KindSize {
+			size = r
+		}
+		return side{}, p.fail(sign, "%s computes with the bits of whole numbers, and %s is a size%s", sign.text, size.text, meantBy[sign.text])
 	case sizes && sign.text == "mul", !sizes && right.kind == KindSize && sign.text == "div", either && !sizes && !scales:
 		return side{}, p.fail(sign, "%s cannot join %s and %s", sign.text, left.kind, right.kind)
 	case either && !(sizes && sign.text == "div"):
 		c.kind = KindSize
 	}
 	return side{token: token{tokenWord, units.Quoted(c.String()), l.offset}, property: true, kind: c.kind, computed: c}, nil
+}
+
+// meantBy is what was probably meant by a sign of bits beside a size.
+var meantBy = map[string]string{
+	">>": "; to compare, write > or >=",
+	"<<": "; to compare, write < or <=",
+	"&":  "; to join conditions, write and",
+	"|":  "; to join conditions, write or",
 }
 
 // amount is a part of a computation and whether it is a number or a size.
@@ -223,6 +235,15 @@ func (s side) constant() bool {
 	found := false
 	operand{computed: s.computed}.properties(func(string) { found = true })
 	return !found
+}
+
+// word says whether a side may be the name of a property: it is neither quoted nor a number or a size, nor computed.
+func (s side) word() bool {
+	if s.computed != nil || s.token.kind != tokenWord {
+		return false
+	}
+	_, err := units.ParseSize(s.text, units.MiB)
+	return err != nil
 }
 
 // named is a side as errors call it.

@@ -64,7 +64,10 @@ func TestFilterPasses(t *testing.T) {
 
 func TestFilterErrorsNameTheColumn(t *testing.T) {
 	for text, want := range map[string]string{
-		"prioriti = 3":              `filter, column 1: neither "prioriti" nor "3" is a property; did you mean priority?; there are name, user, status, priority, flags`,
+		"prioriti = 3":              `filter, column 1: "prioriti" is not a property; did you mean priority?`,
+		"job.priority > 5":          `filter, column 1: "job.priority" is not a property; did you mean priority?`,
+		"5 < zzz":                   `filter, column 5: "zzz" is not a property; there are name, user, status, priority, flags`,
+		"zzz = yyy":                 `filter, column 1: neither "zzz" nor "yyy" is a property; there are name, user, status, priority, flags`,
 		"user = ana and":            "filter, column 15: a condition such as status = failed is missing at the end",
 		"priority <= high":          `filter, column 13: priority is a number, and "high" is not; write a number without a unit`,
 		`user = "~("`:               `filter, column 8: "~(" is no regular expression (error parsing regexp: missing closing )`,

@@ -95,7 +95,7 @@ func (known properties) names() string {
 	for n, p := range known {
 		list[n] = p.Name
 	}
-	return strings.Join(list, ", ")
+	return units.Few(list)
 }
 
 func (known properties) suggest(name string) string {

@@ -90,7 +90,7 @@ func parseReservation(word string) (r Reservation, where int, reason string) {
 	case !dotted || name == "":
 		return r, 0, fmt.Sprintf("%s is no resource; write one such as host.processors=4 or license.nuke=1", units.Quoted(strings.TrimSpace(key)))
 	case !slices.Contains(classes, class):
-		return r, 0, fmt.Sprintf("there is no class of resources %s%s; there are %s", units.Quoted(class), suggestion(class, classes), strings.Join(classes, ", "))
+		return r, 0, fmt.Sprintf("there is no class of resources %s%s; there are %s", units.Quoted(class), suggestion(class, classes), units.Few(classes))
 	case !validResource(name):
 		return r, len(class) + 1, fmt.Sprintf("%s is no name of a resource; use at most %d letters, digits, dots, - and _", units.Quoted(name), maxResourceName)
 	case !ok || strings.TrimSpace(amount) == "":

@@ -1,7 +1,6 @@
 package agenda
 
 import (
-	"cmp"
 	"strings"
 
 	"qb/units"
@@ -27,12 +26,7 @@ func (p *parser) side(t token) side {
 // compared with, so that mistakes are found at submission and not by a job that never runs.
 func (p *parser) resolve(l side, sign token, r side) (expression, *SyntaxError) {
 	if l.constant() && r.constant() {
-		hint := cmp.Or(p.meant(l.token), p.meant(r.token))
-		there := "properties begin with host. or job."
-		if p.language == filterText {
-			there = "there are " + p.known.names()
-		}
-		return nil, p.fail(l.token, "neither %s nor %s is a property%s; %s", p.named(l), p.named(r), hint, there)
+		return nil, p.noProperty(l, r)
 	}
 	l, r = l.besides(r), r.besides(l)
 	var err *SyntaxError
@@ -55,6 +49,31 @@ func (p *parser) resolve(l side, sign token, r side) (expression, *SyntaxError) 
 		return nil, err
 	}
 	return c, nil
+}
+
+// noProperty is the error of a comparison of two values: it names the word that was meant as a property, not the value.
+func (p *parser) noProperty(l, r side) *SyntaxError {
+	there := "properties begin with host. or job."
+	if p.language == filterText {
+		there = "there are " + p.known.names()
+	}
+	var words []side
+	for _, s := range []side{l, r} {
+		if !s.word() {
+			continue
+		}
+		words = append(words, s)
+		if hint := p.meant(s.token); hint != "" {
+			return p.fail(s.token, "%s is not a property%s", p.named(s), hint)
+		}
+	}
+	switch len(words) {
+	case 0:
+		return p.fail(l.token, "%s and %s are both values; compare a property with a value; %s", p.named(l), p.named(r), there)
+	case 1:
+		return p.fail(words[0].token, "%s is not a property; %s", p.named(words[0]), there)
+	}
+	return p.fail(l.token, "neither %s nor %s is a property; %s", p.named(l), p.named(r), there)
 }
 
 // besides is a side next to another one: a computed number is in MB next to a size, as a literal is.

@@ -98,7 +98,8 @@ func (s *server) checkGroup(ctx context.Context, owner string, job, group facts.
 		return problem.Invalid("pgrp", "job %d is itself in the process group %d; give that, or 0 for a group of its own", group, first.PGrp)
 	}
 	if first.User != owner && s.gate.MayJob(ctx, api.Modify, "", gate.JobOf(first)) != nil {
-		return api.Errorf(api.KindForbidden, "pgrp: job %d belongs to %s; give a job of %s, 0 for a group of its own, or ask an operator", group, first.User, owner)
+		return api.Errorf(api.KindForbidden, "pgrp: job %d belongs to %s, and %s may not change it; write the id of a job of %s, 0 for a group of its own, or ask an operator",
+			group, first.User, gate.PrincipalOf(ctx).User, owner)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (s *server) person(ctx context.Context, name string) (store.Person, error) 
 	}
 	n := slices.IndexFunc(rows, func(p store.Person) bool { return p.Name == name })
 	if n < 0 {
-		return store.Person{}, api.Errorf(api.KindNotFound, "there is no user %q; qbadmin user list shows those that were added", problem.Clip(name))
+		return store.Person{}, api.Errorf(api.KindNotFound, "there is no user %q; add the user with qbadmin user add, or write a name that qbadmin user list shows", problem.Clip(name))
 	}
 	return rows[n], nil
 }
@@ -240,7 +240,7 @@ func (s *server) mayMake(ctx context.Context, user string, role api.Role) error 
 
 func mayHandOut(p credentials.Principal, rights api.Rights) error {
 	if lacking := rights &^ p.Rights; lacking != 0 {
-		return api.Errorf(api.KindForbidden, "%s has not the right %s, and can give it to nobody", p.User, lacking)
+		return api.Errorf(api.KindForbidden, "%s (role %s) lacks the right %s, so %s cannot give it; an admin can", p.User, p.Role, lacking, p.User)
 	}
 	return nil
 }

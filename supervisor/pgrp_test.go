@@ -38,7 +38,7 @@ func TestProcessGroups(t *testing.T) {
 		pgrp   int
 		answer string
 	}{
-		{api.KindForbidden, ben, 0, first, "belongs to ann; give a job of ben"},
+		{api.KindForbidden, ben, 0, first, "belongs to ann, and ben may not change it; write the id of a job of ben"},
 		{api.KindForbidden, ben, bens, first, "belongs to ann"},
 		{api.KindForbidden, ben, member, 0, ""}, // as any change of another's job
 		{api.KindInvalid, ann, 0, member, fmt.Sprintf("in the process group %d", first)},

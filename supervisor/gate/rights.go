@@ -100,12 +100,12 @@ func mayGive(p credentials.Principal, a *facts.Attribute, o *Object) error {
 			why = fmt.Sprintf("what runs as %s: %v", o.Owner, err)
 		}
 	default:
-		have := "an admin has"
+		given := "only admins have it"
 		if !credentials.IsService(o.Owner) {
-			have = fmt.Sprintf("%s, an admin and who has qbadmin user set -submitas %s have", o.Owner, o.Owner)
+			given = fmt.Sprintf("an admin gives it with qbadmin user set %s -submitas %s", p.User, o.Owner)
 		}
-		why = fmt.Sprintf("what runs as %s. A change of it needs the right to submit as %s, which %s; leave it out, or ask for it",
-			o.Owner, o.Owner, have)
+		why = fmt.Sprintf("what runs as %s, and %s (role %s) lacks the right to submit as %s, which a change of it needs; leave %s out, or ask for the right: %s",
+			o.Owner, p.User, p.Role, o.Owner, a.Name, given)
 	}
 	if why == "" {
 		return nil
@@ -139,14 +139,10 @@ func byRights(p credentials.Principal, e api.Endpoint, action string) error {
 	}
 	need := e.Right(action)
 	if e.Role == api.Worker || p.Role == api.Worker || p.Rights == 0 {
-		return api.Errorf(api.KindForbidden, "%s (%s) may not: %s; it needs the role %s", p.User, p.Role, lowerFirst(e.Summary), e.Role)
+		return lacksRole(p, e, action)
 	}
 	if need == 0 && p.Rights&^(api.MaySee|api.MayReadLogs) == 0 || !p.Rights.Has(need) {
-		what := "a right to jobs"
-		if need != 0 {
-			what = "the right " + need.String()
-		}
-		return api.Errorf(api.KindForbidden, "%s (%s) may not: %s; it needs %s, which the role %s has; qbusers -list shows who has which", p.User, p.Role, lowerFirst(e.Summary), what, e.Role)
+		return lacksRight(p, e, action, need)
 	}
 	return nil
 }
@@ -157,23 +153,24 @@ func onOthers(p credentials.Principal, e api.Endpoint, action string, o *Object)
 	switch e.ID {
 	case api.Submit.ID, api.CheckSubmission.ID, api.TrySubmission.ID:
 		if !p.SubmitsFor(o.Owner, o.rights) {
-			return api.Errorf(api.KindForbidden, "user = %q: only an admin, or who was given the right to submit as %s (qbadmin user set -submitas), may submit for others; leave it out", o.Owner, o.Owner)
+			return api.Errorf(api.KindForbidden, "user = %q: %s (role %s) lacks the right to submit as %s; leave the user out, or ask an admin for the right (qbadmin user set %s -submitas %s)",
+				o.Owner, p.User, p.Role, o.Owner, p.User, o.Owner)
 		}
 	case api.Modify.ID, api.OrderJob.ID, api.OrderJobs.ID:
-		bit := facts.LetModify
+		bit, what, letter := facts.LetModify, "change", "m"
 		if action == string(facts.Kill) {
-			bit = facts.LetKill
+			bit, what, letter = facts.LetKill, "kill", "k"
 		}
 		if !p.SeesAll() && !p.LeadsAny(o.groups) && !lets.Has(bit) {
-			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may change own jobs, those of groups that %s leads, and those whose -security allows it; an operator those of all", o.ID, o.Owner, p.User, p.User)
+			return lacksOnJob(p, o, what, permitted(o, letter), leading(p, o))
 		}
 	case api.ArchiveJob.ID:
 		if !p.SeesAll() {
-			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may archive own jobs only, as commands and environments are in it, an operator those of all", o.ID, o.Owner, p.User)
+			return lacksOnJob(p, o, "archive")
 		}
 	case api.RemoveJob.ID:
 		if !p.SeesAll() {
-			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may remove own jobs only, an operator those of all", o.ID, o.Owner, p.User)
+			return lacksOnJob(p, o, "remove")
 		}
 	case api.ItemLog.ID, api.ItemPicture.ID, api.FindInLog.ID:
 		may := o.access == "all" || o.access == "group" && p.SharesGroup(o.groups)
@@ -181,17 +178,19 @@ func onOthers(p credentials.Principal, e api.Endpoint, action string, o *Object)
 			may = lets.Has(facts.LetView)
 		}
 		if !p.SeesAll() && !may {
-			return api.Errorf(api.KindForbidden, "job %d belongs to %s, whose output %s may not read: %s", o.ID, o.Owner, p.User, o.whyHidden())
+			return lacksOnJob(p, o, "read the output of", permitted(o, "v")+", as "+o.whyHidden()+" hides it")
 		}
 	case api.ListProfiles.ID, api.SetProfile.ID, api.ForgetProfile.ID:
 		if !p.SeesAll() {
-			return api.Errorf(api.KindForbidden, "user = %q: %s may read and change own profiles only, an operator those of all", o.Owner, p.User)
+			return api.Errorf(api.KindForbidden, "user = %q: the profiles belong to %s, and %s (role %s) lacks the right sudo, which profiles of other users need; the role operator has it; an admin gives it with qbadmin user set %s -role operator",
+				o.Owner, o.Owner, p.User, p.Role, p.User)
 		}
 	case api.RevokeOwn.ID:
-		return api.Errorf(api.KindForbidden, "this token is another user's; an admin revokes it with qbadmin token revoke")
+		return api.Errorf(api.KindForbidden, "this token is another user's, and %s (role %s) lacks the right admin, which tokens of other users need; an admin revokes it with qbadmin token revoke",
+			p.User, p.Role)
 	case api.GetPerson.ID:
 		if !p.Rights.Has(api.MayAdmin) {
-			return api.Errorf(api.KindForbidden, "%s may read the own entry only, an admin those of all users", p.User)
+			return api.Errorf(api.KindForbidden, "%s (role %s) lacks the right admin, which the entry of %s needs; an admin reads it with qbadmin user list", p.User, p.Role, o.Owner)
 		}
 	}
 	return nil

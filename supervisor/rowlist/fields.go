@@ -7,6 +7,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/problem"
+	"qb/units"
 )
 
 // Field is a property of rows.
@@ -91,7 +92,7 @@ func (f *Fields[T]) Order(text, key string) (*Order[T], error) {
 		name, down := strings.CutPrefix(strings.TrimSpace(word), "-")
 		field := f.byName[name]
 		if field == nil {
-			return nil, problem.Invalid("sort", "column %d: there is no field %q; there are %s", at, problem.Clip(name), strings.Join(f.names, ", "))
+			return nil, problem.Invalid("sort", "column %d: there is no field %q; there are %s", at, problem.Clip(name), units.Few(f.names))
 		}
 		at += len(word) + 1
 		if !slices.ContainsFunc(o.by, func(b by[T]) bool { return b.Name == name }) {

@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/problem"
+	"qb/units"
 )
 
 // CheckMembers refuses names that the rows of an answer, []T, do not have.
@@ -17,7 +18,7 @@ func CheckMembers[T any](names []string) error {
 	row := new(T)
 	for n, name := range names {
 		if !api.Member(row, name).IsValid() {
-			return problem.Invalid("fields", "entry %d: there is no member %q; there are %s", n+1, problem.Clip(name), strings.Join(membersOf(reflect.TypeFor[T]()), ", "))
+			return problem.Invalid("fields", "entry %d: there is no member %q; there are %s", n+1, problem.Clip(name), units.Few(membersOf(reflect.TypeFor[T]())))
 		}
 	}
 	return nil

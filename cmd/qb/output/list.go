@@ -10,6 +10,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"qb/api"
+	"qb/units"
 )
 
 // sampleRows is how many rows a table looks at to settle its widths; the rest streams.
@@ -72,7 +73,7 @@ func named[T any](o ListOptions, option, name string, all []Column[T]) (column C
 	}
 	names := Names(all)
 	return column, api.Errorf(api.KindUsage, "%s: no field %q%s; there are %s",
-		option, Escape(name), DidYouMean("", name, names), strings.Join(names, ","))
+		option, Escape(name), DidYouMean("", name, names), units.Few(names))
 }
 
 // Total gives delimited rows a line of totals above their heading, as scripts for Qube expect and skip.
