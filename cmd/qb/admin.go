@@ -27,7 +27,7 @@ import (
 func newAdminCommand() *cobra.Command {
 	admin := &cobra.Command{Use: "admin", Short: "Administer users, tokens, shares, the audit trail, the configuration and hosts"}
 	token := &cobra.Command{Use: "token", Short: "Create, list, rotate and revoke tokens"}
-	token.AddCommand(newTokenCreate(), remote.Listing(shell, "list", "List tokens, without their secrets", tokenColumns, api.ListTokens), newTokenRotate(), newTokenRevoke())
+	token.AddCommand(newTokenCreate(), remote.Listing(shell, "list", "List tokens, without their secrets", "there are no tokens", tokenColumns, api.ListTokens), newTokenRotate(), newTokenRevoke())
 	admin.AddCommand(token, newAdminAudit(), newAdminWorker(), sharesShell.AdminCommand(), sharesShell.AccountCommand(), sharesShell.CreditCommand(), newAdminSupervisor(), newAdminBrake(), peopleShell.UserCommand())
 	return admin
 }

@@ -37,7 +37,7 @@ func newAuditLog() *cobra.Command {
 				}
 				params["since"] = from.UTC().Format(time.RFC3339Nano)
 			}
-			return listOf(cmd, list, auditColumns, func(c *client, add func(...api.AuditEntry) error) error {
+			return listOf(cmd, "the audit trail has no rows of that user and time", list, auditColumns, func(c *client, add func(...api.AuditEntry) error) error {
 				return pages[api.AuditEntry]{endpoint: api.AuditLog, params: params, size: auditPage, most: limit, next: func(last api.AuditEntry) (name, at string) {
 					return "before", strconv.FormatInt(last.ID, 10)
 				}}.each(cmd.Context(), c, add)

@@ -182,7 +182,7 @@ func (r *explainRig) try(w waiting) {
 }
 
 // oneRuns is said of a job of which as many run as may.
-const oneRuns = `runs as wide as it may: 1 instance \(cpus 1, max_cpus 0\)`
+const oneRuns = `this job already has all it may have: 1 instance \(cpus 1, max_cpus 0\)`
 
 // takenByB3 is said of host a, whose two slots job B3 holds.
 const takenByB3 = `all 2 slots that fit are taken by primaries of job @B3 at equal priority; `
@@ -194,25 +194,25 @@ var waitingJobs = []waiting{
 	{kind: "held", ask: `"status": "blocked"`, status: "blocked", reason: "blocked by \\S+", mend: "unblock"},
 	{kind: "host list", ask: `"hosts": ["a"]`, status: "pending",
 		reason: takenByB3 + "without -hosts 2 more hosts would fit, with room now",
-		facts:  []string{"also it has 0 of its 1 primaries and gets the next slots in order of priority", "clause 1 of 3 hosts is among its hosts", "holder job @B3 (equal priority, 5) holds 2 of the slots that fit: 2 by primaries", "slots 2 slots on those hosts, 0 free", "refused 2 hosts (b, …): it is not in the job's hosts"},
+		facts:  []string{"also this job has 0 of its 1 primaries and gets the next slots in order of priority", "clause 1 of 3 hosts is in the job's hosts", "holder job @B3 (equal priority, 5) holds 2 of the slots that fit: 2 by primaries", "slots 2 slots on those hosts, 0 free", "refused 2 hosts (b, …): not in the job's hosts"},
 		mend:   `"hosts": []`},
 	{kind: "omit list", ask: `"omithosts": ["b","c"]`, status: "pending",
 		reason: takenByB3 + "without -omithosts 2 more hosts would fit, with room now", mend: `"omithosts": []`},
 	{kind: "groups", ask: `"groups": ["gpu"]`, status: "pending",
-		reason: `no host fits; 3 hosts \(a, …\): it is in none of the job's groups; without -groups 3 hosts would fit, 2 with room now`,
-		facts:  []string{"clause 0 of 3 hosts are in one of its groups (gpu)"}, mend: `"groups": ["fast"]`},
+		reason: `no host is in the group gpu; without -groups 3 hosts would fit, 2 with room now`,
+		facts:  []string{"clause 0 of 3 hosts are in one of the job's groups (gpu)"}, mend: `"groups": ["fast"]`},
 	{kind: "omitted groups", ask: `"omitgroups": ["fast"]`, status: "pending",
 		reason: takenByB3 + "without -omitgroups 2 more hosts would fit, with room now", mend: `"omitgroups": []`},
 	{kind: "requirements", ask: `"requirements": "host.site = attic and host.memory > 3GB"`, status: "pending",
-		reason: `no host fits; 2 hosts \(a, …\): host.site = attic does not hold \(host.site is not set\)`,
+		reason: `no host fits now; 2 hosts \(a, …\): host.site = attic does not hold \(host.site is not set\)`,
 		facts:  []string{"clause host.site = attic holds on 1 of 3 hosts", "clause host.memory > 3GiB holds on 0 of 3 hosts", "change without host.memory > 3GiB 1 host would fit, with room now"}, mend: `"requirements": "host.site = attic"`},
 	{kind: "restrictions", ask: `"restrictions": "/show"`, status: "pending",
-		reason: `no host fits; 3 hosts \(a, …\): its cluster / is not within the job's restrictions /show`, mend: `"restrictions": ""`},
+		reason: `no host fits now; 3 hosts \(a, …\): cluster / is not within the job's restrictions /show`, mend: `"restrictions": ""`},
 	{kind: "larger than any host", ask: `"reservations": "host.processors=9"`, status: "pending",
-		reason: `no host fits; 3 hosts \(a, …\): too few slots, an instance takes 9; with 7 slots 1 host would fit, without room now`,
-		mend:   `"reservations": "host.processors=7"`, after: "c is being freed for it: an instance takes 7 slots of one host.*"},
+		reason: `no host fits now; 3 hosts \(a, …\): too few slots, an instance takes 9; with 7 slots 1 host would fit, without room now`,
+		mend:   `"reservations": "host.processors=7"`, after: "c is being freed for this job: an instance takes 7 slots of one host.*"},
 	{kind: "wide", ask: `"reservations": "host.processors=4"`, status: "pending",
-		reason: `c is being freed for it: an instance takes 4 slots of one host; with 3 slots 1 more host would fit, with room now`,
+		reason: `c is being freed for this job, whose instances take 4 slots each; with 3 slots 1 more host would fit, with room now`,
 		facts:  []string{"clause 1 of 3 hosts has 4 slots", "also of the 7 slots that fit are taken 6 by primaries of jobs @B1 and @B2 at equal priority", "change with 1 slot there is room on c now"}, mend: `"reservations": "host.processors=3"`},
 	{kind: "memory", ask: `"reservations": "host.memory=1200MB"`, status: "pending",
 		reason: "an instance needs 1.2 GiB, the largest free memory is 528 MiB on c; with 1 GiB 1 more host would fit, with room now",
@@ -225,9 +225,9 @@ var waitingJobs = []waiting{
 	{kind: "licence", ask: `"reservations": "license.nuke=2"`, status: "pending",
 		reason: "1 of 3 license.nuke are left, an instance takes 2; with 1 of license.nuke there is room for one more instance now", mend: `"reservations": "license.nuke=1"`},
 	{kind: "cpus", ask: `"cpus": 1`, status: "running", reason: oneRuns,
-		facts: []string{"change with qbmodify -mmax_cpus 9 it may run 9 wide"}, mend: `"max_cpus": 9`, after: "all 12 slots that fit are taken, 8 by primaries of jobs @B1, @B2 and @B3 at equal priority, 4 by its own"},
-	{kind: "max_cpus", ask: `"max_cpus": 2`, status: "running", reason: `runs as wide as it may: 2 instances \(cpus 1, max_cpus 2\)`, mend: `"max_cpus": 3`,
-		after: `runs as wide as it may: 3 instances \(cpus 1, max_cpus 3\)`},
+		facts: []string{"change with qbmodify -mmax_cpus 9 it may run 9 wide"}, mend: `"max_cpus": 9`, after: "all 12 slots that fit are taken, 8 by primaries of jobs @B1, @B2 and @B3 at equal priority, 4 by this job"},
+	{kind: "max_cpus", ask: `"max_cpus": 2`, status: "running", reason: `this job already has all it may have: 2 instances \(cpus 1, max_cpus 2\)`, mend: `"max_cpus": 3`,
+		after: `this job already has all it may have: 3 instances \(cpus 1, max_cpus 3\)`},
 }
 
 // TestTwentyWaitingJobs reads on a real farm what is said of jobs that wait, each for another reason, does what is
@@ -241,7 +241,7 @@ func TestTwentyWaitingJobs(t *testing.T) {
 	for _, w := range waitingJobs {
 		r.try(w)
 	}
-	if text := r.farm.run(0, "qb", "explain", r.ids["B1"]); !strings.HasPrefix(text, "job "+r.ids["B1"]+": runs as wide as it may: 5 instances (cpus 5, max_cpus 0)\n  items      4 wait, 5 run, 0 of 9 are complete\n") {
+	if text := r.farm.run(0, "qb", "explain", r.ids["B1"]); !strings.HasPrefix(text, "job "+r.ids["B1"]+": this job already has all it may have: 5 instances (cpus 5, max_cpus 0)\n  items      4 wait, 5 run, 0 of 9 are complete\n") {
 		t.Errorf("qb explain prints\n%s", text)
 	}
 	r.kill(r.ids["B3"])
@@ -255,7 +255,7 @@ func TestTwentyWaitingJobs(t *testing.T) {
 func (r *explainRig) locked() {
 	r.call(api.LockHost, "a", nil, nil)
 	id := r.submit(`"hosts": ["a"]`)
-	r.says("locked host", id, `no host that takes work fits; a would serve it, but is locked by \S+; without -hosts 2 hosts would fit, with room now`)
+	r.says("locked host", id, `no host that takes work fits; a would serve this job, but is locked by \S+; without -hosts 2 hosts would fit, with room now`)
 	r.call(api.UnlockHost, "a", nil, nil)
 	r.says("unlocked host", id, oneRuns)
 	r.kill(id)
@@ -277,29 +277,29 @@ func (r *explainRig) policies() {
 	const wide = `"max_cpus": null, "range": "1-50"`
 	r.reread(`supervisor_max_cpus_limit = 3`)
 	id := r.submit(wide)
-	r.says("site limit", id, `runs as wide as it may: 3 instances \(cpus 1, supervisor_max_cpus_limit 3\)`)
+	r.says("site limit", id, `this job already has all it may have: 3 instances \(cpus 1, supervisor_max_cpus_limit 3\)`)
 	r.reread(`supervisor_smart_share_mode = "none"`)
-	r.says("mode none", id, `runs as wide as it may: 1 instance \(cpus 1, SmartShare is off\)`)
+	r.says("mode none", id, `this job already has all it may have: 1 instance \(cpus 1, SmartShare is off\)`)
 	r.reread(`supervisor_smart_share_preempt_policy = "disabled"`)
-	r.says("all of it", id, "runs as wide as the farm allows: 12 of 12 slots")
+	r.says("all of it", id, "this job already has all 12 slots of all hosts that take work now")
 	r.ids["S"] = id
 	other := r.submit(wide)
 	r.says("policy disabled", other, "all 12 slots that fit are taken, 1 by primaries of job @S at equal priority, 11 by secondaries of job @S")
 	r.reread("")
-	r.says("policy aggressive", other, "all 12 slots that fit are taken, 6 by its own; it already has its equal share of the surplus \\(5 instances\\)")
+	r.says("policy aggressive", other, "all 12 slots that fit are taken, 6 by this job; this job already has its equal share of the surplus \\(5 instances\\)")
 	r.kill(id, other)
 	r.reread(`supervisor_smart_share_min_run = "1h"`)
 	id = r.submit(`"max_cpus": 11, "range": "1-50"`)
-	r.says("room for one", id, `runs as wide as it may: 11 instances \(cpus 1, max_cpus 11\)`)
+	r.says("room for one", id, `this job already has all it may have: 11 instances \(cpus 1, max_cpus 11\)`)
 	r.ids["S"] = id
 	other = r.submit(wide)
 	e := r.says("too young to be stopped", other, `all 12 slots that fit are taken, 10 by secondaries of job @S`)
-	due := regexp.MustCompile(`^surplus slots are shared equally; 5 secondary instances are due to it and it has 0, the others come in about 3\d\d\d s \(supervisor_smart_share_min_run and _settle\)$`)
+	due := regexp.MustCompile(`^surplus slots are shared equally; 5 secondary instances are due to this job and it has 0, the others come in about 3\d\d\d s \(supervisor_smart_share_min_run and _settle\)$`)
 	if !slices.ContainsFunc(e.Facts, func(f api.Fact) bool { return f.Kind == "also" && due.MatchString(f.Text) }) {
 		r.t.Errorf("no fact says when its share comes: %+v", e.Facts)
 	}
 	r.reread("")
-	r.says("old enough", other, "all 12 slots that fit are taken, 6 by its own; it already has its equal share of the surplus \\(5 instances\\)")
+	r.says("old enough", other, "all 12 slots that fit are taken, 6 by this job; this job already has its equal share of the surplus \\(5 instances\\)")
 	r.kill(id, other)
 }
 

@@ -36,7 +36,7 @@ func newHistoryCommand() *cobra.Command {
 			if o.all && o.before != "" {
 				return api.Errorf(api.KindUsage, "-all and -before: give one of them")
 			}
-			return listOf(cmd, o.list, eventColumns, func(c *client, add func(...api.Event) error) error { return o.show(c, id, add) })
+			return listOf(cmd, fmt.Sprintf("nothing was done to job %d after its submission, or no line is before that of -before", id), o.list, eventColumns, func(c *client, add func(...api.Event) error) error { return o.show(c, id, add) })
 		},
 	}
 	cmd.Flags().StringVar(&o.before, "before", "", "show the lines before the one with this `ID`")

@@ -20,7 +20,7 @@ func newHostsCommand() *cobra.Command {
 		Use: "hosts [HOST…]", Short: "List hosts by name, with their slots and memory",
 		Example: "  qbhosts\n  qbhosts -down\n  qbhosts -active -resources 'host.memory.avail >= 16GiB' -sortby slots",
 		RunE: func(cmd *cobra.Command, words []string) error {
-			return listOf(cmd, list, hostColumns, func(c *client, add func(...api.Host) error) error {
+			return listOf(cmd, noHosts(words, &choice), list, hostColumns, func(c *client, add func(...api.Host) error) error {
 				hosts, err := chosenHosts(cmd, c, words, &choice)
 				if err != nil {
 					return err
@@ -32,6 +32,18 @@ func newHostsCommand() *cobra.Command {
 	list.BindLong(cmd.Flags())
 	choice.Bind(cmd.Flags())
 	return cmd
+}
+
+// noHosts says that no host passes the options.
+func noHosts(names []string, choice *hostselect.Options) string {
+	which := "no host"
+	if len(names) > 0 {
+		which = "none of the hosts " + units.Few(names)
+	}
+	if choice.Given() {
+		return which + " is " + choice.Text()
+	}
+	return "no host has joined the farm yet; qbadmin worker token prints the command that lets one join"
 }
 
 // chosenHosts are the hosts with these names, or all, that pass the options.

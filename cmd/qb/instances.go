@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/hostselect"
 	"qb/cmd/qb/output"
+	"qb/units"
 )
 
 // instance is a row of the list: what a host runs.
@@ -51,13 +52,21 @@ func newInstancesCommand() *cobra.Command {
 
 // listInstances lists the instances on hosts of these names, or on all, of the jobs wanted, or of all.
 func listInstances(cmd *cobra.Command, list output.ListOptions, names []string, wanted []int64) error {
-	return listOf(cmd, list, instanceColumns, func(c *client, add func(...instance) error) error {
+	return listOf(cmd, "no instance"+ofJobs(wanted)+onHosts(names)+" runs now", list, instanceColumns, func(c *client, add func(...instance) error) error {
 		hosts, err := chosenHosts(cmd, c, names, new(hostselect.Options))
 		if err != nil {
 			return err
 		}
 		return add(instancesOf(hosts, wanted)...)
 	})
+}
+
+// onHosts names hosts; "" if none is named.
+func onHosts(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return " on " + units.Few(names)
 }
 
 // instancesOf are the instances on the hosts, of the jobs wanted or if none is of all.

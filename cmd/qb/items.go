@@ -14,6 +14,8 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/jobtext"
 	"qb/cmd/qb/output"
+	"qb/supervisor/facts"
+	"qb/units"
 )
 
 type itemsOptions struct {
@@ -45,7 +47,7 @@ func (o *itemsOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	if o.attempts {
-		return listOf(cmd, o.list, attemptColumns, func(c *client, add func(...api.Attempt) error) error {
+		return listOf(cmd, "no item"+ofJobs(ids)+" has run yet, so there are no attempts", o.list, attemptColumns, func(c *client, add func(...api.Attempt) error) error {
 			return eachOf(ids, func(id int64) error { return c.eachAttempt(cmd.Context(), id, add) })
 		})
 	}
@@ -55,7 +57,8 @@ func (o *itemsOptions) run(cmd *cobra.Command, words []string) error {
 			wanted = append(wanted, state)
 		}
 	}
-	return listOf(cmd, o.list, itemColumns, func(c *client, add func(...api.Item) error) error {
+	slices.Sort(wanted)
+	return listOf(cmd, noItems(ids, wanted), o.list, itemColumns, func(c *client, add func(...api.Item) error) error {
 		return eachOf(ids, func(id int64) error {
 			return c.eachItem(cmd.Context(), id, func(items ...api.Item) error {
 				return add(slices.DeleteFunc(items, func(i api.Item) bool { return len(wanted) > 0 && !slices.Contains(wanted, i.Status) })...)
@@ -64,9 +67,32 @@ func (o *itemsOptions) run(cmd *cobra.Command, words []string) error {
 	})
 }
 
-// listOf prints what a source yields.
-func listOf[T any](cmd *cobra.Command, o output.ListOptions, columns []output.Column[T], source func(*client, func(...T) error) error) error {
-	l, err := output.NewLister(cmd.OutOrStdout(), o, columns)
+// noItems says that no item of the jobs is in one of these states, or in any.
+func noItems(ids []int64, states []string) string {
+	if len(states) == 0 {
+		return "there are no items" + ofJobs(ids)
+	}
+	return "no item" + ofJobs(ids) + " is " + facts.Either(states)
+}
+
+// ofJobs names jobs; "" if there are none to name.
+func ofJobs(ids []int64) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	words := make([]string, len(ids))
+	for n, id := range ids {
+		words[n] = strconv.FormatInt(id, 10)
+	}
+	if len(ids) == 1 {
+		return " of job " + words[0]
+	}
+	return " of jobs " + units.Few(words)
+}
+
+// listOf prints what a source yields; none says what there is none of.
+func listOf[T any](cmd *cobra.Command, none string, o output.ListOptions, columns []output.Column[T], source func(*client, func(...T) error) error) error {
+	l, err := output.NewLister(cmd, none, o, columns)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,8 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	filter.ids, o.list.Others = ids, qube.Fields
-	l, err := output.NewLister(cmd.OutOrStdout(), o.list, o.columns())
+	table := o.list.ForPeople() && len(words) == 0
+	l, err := output.NewLister(cmd, o.none(filter, table), o.list, o.columns())
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,6 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 	if filter.own {
 		filter.user, filter.own = me.User, false
 	}
-	table := o.list.ForPeople() && len(words) == 0
 	if err := o.show(cmd, c, l, filter, table, me.Now); err != nil {
 		return err
 	}
@@ -88,6 +88,21 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), output.Escape(limit.Text))
 	}
 	return nil
+}
+
+// none says that there are no such jobs; of a table, a line that counts them does.
+func (o *jobsOptions) none(filter jobFilter, table bool) string {
+	user := filter.user
+	if filter.own {
+		user = "yours"
+	}
+	switch {
+	case table:
+		return ""
+	case filter.expression != "":
+		return "no job passes " + filter.expression
+	}
+	return jobtext.Shown(0, 0, user, o.choice.StateWords())
 }
 
 // columns are those of jobs, with what is asked for beside the usual ones.

@@ -3,8 +3,11 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"qb/api"
 	"qb/cmd/qb/commandline"
@@ -50,6 +53,32 @@ func newModifyCommand() *cobra.Command {
 	return cmd
 }
 
+// changedText says what the attributes of a job were, and are now.
+func changedText(job int64, changes []api.Change) string {
+	if len(changes) == 0 {
+		return fmt.Sprintf("job %d had these values already", job)
+	}
+	var parts []string
+	for _, c := range changes {
+		if c.From == "" && c.To == "" {
+			parts = append(parts, c.Name+" was changed")
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s was %s, is now %s", c.Name, valueText(c.From), valueText(c.To)))
+	}
+	return fmt.Sprintf("job %d: %s", job, strings.Join(parts, "; "))
+}
+
+// longestValue is how many characters of a value a remark shows.
+const longestValue = 80
+
+func valueText(value string) string {
+	if r := []rune(value); len(r) > longestValue {
+		return string(r[:longestValue]) + "…"
+	}
+	return cmp.Or(value, "empty")
+}
+
 // orderAfter is the order to give after the change; empty: none.
 func orderAfter(cmd *cobra.Command) (string, error) {
 	name := ""
@@ -65,6 +94,29 @@ func orderAfter(cmd *cobra.Command) (string, error) {
 	return name, nil
 }
 
+// nothingToChange says of the options that are given that they change no attribute, and which ones would.
+func nothingToChange(cmd *cobra.Command) error {
+	why := ""
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		option, now := "-"+f.Name, "only chooses which jobs to change"
+		switch {
+		case why != "":
+			return
+		case slices.ContainsFunc(modifyOrders, func(o struct{ name, help string }) bool { return "q"+o.name == f.Name }):
+			now = "acts on jobs after a change, and none is asked for"
+		case cmd.Flags().Lookup("m"+f.Name) != nil:
+			now += fmt.Sprintf("; to change the %s, write -m%s", f.Name, f.Name)
+		case !jobselect.Has(f.Name):
+			return
+		}
+		why = option + " " + now
+	})
+	if why == "" {
+		why = "no option names an attribute to change"
+	}
+	return api.Errorf(api.KindUsage, "nothing to change: %s; options that change begin with m, such as -mpriority 5 (%s -h lists all)", why, commandline.TypedName(cmd))
+}
+
 func modify(cmd *cobra.Command, words []string, choice *jobselect.Options, results *output.Results) error {
 	if err := cmp.Or(wantJobs(words, choice), results.Check()); err != nil {
 		return err
@@ -75,7 +127,7 @@ func modify(cmd *cobra.Command, words []string, choice *jobselect.Options, resul
 		return err
 	}
 	if !given {
-		return api.Errorf(api.KindUsage, "nothing to change; give an option such as -mpriority 5 (%s -h lists all)", commandline.TypedName(cmd))
+		return nothingToChange(cmd)
 	}
 	then, err := orderAfter(cmd)
 	if err != nil {
@@ -92,7 +144,7 @@ func modify(cmd *cobra.Command, words []string, choice *jobselect.Options, resul
 		if err := results.Add(cmd.OutOrStdout(), output.Result{Job: t.job, Action: "modify", Affected: 1}, fmt.Sprint(t.job)); err != nil {
 			return 0, err
 		}
-		remark(cmd, reply.Remarks)
+		remark(cmd, append([]string{changedText(t.job, reply.Changed)}, reply.Remarks...))
 		if then == "" {
 			return 1, nil
 		}

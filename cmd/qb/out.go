@@ -78,7 +78,7 @@ func (o *outOptions) run(cmd *cobra.Command, words []string) error {
 	}
 	for _, t := range targets {
 		if t.items != "" {
-			err = o.print(cmd, c, t.job, t.items, "")
+			err = o.printOne(cmd, c, t.job, t.items)
 		} else {
 			err = o.printJob(cmd, c, t.job)
 		}
@@ -106,7 +106,7 @@ func (o *outOptions) printJob(cmd *cobra.Command, c *client, job int64) error {
 		return err
 	}
 	if len(ran) == 0 && o.follow && total == 1 {
-		return o.print(cmd, c, job, only, "")
+		return o.printOne(cmd, c, job, only)
 	}
 	if len(ran) == 0 {
 		return api.Errorf(api.KindNotFound, "no item of job %d has run yet", job)
@@ -114,19 +114,23 @@ func (o *outOptions) printJob(cmd *cobra.Command, c *client, job int64) error {
 	if o.follow && len(ran) > 1 {
 		return api.Errorf(api.KindUsage, "-follow needs one item, such as %d:%s; job %d has %d that ran", job, output.Escape(ran[0]), job, len(ran))
 	}
-	missing, first := 0, error(nil)
+	if len(ran) == 1 {
+		return o.printOne(cmd, c, job, ran[0])
+	}
+	missing, silent, first := 0, 0, error(nil)
 	for _, name := range ran {
-		heading := ""
-		if len(ran) > 1 {
-			heading = fmt.Sprintf("==> %d:%s <==\n", job, output.Escape(name))
-		}
-		err := o.print(cmd, c, job, name, heading)
+		wrote, err := o.print(cmd, c, job, name, fmt.Sprintf("==> %d:%s <==\n", job, output.Escape(name)))
 		switch {
+		case err == nil && !wrote:
+			silent++
 		case isKind(err, api.KindNotFound):
 			missing, first = missing+1, cmp.Or(first, err)
 		case err != nil:
 			return err
 		}
+	}
+	if silent > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d items of job %d have written nothing%s; qbitems %d shows how they ended\n", silent, len(ran), job, o.where(), job)
 	}
 	if missing > 0 && missing < len(ran) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d items have no output to show: %v\n", missing, len(ran), first)
@@ -161,8 +165,43 @@ func (c *client) waits(ctx context.Context, job, item string) (bool, error) {
 	return found.Item.Attempt == 0 && slices.Contains([]string{"pending", "blocked", "running"}, found.Item.Status), err
 }
 
-// print prints an item's output, under the heading if there is any to print.
-func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item, heading string) error {
+// printOne prints an item's output, or says that it has written none, and how it ended.
+func (o *outOptions) printOne(cmd *cobra.Command, c *client, job int64, item string) error {
+	wrote, err := o.print(cmd, c, job, item, "")
+	if wrote || err != nil {
+		return err
+	}
+	params := jobParam(job)
+	params["item"] = item
+	found, err := remote.Ask[api.ItemReply](cmd.Context(), c, api.GetItem, params, nil)
+	text := fmt.Sprintf("item %s of job %d has written nothing%s", item, job, o.where())
+	switch is := found.Item; {
+	case err != nil || o.attempt > 0 && o.attempt != is.Attempt:
+	case is.FinishedAt == nil:
+		text += " yet; it is " + is.Status
+	case is.Reason != "":
+		text += fmt.Sprintf("; it is %s: %s", is.Status, is.Reason)
+	default:
+		text += "; it is " + is.Status
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), output.Escape(text))
+	return nil
+}
+
+// where names the stream that is printed.
+func (o *outOptions) where() string {
+	text := " to its " + o.stream
+	if o.both {
+		text = ""
+	}
+	if o.pos > 0 {
+		text += fmt.Sprintf(" behind byte %d", o.pos)
+	}
+	return text
+}
+
+// print prints an item's output, under the heading if there is any to print. wrote says whether there was.
+func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item, heading string) (wrote bool, err error) {
 	params := api.Params{"job": strconv.FormatInt(job, 10), "item": item, "stream": o.stream, "attempt": strconv.Itoa(o.attempt),
 		"follow": strconv.FormatBool(o.follow), "offset": strconv.FormatInt(o.pos, 10)}
 	if o.both {
@@ -175,11 +214,11 @@ func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item, headi
 		filter := output.NewTerminalFilter(p.out)
 		p.out, closePrinter = filter, filter.Close
 	}
-	err := o.printLog(ctx, c, params, p, poller{client: c, errOut: cmd.ErrOrStderr()})
+	err = o.printLog(ctx, c, params, p, poller{client: c, errOut: cmd.ErrOrStderr()})
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return errors.Join(err, closePrinter())
+	return p.at > o.pos, errors.Join(err, closePrinter())
 }
 
 // logPrinter prints one log, over as many answers as it takes.

@@ -14,7 +14,7 @@ import (
 
 // clause is one thing that a job asks of a host.
 type clause struct {
-	one, many string                  // of hosts that have it: "is among its hosts", "are among its hosts"
+	one, many string                  // of hosts that have it: "is in the job's hosts", "are in the job's hosts"
 	way       string                  // how to ask for it no longer: "without -hosts"
 	copy      func(to, from *fit.Job) // makes one job ask for it as the other does
 	has       func(*Host) int64       // of what can be asked for in part: how much of it the host has
@@ -70,11 +70,11 @@ func listClauses(j *fit.Job) (all []clause) {
 			all = append(all, clause{one: "is " + where + names, many: "are " + where + names, way: way, copy: copy})
 		}
 	}
-	list(j.Hosts, "among its hosts", "", "without -hosts", row(func(to, from *facts.JobFacts) { to.Hosts = from.Hosts }))
-	list(j.OmitHosts, "not among its omithosts", "", "without -omithosts", row(func(to, from *facts.JobFacts) { to.OmitHosts = from.OmitHosts }))
-	list(j.Groups, "in one of its groups ", "("+strings.Join(j.Groups, ", ")+")", "without -groups", row(func(to, from *facts.JobFacts) { to.Groups = from.Groups }))
-	list(j.OmitGroups, "in none of its omitgroups ", "("+strings.Join(j.OmitGroups, ", ")+")", "without -omitgroups", row(func(to, from *facts.JobFacts) { to.OmitGroups = from.OmitGroups }))
-	list(j.Within, "within its restrictions ", j.Restrictions, "without -restrictions", func(to, from *fit.Job) { to.Within = from.Within })
+	list(j.Hosts, "in the job's hosts", "", "without -hosts", row(func(to, from *facts.JobFacts) { to.Hosts = from.Hosts }))
+	list(j.OmitHosts, "not in the job's omithosts", "", "without -omithosts", row(func(to, from *facts.JobFacts) { to.OmitHosts = from.OmitHosts }))
+	list(j.Groups, "in one of the job's groups ", "("+strings.Join(j.Groups, ", ")+")", "without -groups", row(func(to, from *facts.JobFacts) { to.Groups = from.Groups }))
+	list(j.OmitGroups, "in none of the job's omitgroups ", "("+strings.Join(j.OmitGroups, ", ")+")", "without -omitgroups", row(func(to, from *facts.JobFacts) { to.OmitGroups = from.OmitGroups }))
+	list(j.Within, "within the job's restrictions ", j.Restrictions, "without -restrictions", func(to, from *fit.Job) { to.Within = from.Within })
 	return all
 }
 
@@ -97,7 +97,7 @@ func setTakes(j *fit.Job, name string, n int64) {
 func (w one) addClauses(add func(kind, format string, args ...any)) {
 	among := w.g.usable - w.g.closed
 	if w.g.closed > 0 {
-		add("clause", "%d of %d hosts run items of %s", among, w.g.usable, w.j.User)
+		add("clause", "%d of %d hosts %s items of %s now", among, w.g.usable, takes(among), w.j.User)
 	}
 	for _, c := range clausesOf(&w.j.Job) {
 		only := w.j.Bare()
@@ -114,6 +114,14 @@ func (w one) addClauses(add func(kind, format string, args ...any)) {
 	for _, c := range w.changes() {
 		add("change", "%s", c.text(w.g.fit))
 	}
+}
+
+// takes is the verb of so many hosts.
+func takes(hosts int) string {
+	if hosts == 1 {
+		return "takes"
+	}
+	return "take"
 }
 
 // serves says whether the host serves the job, whatever slots are taken now.

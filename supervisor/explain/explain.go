@@ -83,14 +83,9 @@ type one struct {
 
 // New begins with nothing found out.
 func New(f *Farm) *Explainer {
-	hosts := func(yield func(*fit.Host) bool) {
-		for n := range f.Hosts {
-			if !yield(f.Hosts[n].Host) {
-				return
-			}
-		}
-	}
-	return &Explainer{Farm: f, keys: fit.KeysOf(hosts), groups: map[string]*group{}, licences: map[string]licence{}}
+	x := &Explainer{Farm: f, groups: map[string]*group{}, licences: map[string]licence{}}
+	x.keys = fit.KeysOf(x.everyHost)
+	return x
 }
 
 // of looks at a job.
@@ -154,7 +149,7 @@ func (x *Explainer) Explain(id facts.JobID, order string) (e Explanation, found 
 	add("slots", "%d slots on those hosts, %d free%s", w.g.slots, w.g.free, w.g.foreignText()+w.g.keptText())
 	with(func(f *Fact) { f.Slots = w.g.slots })
 	if x.reservedFor(j) {
-		add("reserved", "host %s is kept for it and has enough free slots in about %.0f s", x.Reserved.Host, x.Reserved.At.Sub(x.Now).Seconds())
+		add("reserved", "host %s is kept for this job and has enough free slots in about %.0f s", x.Reserved.Host, x.Reserved.At.Sub(x.Now).Seconds())
 		with(func(f *Fact) { f.Hosts = []facts.HostID{x.Reserved.Host} })
 	}
 	if j.Learned > 0 {
@@ -207,29 +202,21 @@ func (x *Explainer) why(j *Job) answer {
 	return w.taken().hint(w.avoidedText())
 }
 
+// everyHost goes through all hosts, whatever their state.
+func (x *Explainer) everyHost(yield func(*fit.Host) bool) {
+	for n := range x.Hosts {
+		if !yield(x.Hosts[n].Host) {
+			return
+		}
+	}
+}
+
 // state is that of a job, "" if it is not known.
 func (x *Explainer) state(id facts.JobID) facts.JobState {
 	if j := x.job(id); j != nil {
 		return j.State
 	}
 	return ""
-}
-
-// noneFits says why no host that takes work serves the job.
-func (w one) noneFits() answer {
-	refusals := w.g.refusals.MostFirst()
-	var a answer
-	if len(w.g.shut)+len(w.g.away) > 0 {
-		a = because(facts.ReasonNoHostFits, facts.Params{}, "no host that takes work fits").hint(shutText(w.g.shut)).hint(awayText(w.g.away))
-	} else {
-		a = because(facts.ReasonNoHostFits, facts.Params{}, "no host fits; "+refusals[0].String())
-		refusals = refusals[1:]
-	}
-	a = a.hint(w.advice())
-	for _, r := range refusals {
-		a = a.hint(r.String())
-	}
-	return a
 }
 
 // Own is the reason of a job whose items wait for nothing that hosts could give; found is false if they do. The state of
@@ -369,6 +356,7 @@ type hostSummary struct {
 	shut     []*Host // would serve the job, but are locked or refuse work
 	away     []*Host // meet its conditions, but are not heard from
 	refusals fit.Refusals
+	unknown  string // that none has a name or a group that the job asks for; ""
 
 	avoided      []avoided // of the usable, hosts that would serve the job, but get nothing of it for a while
 	avoidedSlots int       // of these
@@ -400,6 +388,9 @@ func (x *Explainer) look(j *Job) (s hostSummary) {
 			s.serve(j, h)
 		}
 	}
+	if s.fit == 0 {
+		s.unknown = fit.Unknown(j.JobFacts, x.everyHost)
+	}
 	return s
 }
 
@@ -408,7 +399,7 @@ func (s *hostSummary) foreignText() string {
 	if s.foreign == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d not offered", s.foreign)
+	return fmt.Sprintf(", %d used outside the farm", s.foreign)
 }
 
 // keptText says how many slots are kept for what waits to go on, "" if none are.
@@ -416,7 +407,7 @@ func (s *hostSummary) keptText() string {
 	if s.kept == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d kept for what was resumed", s.kept)
+	return fmt.Sprintf(", %d kept for resumed instances", s.kept)
 }
 
 // serve counts a host that serves the job.
@@ -461,33 +452,6 @@ func (x *Explainer) unusableText() string {
 	}
 	x.noHostUp = cmp.Or(refusing, fmt.Sprintf("%d locked, %d unreachable, %d lost", counts["locked"], counts["unreachable"], counts["lost"]))
 	return x.noHostUp
-}
-
-// shutText says which hosts would serve the job if they took work, and why the first of them does not; "" if there is none.
-func shutText(shut []*Host) string {
-	if len(shut) == 0 {
-		return ""
-	}
-	h := shut[0]
-	why := "is locked by " + h.LockedBy
-	if h.State == "up" {
-		why = "refuses it: " + h.Refusing
-	}
-	if len(shut) == 1 {
-		return fmt.Sprintf("%s would serve it, but %s", h.ID, why)
-	}
-	return fmt.Sprintf("%d hosts would serve it, but take no work now (%s %s, …)", len(shut), h.ID, why)
-}
-
-// awayText says which hosts fit and are not heard from, so that nobody knows whether they come back; "" if there is none.
-func awayText(away []*Host) string {
-	switch len(away) {
-	case 0:
-		return ""
-	case 1:
-		return fmt.Sprintf("%s fits and is %s", away[0].ID, away[0].State)
-	}
-	return fmt.Sprintf("%d hosts fit and are not heard from (%s is %s, …)", len(away), away[0].ID, away[0].State)
 }
 
 // are counts things that are in some state: "1 item is", "2 items are".

@@ -51,15 +51,15 @@ func TestWhy(t *testing.T) {
 	}{
 		{facts.JobFacts{}, nil, facts.ReasonNoWorker, "no worker is connected"},
 		{facts.JobFacts{}, []string{"lost", "locked", "lost"}, facts.ReasonNoHostUp, "no host takes work now; 1 locked, 0 unreachable, 2 lost"},
-		{facts.JobFacts{}, []string{"up", "up"}, facts.ReasonNextPlan, "an instance has room on 2 hosts; it starts with the next plan, unless a job before it takes the room"},
+		{facts.JobFacts{}, []string{"up", "up"}, facts.ReasonNextPlan, "an instance of this job has room on 2 hosts; it starts with the next plan, unless a job before this one takes the room"},
 		{facts.JobFacts{Hosts: []string{"b"}}, []string{"up", "lost"}, facts.ReasonNoHostFits,
-			"no host fits; h0: it is not in the job's hosts; without -hosts 1 host would fit, with room now"},
+			"no host is called b; without -hosts 1 host would fit, with room now"},
 		{facts.JobFacts{Hosts: []string{"h1"}}, []string{"up", "unreachable"}, facts.ReasonNoHostFits,
-			"no host that takes work fits; h1 fits and is unreachable; without -hosts 1 host would fit, with room now"},
+			"no host that takes work fits; h1 fits, but is unreachable; without -hosts 1 host would fit, with room now"},
 		{facts.JobFacts{Hosts: []string{"h1"}}, []string{"up", "locked"}, facts.ReasonNoHostFits,
-			"no host that takes work fits; h1 would serve it, but is locked by ; without -hosts 1 host would fit, with room now"},
+			"no host that takes work fits; h1 would serve this job, but is locked by ; without -hosts 1 host would fit, with room now"},
 		{facts.JobFacts{Groups: []string{"new"}, Hosts: []string{"h0", "h1"}}, []string{"up", "up"}, facts.ReasonNoHostFits,
-			"no host fits; 2 hosts (h0, …): it is in none of the job's groups; without -groups 2 hosts would fit, with room now"},
+			"no host is in the group new; without -groups 2 hosts would fit, with room now"},
 	} {
 		f := farmOf(t, tc.row, tc.states...)
 		if why := explain.New(f).Why(&f.Jobs[0]); why.Reason != tc.code || why.Cause != tc.text {

@@ -171,7 +171,7 @@ func (a holders) text(j *Job) (parts []string, alone string) {
 	add(0, every, "", ProtectedSecondary)
 	add(0, every, "", Ending)
 	if mine {
-		parts, alone = append(parts, fmt.Sprintf("%d by its own", a.at(own).total())), "by its own"
+		parts, alone = append(parts, fmt.Sprintf("%d by this job", a.at(own).total())), "by this job"
 	}
 	return parts, alone
 }
@@ -272,7 +272,7 @@ func rankBeside(j, other *Job) string {
 func priorityBeside(j, other *Job) string {
 	switch {
 	case j == other:
-		return "itself"
+		return "this job"
 	case other.Elite() && !j.Elite():
 		return "elite"
 	case j.Ranked != nil && !j.Elite():

@@ -91,7 +91,7 @@ func (w one) unseated() (name, text, held string) {
 				return "", "", ""
 			}
 		}
-		return name, fmt.Sprintf("all %d %s are taken%s, and no host that has one for it has room", w.Policy.Resources[name], name, w.limits(name)), l.holdersText(w.j, namedHolders)
+		return name, fmt.Sprintf("all %d %s are taken%s, and no host that has one for this job has room", w.Policy.Resources[name], name, w.limits(name)), l.holdersText(w.j, namedHolders)
 	}
 	return "", "", ""
 }
@@ -101,7 +101,7 @@ func (x *Explainer) licensed(j *fit.Job) int {
 	return j.Startable(false, func(name string) int64 { return x.licence(name).left })
 }
 
-// holdersText tells a job who holds a licence: "job 3 holds 6, job 9 holds 4, the job itself holds 1".
+// holdersText tells a job who holds a licence: "job 3 holds 6, job 9 holds 4, this job holds 1".
 func (l licence) holdersText(asks *Job, limit int) string {
 	var parts []string
 	for n, j := range l.jobs {
@@ -110,7 +110,7 @@ func (l licence) holdersText(asks *Job, limit int) string {
 			break
 		}
 		if j == asks.ID {
-			parts = append(parts, fmt.Sprintf("the job itself holds %d", l.held[j]))
+			parts = append(parts, fmt.Sprintf("this job holds %d", l.held[j]))
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("job %d holds %d", j, l.held[j]))

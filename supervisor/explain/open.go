@@ -106,12 +106,12 @@ func (w one) openReason() answer {
 		return because(facts.ReasonWidthReached, none, fmt.Sprintf("%s, %d of them leaving at the end of an item",
 			j.widthReason(w.Policy.Share, j.Held), j.Held-j.Primary-j.Secondary))
 	case o.ready > 0 && w.Planning:
-		return because(facts.ReasonAboutToStart, none, "its instances are about to start")
+		return because(facts.ReasonAboutToStart, none, "instances of this job are about to start")
 	case o.ready > 0 && o.ready == o.meant && !o.meantFor[j.ID]:
 		return because(facts.ReasonKeptForJob, facts.Params{Job: o.meantOn.MeantFor, Host: o.meantOn.ID},
 			fmt.Sprintf("the free slots of %s are kept for job %d, which starts there when another instance has ended", o.meantOn.ID, o.meantOn.MeantFor))
 	case o.ready > 0: // a reservation has moved since the plan
-		return because(facts.ReasonNextPlan, none, fmt.Sprintf("an instance has room on %s; it starts with the next plan, unless a job before it takes the room", facts.Several(o.ready, "host")))
+		return because(facts.ReasonNextPlan, none, fmt.Sprintf("an instance of this job has room on %s; it starts with the next plan, unless a job before this one takes the room", facts.Several(o.ready, "host")))
 	case o.without == o.kept+short:
 		a = because(facts.ReasonResourceUsedUp, facts.Params{Resource: o.lacks},
 			fmt.Sprintf("no host that fits and has free slots has %s left", fit.Quantity(o.lacks, j.Takes[o.lacks])))
@@ -142,13 +142,13 @@ func (w one) scattered() answer {
 	why := fmt.Sprintf("no host that fits has the %d free slots that an instance takes", w.j.Slots)
 	switch {
 	case w.reservedFor(w.j):
-		why = fmt.Sprintf("%s is being freed for it: an instance takes %d slots of one host", w.Reserved.Host, w.j.Slots)
+		why = fmt.Sprintf("%s is being freed for this job, whose instances take %d slots each", w.Reserved.Host, w.j.Slots)
 	case w.j.Idle:
 		why = "no host that fits is idle, and an instance takes a whole one"
 	}
 	parts, _ := w.holders().text(w.j)
 	return because(facts.ReasonSlotsScattered, facts.Params{}, why).hint(w.advice()).
-		and(fmt.Sprintf("of the %d slots that fit are taken %s", w.g.slots, strings.Join(parts, ", ")))
+		and(fmt.Sprintf("taken of the %d slots that fit: %s", w.g.slots, strings.Join(parts, ", ")))
 }
 
 // taken says that no slot is free and who has them.
@@ -156,12 +156,7 @@ func (w one) taken() answer {
 	parts, alone := w.holders().text(w.j)
 	own, mine := w.holders().of(w.j)
 	if mine && len(w.holders().jobs) == 1 && own.slots[Ending] == 0 {
-		allows := "the farm allows"
-		if w.g.fit < w.g.usable {
-			allows = "the hosts that fit allow"
-		}
-		return because(facts.ReasonHasAllSlots, facts.Params{Limit: int64(w.g.slots)},
-			fmt.Sprintf("runs as wide as %s: %d of %s", allows, own.total(), facts.Several(w.g.slots, "slot"))+w.g.keptText()).hint(w.advice())
+		return because(facts.ReasonHasAllSlots, facts.Params{Limit: int64(w.g.slots)}, w.hasAll(own.total())).hint(w.advice())
 	}
 	text := fmt.Sprintf("all %d slots that fit are taken", w.g.slots)
 	if w.g.slots == 1 {
@@ -177,6 +172,22 @@ func (w one) taken() answer {
 		a.Cause = text + ", " + most(parts)
 	}
 	return a.hint(w.advice()).and(w.turn())
+}
+
+// hasAll says of a job that holds so many slots, beside which none is free, that it can have no more of them.
+func (w one) hasAll(own int) string {
+	where := "of all hosts that take work now"
+	if w.g.fit < w.g.usable {
+		where = "of the hosts that fit"
+	}
+	has := fmt.Sprintf("this job already has all %d slots %s", own, where)
+	switch {
+	case own < w.g.slots:
+		has = fmt.Sprintf("this job already has %d of the %d slots %s", own, w.g.slots, where)
+	case own == 1:
+		has = "this job already has the one slot " + where
+	}
+	return has + w.g.foreignText() + w.g.keptText()
 }
 
 // most is the part with the highest number.

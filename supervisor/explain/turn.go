@@ -14,7 +14,7 @@ func (w one) turn() string {
 	j, p := w.j, w.Policy.Share
 	disabled := p.Preempt == "disabled" && w.othersSurplus() > 0
 	if j.Primary < j.CPUs {
-		text := fmt.Sprintf("it has %d of its %d primaries and gets the next slots %s", j.Primary, j.CPUs, w.Policy.Turn)
+		text := fmt.Sprintf("this job has %d of its %d primaries and gets the next slots %s", j.Primary, j.CPUs, w.Policy.Turn)
 		if disabled {
 			text += "; no secondary is stopped for it while supervisor_smart_share_preempt_policy is disabled"
 		}
@@ -29,13 +29,13 @@ func (w one) turn() string {
 	}
 	switch {
 	case j.Due > j.Secondary:
-		return fmt.Sprintf("%s; %s due to it and it has %d, the others come %s", how, are(j.Due, "secondary instance"), j.Secondary, w.dueWhen())
+		return fmt.Sprintf("%s; %s due to this job and it has %d, the others come %s", how, are(j.Due, "secondary instance"), j.Secondary, w.dueWhen())
 	case disabled:
-		return fmt.Sprintf("%s as they get free, and it has %d; none is taken back while supervisor_smart_share_preempt_policy is disabled", how, j.Secondary)
+		return fmt.Sprintf("%s as they get free, and this job has %d; none is taken back while supervisor_smart_share_preempt_policy is disabled", how, j.Secondary)
 	case share == "":
 		return how
 	}
-	return fmt.Sprintf("it already has its %s (%s)", share, facts.Several(j.Secondary, "instance"))
+	return fmt.Sprintf("this job already has its %s (%s)", share, facts.Several(j.Secondary, "instance"))
 }
 
 // dueWhen says what the secondaries wait for that others are to give up.
@@ -133,7 +133,7 @@ func (w one) usedUp() answer {
 		for _, other := range w.sorted(maps.Keys(held)) {
 			who := fmt.Sprintf("job %d holds %s", other.ID, fit.Amount(name, held[other.ID]))
 			if other == w.j {
-				who = "its own instances hold " + fit.Amount(name, held[other.ID])
+				who = "this job holds " + fit.Amount(name, held[other.ID])
 			}
 			a = a.and(who)
 		}

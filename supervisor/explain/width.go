@@ -12,11 +12,11 @@ func (j *Job) widthReason(p planner.SharePolicy, runs int) string {
 	width := facts.Several(j.Width, "instance")
 	switch {
 	case runs <= j.Width:
-		return fmt.Sprintf("runs as wide as it may: %s (%s)", width, j.widthCause(p))
+		return fmt.Sprintf("this job already has all it may have: %s (%s)", width, j.widthCause(p))
 	case p.Preempt == "disabled":
-		return fmt.Sprintf("it may run %s (%s); it runs %d, as none is taken back while supervisor_smart_share_preempt_policy is disabled", width, j.widthCause(p), runs)
+		return fmt.Sprintf("this job may run %s (%s); it runs %d, as none is taken back while supervisor_smart_share_preempt_policy is disabled", width, j.widthCause(p), runs)
 	}
-	return fmt.Sprintf("it may run %s (%s); it runs %d, and the others leave", width, j.widthCause(p), runs)
+	return fmt.Sprintf("this job may run %s (%s); it runs %d, and the others leave", width, j.widthCause(p), runs)
 }
 
 // widerText says how a job that runs as wide as it may, while items wait, could run wider; "" if it is not so.

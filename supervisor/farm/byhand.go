@@ -34,7 +34,7 @@ func (f *Farm) move(now time.Time, j *model.Job, e message.JobOrdered) {
 	case j.State.Final():
 		remark("%s", e.Action.ChangedNothing(j.ID, j.Status(), 0, 0))
 	case len(among) == 1:
-		remark("job %d has nothing to be ordered among: no other unfinished job %shas %s", j.ID, whose, alike)
+		remark("job %d is the only unfinished job %swith %s, so %s changes nothing", j.ID, whose, alike, e.Action)
 	case len(moved) == 0:
 		remark("job %d is at the %s of %s already", j.ID, e.Action, facts.Several(len(among), "job"))
 	case len(moved) > maxMoved:

@@ -54,7 +54,7 @@ func (f *Farm) give(now time.Time, j *model.Job, e message.JobOrdered, spans []a
 		why = fmt.Sprintf("job %d is blocked as a whole; unblock it without items", j.ID)
 	case o.Action == facts.Retire && o.ByInstance && j.Spares(&f.policy.Share) == 0:
 		why = fmt.Sprintf("job %d is 1 wide, the least; kill, block or retire the job itself", j.ID)
-	case e.Items != nil && !o.ByInstance && ending == 0:
+	case e.Items != nil && !o.ByInstance:
 		why = j.NothingOf(o.Action, e.Items)
 	}
 	reply.Remarks = append(reply.Remarks, why)

@@ -49,11 +49,11 @@ func (a asked) checks() []check {
 			all = append(all, c)
 		}
 	}
-	add(len(a.hosts) > 0, check{way: "without -hosts", text: "among its hosts", holds: func(_ owns, name string) bool { return slices.Contains(a.hosts, name) }})
-	add(len(a.omithosts) > 0, check{way: "without -omithosts", text: "not among its omithosts", holds: func(_ owns, name string) bool { return !slices.Contains(a.omithosts, name) }})
-	add(len(a.groups) > 0, check{way: "without -groups", text: "in one of its groups (" + strings.Join(a.groups, ", ") + ")", holds: func(h owns, _ string) bool { return overlap(h.groups, a.groups) }})
-	add(len(a.omitgroups) > 0, check{way: "without -omitgroups", text: "in none of its omitgroups (" + strings.Join(a.omitgroups, ", ") + ")", holds: func(h owns, _ string) bool { return !overlap(h.groups, a.omitgroups) }})
-	add(a.within != "", check{way: "without -restrictions", text: "within its restrictions " + a.within, holds: func(h owns, _ string) bool { return h.cluster == a.within }})
+	add(len(a.hosts) > 0, check{way: "without -hosts", text: "in the job's hosts", holds: func(_ owns, name string) bool { return slices.Contains(a.hosts, name) }})
+	add(len(a.omithosts) > 0, check{way: "without -omithosts", text: "not in the job's omithosts", holds: func(_ owns, name string) bool { return !slices.Contains(a.omithosts, name) }})
+	add(len(a.groups) > 0, check{way: "without -groups", text: "in one of the job's groups (" + strings.Join(a.groups, ", ") + ")", holds: func(h owns, _ string) bool { return overlap(h.groups, a.groups) }})
+	add(len(a.omitgroups) > 0, check{way: "without -omitgroups", text: "in none of the job's omitgroups (" + strings.Join(a.omitgroups, ", ") + ")", holds: func(h owns, _ string) bool { return !overlap(h.groups, a.omitgroups) }})
+	add(a.within != "", check{way: "without -restrictions", text: "within the job's restrictions " + a.within, holds: func(h owns, _ string) bool { return h.cluster == a.within }})
 	add(a.slots > 1, check{text: fmt.Sprintf("have %d slots", a.slots), holds: func(h owns, _ string) bool { return h.slots >= a.slots }, amount: func(h owns) int { return h.slots }, unit: "slot", less: func(a *asked, n int) { a.slots = n }})
 	add(a.gpus > 0, check{way: "without host.gpus", text: fmt.Sprintf("have %d of host.gpus", a.gpus), holds: func(h owns, _ string) bool { return h.gpus >= a.gpus }, amount: func(h owns) int { return h.gpus }, unit: "of host.gpus", less: func(a *asked, n int) { a.gpus = n }})
 	add(a.maya > 0, check{way: "without host.maya", text: fmt.Sprintf("have %d of host.maya", a.maya), holds: func(h owns, _ string) bool { return h.maya >= a.maya }, amount: func(h owns) int { return h.maya }, unit: "of host.maya", less: func(a *asked, n int) { a.maya = n }})
@@ -217,9 +217,9 @@ func recount(rt *rapid.T, r *rig, v *message.View, j facts.JobView, a asked, hos
 		bad("slots: want %q", want)
 	}
 	switch text := strings.Join(said("shut"), "; "); {
-	case len(shut) == 1 && text != shut[0]+" would serve it, but is locked by op":
+	case len(shut) == 1 && text != shut[0]+" would serve this job, but is locked by op":
 		bad("only %s would serve it, and is locked", shut[0])
-	case len(shut) > 1 && text != fmt.Sprintf("%d hosts would serve it, but take no work now (%s is locked by op, …)", len(shut), shut[0]):
+	case len(shut) > 1 && text != fmt.Sprintf("%d hosts would serve this job, but take no work now (%s is locked by op, …)", len(shut), shut[0]):
 		bad("%v would serve it, and are locked", shut)
 	case len(shut) == 0 && text != "":
 		bad("no locked host would serve it")
@@ -426,7 +426,7 @@ func recountReason(reason string, up, fit, free int, best string, bad func(strin
 			bad("no host is up")
 		}
 	case fit == 0:
-		if offers = true; !says("no host fits") && !says("no host that takes work fits") {
+		if offers = true; !says("no host fits") && !says("no host that takes work fits") && !says("no host is called") && !says("no host is in the group") {
 			bad("no host fits")
 		}
 	case says(" taken"), says(" left"):
@@ -462,7 +462,7 @@ func recountLicences(said []string, v *message.View, asks facts.JobID, a asked, 
 	for id, n := range held {
 		who := fmt.Sprintf("job %d", id)
 		if id == asks {
-			who = "the job itself"
+			who = "this job"
 		}
 		if !strings.Contains(said[0], fmt.Sprintf("%s holds %d", who, n)) {
 			bad("licence: %s holds %d", who, n)

@@ -135,22 +135,22 @@ func checkReasons(rt *rapid.T, r *rig, v *message.View, widths map[facts.JobID]i
 			ok = j.Items.Pending == 0 && j.Items.Blocked > 0
 		case says("no host takes work now"):
 			ok = up == 0
-		case says("no host fits"), says("no host that takes work fits"):
+		case says("no host fits"), says("no host that takes work fits"), says("no host is called"), says("no host is in the group"):
 			ok = up > 0 && fit == 0
-		case says("runs as wide as the farm allows"):
-			ok = free == 0 && fit == up && says(fmt.Sprintf("%d of %d slot", total, total)) && rightHolders(v, j, widths, fmt.Sprintf("%d by its own", total))
-		case says("runs as wide as the hosts that fit allow"):
-			ok = free == 0 && fit < up && says(fmt.Sprintf("%d of %d slot", total, total)) && rightHolders(v, j, widths, fmt.Sprintf("%d by its own", total))
-		case says("runs as wide as it may"):
+		case says("of all hosts that take work now"):
+			ok = free == 0 && fit == up && says(allSlots(total)) && rightHolders(v, j, widths, fmt.Sprintf("%d by this job", total))
+		case says("of the hosts that fit"):
+			ok = free == 0 && fit < up && says(allSlots(total)) && rightHolders(v, j, widths, fmt.Sprintf("%d by this job", total))
+		case says("this job already has all it may have"):
 			ok = j.Primary+j.Secondary >= j.MaxCPUsEffective ||
 				says("leaving at the end of an item") && j.Primary+j.Secondary+j.Draining >= j.MaxCPUsEffective
-		case says("is being freed for it"), says("free slots that an instance takes"):
+		case says("is being freed for this job"), says("free slots that an instance takes"):
 			ok = width > 1 && room < width && rightHolders(v, j, widths, whole)
 		case says("are kept for job"):
 			ok = free > 0
 		case says("starts with the next plan"): // the rig has let every plan run: nothing is about to start
 			ok = room >= width
-		case says("it may run"):
+		case says("this job may run"):
 			ok = j.Primary+j.Secondary > j.MaxCPUsEffective
 		case says("are taken"), says("is taken"):
 			ok = free == 0 && (says(fmt.Sprintf("all %d slots", total)) || (total == 1 && says("the one slot"))) && rightHolders(v, j, widths, lastTaken(whole))
@@ -162,7 +162,15 @@ func checkReasons(rt *rapid.T, r *rig, v *message.View, widths map[facts.JobID]i
 	}
 }
 
-var holderText = regexp.MustCompile(`(\d+) by (?:(its own)|(?:protected )?(primaries|secondaries|instances) of (several jobs|job \d+|jobs \d+(?:, \d+)* and \d+)( that are leaving)?(?: at (better|equal|worse) priority)?)`)
+// allSlots is how a job that holds all slots says so.
+func allSlots(total int) string {
+	if total == 1 {
+		return "this job already has the one slot "
+	}
+	return fmt.Sprintf("this job already has all %d slots ", total)
+}
+
+var holderText = regexp.MustCompile(`(\d+) by (?:(this job)|(?:protected )?(primaries|secondaries|instances) of (several jobs|job \d+|jobs \d+(?:, \d+)* and \d+)( that are leaving)?(?: at (better|equal|worse) priority)?)`)
 
 // lastTaken is the text from where it says for the last time, and in full, who has all slots.
 func lastTaken(text string) string { return text[max(0, strings.LastIndex(text, "that fit")):] }
@@ -182,7 +190,7 @@ func rightHolders(v *message.View, j facts.JobView, widths map[facts.JobID]int, 
 			how := "secondaries"
 			switch {
 			case i.Job == j.ID:
-				how = "its own"
+				how = "this job"
 			case i.State != "active" && i.State != "suspended":
 				how = "leaving"
 			case i.Kind == facts.Primary:

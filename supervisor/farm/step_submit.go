@@ -194,23 +194,23 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 		f.out.Reject(e.Ticket, r)
 		return
 	}
-	group := j.PGrp
+	group, former := j.PGrp, j.JobFacts
 	j.JobFacts, j.Needs = changed, n
 	f.retries.delay(now, j)
 	f.jobs.Rebind(j)
 	f.jobs.Resize(j, size)
 	j.TouchAll()
 	f.admission.refreshNeed(now, j)
-	remarks = append(remarks, f.changeRemarks(now, j, given)...)
+	remarks = append(remarks, f.changeRemarks(now, j, &former, given)...)
 	f.dependencies.regroup(now, j, group)
 	f.putJob(j)
 	f.out.Record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: given.String()}})
 	f.planStale, f.planNow = true, true
-	f.out.Answer(e.Ticket, message.JobReply{Job: j.View(now, &f.policy), Remarks: remarks})
+	f.out.Answer(e.Ticket, message.JobReply{Job: j.View(now, &f.policy), Remarks: remarks, Changed: given.Changed(&former, &j.JobFacts)})
 }
 
 // changeRemarks say what a change has made of the job.
-func (f *Farm) changeRemarks(now time.Time, j *model.Job, given *facts.JobChange) (remarks []string) {
+func (f *Farm) changeRemarks(now time.Time, j *model.Job, former *facts.JobFacts, given *facts.JobChange) (remarks []string) {
 	if given.Has("reservations") {
 		remarks = append(remarks, j.FlagRemarks()...)
 	}
@@ -221,7 +221,10 @@ func (f *Farm) changeRemarks(now time.Time, j *model.Job, given *facts.JobChange
 		remarks = append(remarks, j.StartRemarks(now)...)
 	}
 	if given.OfHosts() {
-		remarks = append(append(remarks, f.fitRemarks(now, j, nil)...), fit.CaseRemarks(f.hosts.Each(), &j.JobFacts)...)
+		if unfit := f.fitRemarks(now, j, nil); unfit != nil {
+			remarks = append(append(remarks, unfit...), "to take the change back: "+given.TakeBack(former))
+		}
+		remarks = append(remarks, fit.CaseRemarks(f.hosts.Each(), &j.JobFacts)...)
 	}
 	return remarks
 }
@@ -246,5 +249,6 @@ func (f *Farm) fitRemarks(now time.Time, j *model.Job, owner *fit.Account) []str
 		}
 		refusals.Add(h.ID, why)
 	}
-	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusals.Text()}
+	why := cmp.Or(fit.Unknown(&j.JobFacts, f.hosts.Each()), refusals.Text())
+	return []string{"no host can run this job now, so the job waits until one can; " + why}
 }

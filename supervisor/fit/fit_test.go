@@ -48,14 +48,14 @@ func TestRefusals(t *testing.T) {
 		{facts.JobFacts{Cwd: "/gone"}, facts.ReasonFolderMissing, "the job's working folder /gone is missing there", ""},
 		{facts.JobFacts{User: "joe", Cwd: "/home/joe"}, facts.ReasonFolderDenied, "the job's working folder /home/joe is closed to joe there", ""},
 		{facts.JobFacts{User: "amy", Cwd: "/home/joe"}, "", "", ""},
-		{facts.JobFacts{Hosts: []string{"b"}}, facts.ReasonNotInHosts, "it is not in the job's hosts", ""},
-		{facts.JobFacts{OmitHosts: []string{"a"}}, facts.ReasonInOmitHosts, "it is in the job's omithosts", ""},
-		{facts.JobFacts{Groups: []string{"new"}}, facts.ReasonNotInGroups, "it is in none of the job's groups", ""},
-		{facts.JobFacts{OmitGroups: []string{"old"}}, facts.ReasonInOmitGroups, "it is in one of the job's omitgroups", ""},
-		{facts.JobFacts{Restrictions: "/y"}, facts.ReasonRestricted, "its cluster /x is not within the job's restrictions /y", "its cluster is not within the job's restrictions /y"},
-		{facts.JobFacts{Reservations: "host.processors=3"}, facts.ReasonTooFewSlots, "it has 2 slots, an instance takes 3", "too few slots, an instance takes 3"},
-		{facts.JobFacts{Reservations: "host.memory=2GB"}, facts.ReasonTooLittleMemory, "it has 1 GiB of memory, an instance takes 2 GiB", "too little memory, an instance takes 2 GiB"},
-		{facts.JobFacts{Reservations: "host.gpus=2"}, facts.ReasonTooLittle, "it has 1 of host.gpus, an instance takes 2", "too little of host.gpus, an instance takes 2"},
+		{facts.JobFacts{Hosts: []string{"b"}}, facts.ReasonNotInHosts, "not in the job's hosts", ""},
+		{facts.JobFacts{OmitHosts: []string{"a"}}, facts.ReasonInOmitHosts, "in the job's omithosts", ""},
+		{facts.JobFacts{Groups: []string{"new"}}, facts.ReasonNotInGroups, "in none of the job's groups", ""},
+		{facts.JobFacts{OmitGroups: []string{"old"}}, facts.ReasonInOmitGroups, "in one of the job's omitgroups", ""},
+		{facts.JobFacts{Restrictions: "/y"}, facts.ReasonRestricted, "cluster /x is not within the job's restrictions /y", "cluster is not within the job's restrictions /y"},
+		{facts.JobFacts{Reservations: "host.processors=3"}, facts.ReasonTooFewSlots, "has 2 slots, an instance takes 3", "too few slots, an instance takes 3"},
+		{facts.JobFacts{Reservations: "host.memory=2GB"}, facts.ReasonTooLittleMemory, "has 1 GiB of memory, an instance takes 2 GiB", "too little memory, an instance takes 2 GiB"},
+		{facts.JobFacts{Reservations: "host.gpus=2"}, facts.ReasonTooLittle, "has 1 of host.gpus, an instance takes 2", "too little of host.gpus, an instance takes 2"},
 		{facts.JobFacts{Requirements: "host.gpus > 1"}, facts.ReasonRequirement, "host.gpus > 1 does not hold (host.gpus is 1)", "host.gpus > 1 does not hold"},
 	} {
 		r := jobOf(t, tc.row).Refused(now, h, idle{})
@@ -70,7 +70,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	h.RunAs, h.AgentUser = "agent", "ann"
-	if r := jobOf(t, facts.JobFacts{User: "bob"}).Refused(now, h, idle{}); r.String() != `its worker runs jobs of ann only, not of bob (worker_run_as = "agent")` {
+	if r := jobOf(t, facts.JobFacts{User: "bob"}).Refused(now, h, idle{}); r.String() != `the worker runs jobs of ann only, not of bob (worker_run_as = "agent")` {
 		t.Errorf("%q", r)
 	}
 }

@@ -28,8 +28,8 @@ func TestUnserved(t *testing.T) {
 	}{
 		{"bea", account(1001), nil, ""},
 		{"ann", account(1001), []fit.Host{agent}, ""},
-		{"bea", account(1001), []fit.Host{agent}, `h0: its worker runs jobs of ann only, not of bea (worker_run_as = "agent"); submit as that user, or let root run the worker with worker_run_as = "owner"`},
-		{"bea", account(1001), []fit.Host{agent, agent, agent, agent}, "h0, h1, h2 and 1 more: its worker runs jobs of ann only"},
+		{"bea", account(1001), []fit.Host{agent}, `h0: the worker runs jobs of ann only, not of bea (worker_run_as = "agent"); submit as that user, or let root run the worker with worker_run_as = "owner"`},
+		{"bea", account(1001), []fit.Host{agent, agent, agent, agent}, "h0, h1, h2 and 1 more: the worker runs jobs of ann only"},
 		{"bea", account(1001), []fit.Host{agent, owner}, ""},
 		{"bea", account(1001), []fit.Host{agent, {}}, ""},
 		{"bea", account(1001), []fit.Host{failed}, "no items of bea for a while, an item could not run there"},
@@ -64,7 +64,7 @@ func TestUnservedIsBounded(t *testing.T) {
 		hosts = append(hosts, &h)
 	}
 	got := fit.Unserved(time.Unix(1000, 0), slices.Values(hosts), "bea", nil)
-	for _, want := range []string{"; h000, h001: its worker runs jobs of u000 only", "; h004, h005: its worker runs jobs of u002 only", "; 994 more hosts for other causes"} {
+	for _, want := range []string{"; h000, h001: the worker runs jobs of u000 only", "; h004, h005: the worker runs jobs of u002 only", "; 994 more hosts for other causes"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %.1000q", want, got)
 		}

@@ -191,17 +191,17 @@ func (r Refusal) String() string {
 	case facts.ReasonFailedThere:
 		return r.avoidedText("the job")
 	case facts.ReasonNotInHosts:
-		return "it is not in the job's hosts"
+		return "not in the job's hosts"
 	case facts.ReasonInOmitHosts:
-		return "it is in the job's omithosts"
+		return "in the job's omithosts"
 	case facts.ReasonNotInGroups:
-		return "it is in none of the job's groups"
+		return "in none of the job's groups"
 	case facts.ReasonInOmitGroups:
-		return "it is in one of the job's omitgroups"
+		return "in one of the job's omitgroups"
 	case facts.ReasonRestricted:
-		return fmt.Sprintf("its cluster%s is not within the job's restrictions %s", r.had(" "+r.Have.Text), r.Want.Text)
+		return fmt.Sprintf("cluster%s is not within the job's restrictions %s", r.had(" "+r.Have.Text), r.Want.Text)
 	case facts.ReasonJobType:
-		return fmt.Sprintf("it runs no jobs of type %s%s", r.Want.Text, r.had(", only "+r.Have.Text))
+		return fmt.Sprintf("runs no jobs of type %s%s", r.Want.Text, r.had(", only "+r.Have.Text))
 	case facts.ReasonTooFewSlots:
 		return fmt.Sprintf("%s, an instance takes %d", r.short(fmt.Sprintf("%d slots", r.Have.Amount), "too few slots"), r.Want.Amount)
 	case facts.ReasonTooLittleMemory:
@@ -209,7 +209,18 @@ func (r Refusal) String() string {
 	case facts.ReasonTooLittle:
 		return fmt.Sprintf("%s, an instance takes %s", r.short(Quantity(r.Name, r.Have.Amount), "too little of "+r.Name), Amount(r.Name, r.Want.Amount))
 	case facts.ReasonRequirement:
-		return fmt.Sprintf("%s does not hold%s", r.Name, r.had(" ("+r.Have.Text+")"))
+		return fmt.Sprintf("%s does not hold%s%s", r.Name, r.atPresent(), r.had(" ("+r.Have.Text+")"))
+	}
+	return ""
+}
+
+// momentary are the properties of a host that change while it runs items.
+var momentary = []string{"host.processors.used", "host.processors.avail", "host.memory.avail", "host.state"}
+
+// atPresent says that a requirement which does not hold may hold a moment later.
+func (r Refusal) atPresent() string {
+	if slices.ContainsFunc(momentary, func(name string) bool { return strings.Contains(r.Name, name) }) {
+		return " now"
 	}
 	return ""
 }
@@ -227,12 +238,12 @@ func (r Refusal) short(has, little string) string {
 	if r.Mixed {
 		return little
 	}
-	return "it has " + has
+	return "has " + has
 }
 
 func (r Refusal) userText() string {
 	if r.Have.Text != "" {
-		return fmt.Sprintf("its worker runs jobs of %s only, not of %s (worker_run_as = \"agent\")", r.Have.Text, r.Name)
+		return fmt.Sprintf("the worker runs jobs of %s only, not of %s (worker_run_as = \"agent\")", r.Have.Text, r.Name)
 	}
 	return r.avoidedText(r.Name)
 }

@@ -12,6 +12,7 @@ import (
 type JobReply struct {
 	Job     facts.JobView
 	Remarks []string
+	Changed []facts.Changed // by a change of the job
 }
 
 // Supposed is what the farm says of the jobs of a submission as if it had been accepted.

@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"qb/agenda"
 	"qb/supervisor/facts"
@@ -78,14 +77,26 @@ func (j *Job) running() map[facts.ItemNo]*Instance {
 // NothingOf says why an order changed nothing of the items that it named: what they are, and what they would have to be.
 func (j *Job) NothingOf(a facts.Action, named []agenda.Span) string {
 	on := j.running()
+	count, first := 0, ""
 	var are []string
 	for n := range items.Each(named) {
-		if state := j.itemState(n, on); !slices.Contains(are, state) {
+		if count++; count == 1 {
+			first = j.Entries.Item(int(n)).Name
+		}
+		state := j.itemState(n, on)
+		if i := on[n]; i != nil && i.Ending() {
+			state = "ending already"
+		}
+		if !slices.Contains(are, state) {
 			are = append(are, state)
 		}
 	}
 	slices.Sort(are)
-	return fmt.Sprintf("the items named of job %d are %s; %s takes items that are %s", j.ID, strings.Join(are, ", "), a, facts.Either(a.TakesItems()))
+	which := fmt.Sprintf("item %s of job %d is", first, j.ID)
+	if count != 1 {
+		which = fmt.Sprintf("the %d items named of job %d are", count, j.ID)
+	}
+	return fmt.Sprintf("%s %s; %s takes items that are %s", which, facts.Either(are), a, facts.Either(a.TakesItems()))
 }
 
 // NothingChosen says why an order chose nothing.

@@ -245,7 +245,7 @@ func TestPage(t *testing.T) {
 func (b *tab) story(t *testing.T, failing string) {
 	t.Helper()
 	b.goTo(t, "#/jobs?q=name%3Acomp+failed%3E3x")
-	b.see(t, "column 18: 3x is no number")
+	b.see(t, "column 18: 3x is not a number")
 	b.goTo(t, "#/jobs/"+failing)
 	b.press(t, "Retry 12 failed")
 	b.see(t, "12 failed items run again")

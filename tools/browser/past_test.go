@@ -112,7 +112,7 @@ func (b *tab) notices(t *testing.T) {
 	job := b.sub("-name", long, "-priority", "6", "-range", "1", "sleep", "600")
 	b.goTo(t, "#/jobs/"+job)
 	b.press(t, "Tell me")
-	b.see(t, "you are told when job "+job+" ends")
+	b.see(t, "you get a notice when job "+job+" ends")
 	b.goTo(t, "#/hosts")
 	b.run("kill", job)
 	b.until(t, "the notice", `[...document.querySelectorAll(".notice")].some(e => e.innerText.startsWith("job `+job+`") && e.innerText.includes("killed"))`)

@@ -51,7 +51,7 @@ func TestUndoOfPage(t *testing.T) {
 	b.see(t, "qbmodify -mpriority")
 	b.press(t, "Undo…")
 	b.answer(t, "", "Undo")
-	b.see(t, "was changed by somebody since; that stays as it is")
+	b.see(t, "was changed since by another user or command, so this undo left")
 	if got := f.run("jobs", "-no-headers", "-fields", "priority", job); got != "78" {
 		t.Errorf("priority %s", got)
 	}

@@ -139,7 +139,7 @@ func TestPageSubmit(t *testing.T) {
 	b.see(t, "→ 21 items: 1 6 11 … 96 200")
 	b.fill(t, "command", "render")
 	b.fill(t, "reservations", "host.love=1")
-	b.see(t, "no host of the farm can run this job")
+	b.see(t, "no host can run this job now")
 	b.fill(t, "range", "1-100x")
 	b.until(t, "a refusal at the range", `document.querySelector("main input[name=range][aria-invalid]")?.closest("label").querySelector(".field-error")?.innerText.includes("1-100x") ?? false`)
 	b.until(t, "one refusal alone", `document.querySelectorAll("main .field-error").length === 1`)

@@ -24,6 +24,23 @@ func (o *Options) Bind(flags *pflag.FlagSet) {
 // Given says whether any option chooses among hosts.
 func (o *Options) Given() bool { return *o != Options{} }
 
+// Text is what a chosen host is, for a sentence: "unreachable or lost, in the group gpu".
+func (o *Options) Text() string {
+	var all []string
+	add := func(given bool, text string) {
+		if given {
+			all = append(all, text)
+		}
+	}
+	add(o.down && !o.active, "unreachable or lost")
+	add(o.active && !o.down, "up or locked")
+	add(o.active && o.down, "up, locked, unreachable or lost")
+	add(o.cluster != "", "in the cluster "+o.cluster)
+	add(o.group != "", "in the group "+o.group)
+	add(o.resources != "", "such that "+o.resources)
+	return strings.Join(all, " and ")
+}
+
 // Expression is what the options ask for, in the language of the list of hosts; "" takes all.
 func (o *Options) Expression() string {
 	var all []string

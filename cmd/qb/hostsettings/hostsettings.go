@@ -28,7 +28,7 @@ func (s Shell) Show(cmd *cobra.Command, hosts []string) error {
 		if len(hosts) > 1 {
 			fmt.Fprintf(cmd.OutOrStdout(), "%s:\n", output.Escape(host))
 		}
-		if err := output.Print(cmd.OutOrStdout(), output.ListOptions{}, columns, output.Rows(show.Settings)); err != nil {
+		if err := output.Print(cmd, fmt.Sprintf("host %s has reported no settings yet", host), output.ListOptions{}, columns, output.Rows(show.Settings)); err != nil {
 			return err
 		}
 		remarks(cmd.ErrOrStderr(), show)

@@ -31,7 +31,7 @@ func (s Shell) Command() *cobra.Command {
 			"whose items would not, and why. qb explain JOB tells more of one job.",
 		Example: "  qbjoborder rn01",
 		RunE: func(cmd *cobra.Command, words []string) error {
-			return remote.List(s.Shell, cmd, o, columns, api.OrderOfJobs, api.Params{"host": words[0]})
+			return remote.List(s.Shell, cmd, "no job has items that wait, so nothing is ordered", o, columns, api.OrderOfJobs, api.Params{"host": words[0]})
 		},
 	}
 	o.BindLong(cmd.Flags())

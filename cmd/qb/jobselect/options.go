@@ -69,6 +69,14 @@ func (o *Options) Bind(flags *pflag.FlagSet) {
 	}
 }
 
+// Has says whether an option of this name chooses among jobs.
+func Has(name string) bool {
+	var o Options
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.Bind(flags)
+	return flags.Lookup(name) != nil
+}
+
 // Given says whether any option chooses among jobs.
 func (o *Options) Given() bool {
 	return o.User != "" || len(o.StateWords()) > 0 || o.Expression() != ""

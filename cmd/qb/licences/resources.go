@@ -15,9 +15,12 @@ import (
 // Shell is the program that the commands belong to.
 type Shell struct{ remote.Shell }
 
+// none is printed where the farm has no resources.
+const none = "the farm has no global resources; name them in supervisor_global_resources"
+
 // ListCommand is qb resources.
 func (s Shell) ListCommand() *cobra.Command {
-	cmd := remote.Listing(s.Shell, "resources", "List resources of the whole farm, such as licences, with their use", columns, api.ListResources)
+	cmd := remote.Listing(s.Shell, "resources", "List resources of the whole farm, such as licences, with their use", none, columns, api.ListResources)
 	cmd.Long = "List resources of the whole farm (supervisor_global_resources): how many exist, how many the farm and others use, and how many the\n" +
 		"farm may still take. qbupdateresource says what is used outside of the farm."
 	cmd.Example = "  qb resources\n  qb resources -json"
@@ -26,7 +29,7 @@ func (s Shell) ListCommand() *cobra.Command {
 
 // List prints the same for another command.
 func (s Shell) List(cmd *cobra.Command) error {
-	return remote.List(s.Shell, cmd, output.ListOptions{}, columns, api.ListResources, nil)
+	return remote.List(s.Shell, cmd, none, output.ListOptions{}, columns, api.ListResources, nil)
 }
 
 // UpdateCommand is qbupdateresource.

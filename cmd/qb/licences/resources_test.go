@@ -13,7 +13,7 @@ import (
 func TestColumnsHaveMembers(t *testing.T) {
 	for _, r := range []api.Resource{{}, {Total: new(int64), LoweredTo: new(int64), LoweredUntil: &time.Time{}}, {Stale: true, ReportedAt: &time.Time{}}, {Held: 2}} {
 		for _, o := range []output.ListOptions{{}, {JSON: true}} {
-			if err := output.Print(io.Discard, o, columns, func() ([]api.Resource, error) { return []api.Resource{r}, nil }); err != nil {
+			if err := output.Print(output.Part{Writer: io.Discard}, "", o, columns, func() ([]api.Resource, error) { return []api.Resource{r}, nil }); err != nil {
 				t.Error(err)
 			}
 		}

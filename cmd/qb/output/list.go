@@ -20,6 +20,7 @@ const sampleRows = 1000
 // What is sorted or has a line of totals comes at the end.
 type Lister[T any] struct {
 	out     *bufio.Writer
+	none    func() // says that the list is empty
 	colour  bool
 	options ListOptions
 	columns []Column[T]
@@ -31,12 +32,34 @@ type Lister[T any] struct {
 	count   int
 }
 
-// NewLister makes a listing of the columns that the options ask for. End must be called.
-func NewLister[T any](out io.Writer, o ListOptions, all []Column[T]) (*Lister[T], error) {
+// Streams is where a command prints, as *cobra.Command has them.
+type Streams interface {
+	OutOrStdout() io.Writer
+	ErrOrStderr() io.Writer
+}
+
+// Part is Streams for rows that are a part of an answer, which says by itself if there are none.
+type Part struct{ io.Writer }
+
+// OutOrStdout is the writer.
+func (p Part) OutOrStdout() io.Writer { return p.Writer }
+
+// ErrOrStderr takes nothing.
+func (p Part) ErrOrStderr() io.Writer { return io.Discard }
+
+// NewLister makes a listing of the columns that the options ask for. End must be called. none says what the farm has none of if
+// the list is empty; it goes to stderr, and a program that asked for JSON or XML reads that in its answer.
+func NewLister[T any](to Streams, none string, o ListOptions, all []Column[T]) (*Lister[T], error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	out := to.OutOrStdout()
 	l := &Lister[T]{out: bufio.NewWriter(out), options: o, colour: IsTerminal(out) && colourWanted()}
+	l.none = func() {
+		if none != "" && !o.Whole() {
+			fmt.Fprintln(to.ErrOrStderr(), Escape(none))
+		}
+	}
 	if o.sortBy != "" {
 		column, err := named(o, "-sortby", strings.TrimSpace(o.sortBy), all)
 		if err != nil {
@@ -85,8 +108,8 @@ func (l *Lister[T]) waits() bool {
 }
 
 // Print lists the rows that source returns. It is not called if the options are refused.
-func Print[T any](out io.Writer, o ListOptions, columns []Column[T], source func() ([]T, error)) error {
-	l, err := NewLister(out, o, columns)
+func Print[T any](to Streams, none string, o ListOptions, columns []Column[T], source func() ([]T, error)) error {
+	l, err := NewLister(to, none, o, columns)
 	if err != nil {
 		return err
 	}
@@ -170,6 +193,9 @@ func (l *Lister[T]) End() error {
 		fmt.Fprint(l.out, "\n]\n")
 	case len(l.rows) > 0:
 		l.settle()
+	}
+	if l.count == 0 && len(l.rows) == 0 {
+		l.none()
 	}
 	return l.out.Flush()
 }

@@ -47,7 +47,7 @@ var rowColumns = []Column[row]{
 func listed(t *testing.T, o ListOptions, rows ...row) string {
 	t.Helper()
 	var out strings.Builder
-	l, err := NewLister(&out, o, rowColumns)
+	l, err := NewLister(Part{&out}, "", o, rowColumns)
 	if err != nil {
 		return err.Error()
 	}
@@ -175,7 +175,7 @@ func TestTotal(t *testing.T) {
 		{}:                              "name  n\na     1\nb     2\n",
 	} {
 		var out strings.Builder
-		l, err := NewLister(&out, *o, rowColumns)
+		l, err := NewLister(Part{&out}, "", *o, rowColumns)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestOrder(t *testing.T) {
 	things := []thing{{9 << 30, "w10", &late}, {10 << 20, "w2", nil}, {-1, "w02", &early}}
 	for name, want := range map[string]string{"size": "w02 w2 w10", "name": "w02 w2 w10", "at": "w2 w02 w10", "text": "w2 w10 w02"} {
 		columns := []Column[thing]{{Name: "size", Number: Size}, {Name: "name"}, {Name: "at"}, {Name: "text", Text: func(t thing) string { return strconv.Itoa(len(t.Name)) }}}
-		l, err := NewLister(io.Discard, ListOptions{sortBy: name}, columns)
+		l, err := NewLister(Part{io.Discard}, "", ListOptions{sortBy: name}, columns)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,6 +242,32 @@ func TestOrder(t *testing.T) {
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("-sortby %s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// apart takes what a command prints and what it remarks.
+type apart struct{ out, err strings.Builder }
+
+func (a *apart) OutOrStdout() io.Writer { return &a.out }
+func (a *apart) ErrOrStderr() io.Writer { return &a.err }
+
+// TestEmptyListing: a listing without rows says on stderr, and nowhere else, what there is none of, unless a program reads it. With
+// rows it says nothing there.
+func TestEmptyListing(t *testing.T) {
+	for n, o := range []ListOptions{{}, {noHeaders: true}, {delimit: ";"}, {fields: "n"}, {sortBy: "n"}, {long: true}, {JSON: true}, {XML: true}} {
+		for _, rows := range [][]row{nil, {{Name: "a"}}} {
+			var to apart
+			if err := Print(&to, "no \x1b rows", o, rowColumns, Rows(rows)); err != nil {
+				t.Fatal(err)
+			}
+			want := ""
+			if rows == nil && !o.Whole() {
+				want = `no \x1b rows` + "\n"
+			}
+			if to.err.String() != want || (rows == nil && !o.Whole()) != (to.out.Len() == 0) {
+				t.Errorf("%d, %d rows: %q, %q", n, len(rows), to.out.String(), to.err.String())
+			}
 		}
 	}
 }

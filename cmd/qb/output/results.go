@@ -50,7 +50,7 @@ func (r *Results) Flush(out io.Writer, failed error) error {
 	if !r.list.Whole() || len(r.results) == 0 && failed != nil {
 		return failed
 	}
-	if err := Print(out, r.list, []Column[Result]{{Name: "job"}}, Rows(r.results)); failed == nil {
+	if err := Print(Part{out}, "", r.list, []Column[Result]{{Name: "job"}}, Rows(r.results)); failed == nil {
 		return err
 	}
 	return failed

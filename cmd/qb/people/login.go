@@ -38,7 +38,7 @@ func (s Shell) LoginCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, words []string) error {
 			switch {
 			case list && len(words) == 0 && revoke == "":
-				return remote.List(s.Shell, cmd, o, tokenColumns, api.OwnTokens, nil)
+				return remote.List(s.Shell, cmd, "you have no tokens of logins here", o, tokenColumns, api.OwnTokens, nil)
 			case revoke != "" && len(words) == 0 && !list:
 				return s.ForEach(cmd, []string{revoke}, api.RevokeOwn, "token", "revoked")
 			case len(words) == 1 && !list && revoke == "":

@@ -12,12 +12,13 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/remote"
+	"qb/units"
 )
 
 // letters are Qube's, in the three columns of qbusers -list: of the farm, of submissions, of jobs.
 var letters = [3][]struct {
 	letter byte
-	right  api.Rights
+	right  api.Rights // 0: to submit for other users
 }{
 	{{'a', api.MayAdmin}, {'s', api.MaySudo}, {'i', 0}, {'l', api.MayLock}},
 	{{'j', api.MaySubmit}, {'o', api.MayReadLogs}, {'d', api.MaySee}},
@@ -42,6 +43,19 @@ func spelled(rights api.Rights, impersonates bool) string {
 		words = append(words, string(text))
 	}
 	return strings.Join(words, " ")
+}
+
+// legend says what the letters are, in the order in which they stand.
+func legend() string {
+	var columns []string
+	for _, column := range letters {
+		var words []string
+		for _, one := range column {
+			words = append(words, fmt.Sprintf("%c %s", one.letter, cmp.Or(one.right.String(), "impersonate")))
+		}
+		columns = append(columns, strings.Join(words, ", "))
+	}
+	return "letters: " + strings.Join(columns, "; ") + ". - is a right that the user lacks; [default] is every user who was not added"
 }
 
 // order is what qbusers is asked to do.
@@ -134,7 +148,7 @@ func (s Shell) listRights(cmd *cobra.Command, o *order, names []string) error {
 		return o.group != "" && !slices.Contains(p.Groups, o.group) || len(names) > 0 && !slices.Contains(names, p.Name)
 	})
 	if o.output.Whole() {
-		return output.Print(cmd.OutOrStdout(), o.output, columns, output.Rows(all))
+		return output.Print(cmd, "", o.output, columns, output.Rows(all))
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "total %d\n", len(all))
 	if o.group == "" && len(names) == 0 {
@@ -157,6 +171,14 @@ func (s Shell) listRights(cmd *cobra.Command, o *order, names []string) error {
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
 			return err
 		}
+	}
+	switch {
+	case len(all) > 0 || o.group == "" && len(names) == 0:
+		fmt.Fprintln(cmd.ErrOrStderr(), legend())
+	case len(names) > 0:
+		fmt.Fprintf(cmd.ErrOrStderr(), "no user that was added is called %s; qbusers -list shows those that were\n", output.Escape(units.Few(names)))
+	default:
+		fmt.Fprintf(cmd.ErrOrStderr(), "no user that was added is in the group %s\n", output.Escape(o.group))
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ type Shell struct{ remote.Shell }
 // UserCommand is qbadmin user.
 func (s Shell) UserCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "user", Short: "Add, list, change and remove users, their groups and rights"}
-	cmd.AddCommand(s.newAdd(), remote.Listing(s.Shell, "list", "List the users that were added", columns, api.ListPeople), s.newSet(), s.newInvite(), s.newRemove())
+	cmd.AddCommand(s.newAdd(), remote.Listing(s.Shell, "list", "List the users that were added", "no users were added; add one with qbadmin user add", columns, api.ListPeople), s.newSet(), s.newInvite(), s.newRemove())
 	return cmd
 }
 

@@ -63,7 +63,7 @@ func (s Shell) run(cmd *cobra.Command, o options, words []string) error {
 	if len(words) > 0 {
 		params["name"] = words[0]
 	}
-	return output.Print(cmd.OutOrStdout(), o.list, columns, func() (rows []api.Profile, err error) {
+	return output.Print(cmd, "no profiles are known; the first job of a profile that ends makes one", o.list, columns, func() (rows []api.Profile, err error) {
 		err = s.Send(cmd, api.ListProfiles, params, nil, &rows)
 		if err == nil && len(rows) == 0 && len(words) > 0 {
 			err = api.Errorf(api.KindNotFound, "nothing is known of a profile %q; qb profile lists those that are known", output.Escape(words[0]))

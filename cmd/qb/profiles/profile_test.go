@@ -12,7 +12,7 @@ import (
 func TestColumnsHaveMembers(t *testing.T) {
 	for _, p := range []api.Profile{{}, {By: "ann", Learned: api.Learned{Memory: 1, Seconds: 1, MemorySet: true}}, {Learned: api.Learned{SecondsSet: true}}} {
 		for _, o := range []output.ListOptions{{}, {JSON: true}} {
-			if err := output.Print(io.Discard, o, columns, func() ([]api.Profile, error) { return []api.Profile{p}, nil }); err != nil {
+			if err := output.Print(output.Part{Writer: io.Discard}, "", o, columns, func() ([]api.Profile, error) { return []api.Profile{p}, nil }); err != nil {
 				t.Error(err)
 			}
 		}

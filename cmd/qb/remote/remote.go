@@ -63,19 +63,19 @@ func (s Shell) ForEach(cmd *cobra.Command, words []string, e api.Endpoint, param
 	return nil
 }
 
-// List prints the rows of an endpoint.
-func List[Row any](s Shell, cmd *cobra.Command, o output.ListOptions, columns []output.Column[Row], e api.Endpoint, params api.Params) error {
-	return output.Print(cmd.OutOrStdout(), o, columns, func() ([]Row, error) {
+// List prints the rows of an endpoint; none says what there is none of.
+func List[Row any](s Shell, cmd *cobra.Command, none string, o output.ListOptions, columns []output.Column[Row], e api.Endpoint, params api.Params) error {
+	return output.Print(cmd, none, o, columns, func() ([]Row, error) {
 		return Ask[[]Row](cmd.Context(), s.Connect(cmd), e, params, nil)
 	})
 }
 
-// Listing is a command that prints all rows of an endpoint.
-func Listing[Row any](s Shell, use, short string, columns []output.Column[Row], e api.Endpoint) *cobra.Command {
+// Listing is a command that prints all rows of an endpoint; none says what there is none of.
+func Listing[Row any](s Shell, use, short, none string, columns []output.Column[Row], e api.Endpoint) *cobra.Command {
 	var o output.ListOptions
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: commandline.WantArgs(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return List(s, cmd, o, columns, e, nil) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return List(s, cmd, none, o, columns, e, nil) },
 	}
 	o.Bind(cmd.Flags())
 	return cmd

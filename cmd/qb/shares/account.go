@@ -17,7 +17,7 @@ import (
 // AccountCommand is qbadmin account.
 func (s Shell) AccountCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "account", Short: "Add, list and remove accounts and their members"}
-	cmd.AddCommand(s.newAccountAdd(), remote.Listing(s.Shell, "list", "List accounts and their members", accountColumns, api.ListAccounts), s.newAccountRemove(), s.newAccountImport())
+	cmd.AddCommand(s.newAccountAdd(), remote.Listing(s.Shell, "list", "List accounts and their members", "there are no accounts; add one with qbadmin account add", accountColumns, api.ListAccounts), s.newAccountRemove(), s.newAccountImport())
 	return cmd
 }
 
@@ -105,7 +105,7 @@ func (s Shell) newAccountImport() *cobra.Command {
 			case !history:
 				return api.Errorf(api.KindUsage, "give -history: the accounts to which past jobs were charged")
 			case !add:
-				return remote.List(s.Shell, cmd, o, pastColumns, api.PastAccounts, nil)
+				return remote.List(s.Shell, cmd, "no job of the past names an account that is not added already", o, pastColumns, api.PastAccounts, nil)
 			}
 			return s.importPast(cmd)
 		},

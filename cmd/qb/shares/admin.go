@@ -43,8 +43,8 @@ func (s Shell) AdminCommand() *cobra.Command {
 	}
 	s.BindRepeat(set)
 	b.bind(set)
-	share.AddCommand(set, remote.Listing(s.Shell, "list", "List shares that are set; all others are 1", settingColumns, api.ShareSet),
-		remote.Listing(s.Shell, "budgets", "List budgets and how far they are used up", budgetColumns, api.ListBudgets))
+	share.AddCommand(set, remote.Listing(s.Shell, "list", "List shares that are set; all others are 1", "no shares are set, so every user and account has 1", settingColumns, api.ShareSet),
+		remote.Listing(s.Shell, "budgets", "List budgets and how far they are used up", "no budgets are set; set one with qbadmin share set", budgetColumns, api.ListBudgets))
 	return share
 }
 
@@ -95,11 +95,11 @@ func (s Shell) CreditCommand() *cobra.Command {
 	show := &cobra.Command{
 		Use: "list [USER]", Short: "List credit, newest first", Args: commandline.WantArgs(0, 1, ""),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			return remote.List(s.Shell, cmd, o, creditColumns, api.ListCredit, userParam(words))
+			return remote.List(s.Shell, cmd, "no credit is booked for the users asked for", o, creditColumns, api.ListCredit, userParam(words))
 		},
 	}
 	o.Bind(show.Flags())
-	reports := remote.Listing(s.Shell, "reports", "List the publications that users reported", publicationColumns, api.Publications)
+	reports := remote.Listing(s.Shell, "reports", "List the publications that users reported", "no publications are reported", publicationColumns, api.Publications)
 	credit.AddCommand(give, show, reports, s.newDecide("accept"), s.newDecide("reject"), s.newCreditImport())
 	return credit
 }

@@ -28,7 +28,7 @@ func (s Shell) ShareCommand() *cobra.Command {
 			if explain {
 				return s.explain(cmd, o, words)
 			}
-			return remote.List(s.Shell, cmd, o, shareColumns, api.ListShares, userParam(words))
+			return remote.List(s.Shell, cmd, "no user has used the farm yet, so there are no fairshare ranks", o, shareColumns, api.ListShares, userParam(words))
 		},
 	}
 	cmd.AddCommand(s.newReport())
@@ -89,7 +89,7 @@ func (s Shell) explain(cmd *cobra.Command, o output.ListOptions, words []string)
 		return err
 	}
 	if o.Whole() {
-		return output.Print(cmd.OutOrStdout(), o, nil, output.Rows(all))
+		return output.Print(cmd, "", o, nil, output.Rows(all))
 	}
 	for _, x := range all {
 		if err := printShare(cmd.OutOrStdout(), x); err != nil {

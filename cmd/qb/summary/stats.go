@@ -58,7 +58,7 @@ func (o *statsOptions) run(s Shell, cmd *cobra.Command) error {
 		return err
 	}
 	columns := statsColumns(strings.Split(o.by, ","))
-	l, err := output.NewLister(cmd.OutOrStdout(), o.list, columns)
+	l, err := output.NewLister(cmd, "no attempt ended in the days and with the values asked for; without options, all of the last days count", o.list, columns)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (s Shell) run(cmd *cobra.Command, list output.ListOptions, chosen []table, 
 		if long {
 			columns = t.longColumns()
 		}
-		if err := output.Print(out, list, columns, output.Rows(rows)); err != nil {
+		if err := output.Print(output.Part{Writer: out}, "", list, columns, output.Rows(rows)); err != nil {
 			return err
 		}
 	}

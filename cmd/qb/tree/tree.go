@@ -45,7 +45,7 @@ func (s Shell) run(cmd *cobra.Command, list output.ListOptions, word string) err
 	if _, err := remote.JobID(word); err != nil {
 		return err
 	}
-	return output.Print(cmd.OutOrStdout(), list, columns(), func() ([]*Node, error) {
+	return output.Print(cmd, "", list, columns(), func() ([]*Node, error) {
 		farm := s.Connect(cmd)
 		first, err := remote.Ask[api.Job](cmd.Context(), farm, api.GetJob, api.Params{"job": word}, nil)
 		if err != nil {

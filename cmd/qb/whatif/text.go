@@ -19,7 +19,7 @@ const shown = 20
 // submission was tried.
 func Print[T any](out io.Writer, o output.ListOptions, whole T, r *api.WhatIfReply, s *api.WhatIfSubmission) error {
 	if o.Whole() {
-		return output.Print(out, o, []output.Column[T]{}, output.Rows([]T{whole}))
+		return output.Print(output.Part{Writer: out}, "", o, []output.Column[T]{}, output.Rows([]T{whole}))
 	}
 	var b strings.Builder
 	if s != nil {
@@ -32,7 +32,7 @@ func Print[T any](out io.Writer, o output.ListOptions, whole T, r *api.WhatIfRep
 		return err
 	}
 	if len(r.Jobs) > 0 {
-		if err := output.Print(out, output.ListOptions{}, columns, output.Rows(r.Jobs)); err != nil {
+		if err := output.Print(output.Part{Writer: out}, "", output.ListOptions{}, columns, output.Rows(r.Jobs)); err != nil {
 			return err
 		}
 	}

@@ -32,10 +32,10 @@ const named = list => list.map(j => `${j.id} ${plain(j.name)} (${plain(j.user)})
 export const orders = {
   kill: { label: "Kill", bad: true, command: "qbkill", text: list => cost(list, "stops") },
   retry: { label: "Retry failed", command: "qbretry", text: list => `${count(list.reduce((n, j) => n + j.failed, 0))} failed items run again.` },
-  block: { label: "Block", command: "qbblock", text: () => "Items that run go on; no other starts until the job is unblocked." },
-  unblock: { label: "Unblock", command: "qbunblock", text: () => "Its items may start." },
+  block: { label: "Block", command: "qbblock", text: () => "Running items go on; no other item of the job starts until the job is unblocked." },
+  unblock: { label: "Unblock", command: "qbunblock", text: () => "The job's items may start." },
   suspend: { label: "Suspend", command: "qbsuspend", text: () => "Processes that run stand still with their memory, and with their slots unless the site lets others have those (supervisor_suspend_slots); nothing else starts until the job is resumed." },
-  resume: { label: "Resume", command: "qbresume", text: () => "Its processes go on from where they are." },
+  resume: { label: "Resume", command: "qbresume", text: () => "The job's processes go on from where they are." },
   preempt: { label: "Preempt", bad: true, command: "qbpreempt", text: list => cost(list, "stops and puts back") },
 };
 
@@ -61,7 +61,7 @@ async function insist(list, what, names, question, send) {
       say(`${title}, so this was not done: ${q.label}. ${texts.slice(0, 3).join("; ")}`, { bad: true });
       return false;
     }
-    if (both.length && !await confirm({ ...q, title, text: `Not done yet: ${q.label}. Somebody else changed what you saw. Do it as it is now?`, list: texts })) return false;
+    if (both.length && !await confirm({ ...q, title, text: `“${q.label}” is not done yet: another user or another command has changed the values below since this page showed them. Do it with the values of now?`, list: texts })) return false;
   }
   return true;
 }
@@ -151,12 +151,12 @@ export async function modify(name, ids) {
 /** lock keeps hosts from new work, or lets them take it again. */
 export async function lock(names, on) {
   const id = on ? "lock-host" : "unlock-host";
-  if (!may(id)) return say("locking hosts needs the role operator", { bad: true });
+  if (!may(id)) return say(`${me.value.user} (role ${me.value.role}) lacks the right lock, which locking hosts needs; the role operator has it; an admin gives it with qbadmin user set ${me.value.user} -role operator`, { bad: true });
   const word = on ? "Lock" : "Unlock", as = host => ({ ...hosts.value.get(host), id: host });
   const question = list => ({ label: `${word} ${list.length === 1 ? list[0].id : `${list.length} hosts`}`, command: `${on ? "qblock" : "qbunlock"} ${list.map(h => quoted(h.id)).join(" ")}` });
   const list = names.map(as);
   const yes = await confirm({
-    title: `${word} ${names.length === 1 ? names[0] : `${names.length} hosts`}?`, text: on ? "What runs there goes on; nothing new starts." : "", list: names.length > 1 ? names : [], ...question(list),
+    title: `${word} ${names.length === 1 ? names[0] : `${names.length} hosts`}?`, text: on ? "Items that run there go on; no new item starts there." : "", list: names.length > 1 ? names : [], ...question(list),
   });
   if (!yes) return;
   const changed = [], refused = [];

@@ -35,7 +35,7 @@ const places = [["", "Farm"], ["jobs", "Jobs"], ["hosts", "Hosts"], ["slots", "S
 function view(path) {
   const [place = "", id, items, name] = path;
   if (place === "jobs" && items === "items" && name !== undefined) return html`<${Later} key=${`${id}/${name}`} load=${item} id=${id} item=${name} />`;
-  if (place === "jobs" && id) return /^\d+$/.test(id) ? html`<${Job} key=${id} id=${id} />` : html`<${Empty} title=${`${plain(id)} is no number of a job`} />`;
+  if (place === "jobs" && id) return /^\d+$/.test(id) ? html`<${Job} key=${id} id=${id} />` : html`<${Empty} title=${`${plain(id)} is not the id of a job; ids are numbers`} />`;
   if (place === "hosts" && id) return html`<${Later} key=${`host ${id}`} load=${host} name=${id} />`;
   switch (place) {
     case "": return html`<${Home} />`;

@@ -73,17 +73,17 @@ export function ring(id) {
   if (Object.keys(watched).length >= most) return say(`at most ${most} jobs at a time`, { bad: true });
   watched[id] = { name: job?.name ?? "", failed: job?.failed ?? 0 };
   put({ watched, user: me.value.user });
-  say(`you are told when job ${id} ends or an item fails`);
+  say(`you get a notice when job ${id} ends or an item of it fails`);
 }
 
-const names = { default: "Tell me outside of the page too", granted: "Tell me outside of the page too", denied: "The browser was told not to allow that" };
+const names = { default: "Tell me outside of the page too", granted: "Tell me outside of the page too", denied: "This browser's settings for the page forbid notices; allow them there" };
 
 export function Bell() {
   const { told, watched, system } = state.value, may = globalThis.Notification?.permission ?? "denied";
   if (told.some(n => !n.seen)) queueMicrotask(() => put({ told: state.value.told.map(n => ({ ...n, seen: true })) }));
   const allow = async () => put({ system: !system && (may === "granted" || (await Notification.requestPermission()) === "granted") });
   return html`<div class="page"><header class="bar-top"><h1>Notices</h1><span class="spring"></span><button type="button" class="quiet" aria-pressed=${system && may === "granted"} disabled=${may === "denied"} onClick=${allow}>${names[may]}</button>${told.length > 0 && html`<button type="button" class="quiet" onClick=${() => put({ told: [] })}>Clear</button>`}</header>
-    <section class="card flush"><h2 class="padded">Jobs that you are told of</h2>${Object.keys(watched).length ? html`<div class="scroll"><table><tbody>${Object.entries(watched).map(([id, w]) => { const job = jobs.value.get(Number(id)); return html`<tr key=${id}><td class="right">${id}</td><td class="grow"><a href=${to(["jobs", id])}><${Name} text=${job?.name || w.name || id} /></a></td><td>${job ? html`<${State} of=${job.status} />` : html`<span class="muted">not in the list</span>`}</td><td class="right"><button type="button" class="quiet" onClick=${() => ring(Number(id))}>Not any more</button></td></tr>`; })}</tbody></table></div>` : html`<p class="muted padded">None. <em>Tell me</em> in the view of a job adds it: when it ends, or an item of it fails, you are told.</p>`}</section>
-    <section class="card flush"><h2 class="padded">What you were told</h2>${told.length ? html`<div class="scroll"><table><tbody>${told.toReversed().map((n, i) => html`<tr key=${i}><td>${moment(n.at / 1000)}</td><td class="right">${n.job}</td><td class="grow"><a href=${to(["jobs", String(n.job)])}><${Name} text=${n.name} /></a></td><td class=${n.bad ? "bad-text" : "good-text"}>${plain(n.text)}</td></tr>`)}</tbody></table></div>` : html`<${Empty} title="Nothing yet" />`}</section>
-    <p class="note">Notices are this browser's, and come while a tab of the page is open; it stays connected when it is hidden, as long as you wait for a job.</p></div>`;
+    <section class="card flush"><h2 class="padded">Jobs that you get notices of</h2>${Object.keys(watched).length ? html`<div class="scroll"><table><tbody>${Object.entries(watched).map(([id, w]) => { const job = jobs.value.get(Number(id)); return html`<tr key=${id}><td class="right">${id}</td><td class="grow"><a href=${to(["jobs", id])}><${Name} text=${job?.name || w.name || id} /></a></td><td>${job ? html`<${State} of=${job.status} />` : html`<span class="muted">not in the list</span>`}</td><td class="right"><button type="button" class="quiet" onClick=${() => ring(Number(id))}>Not any more</button></td></tr>`; })}</tbody></table></div>` : html`<p class="muted padded">None. <em>Tell me</em> in the view of a job adds it: you get a notice when the job ends or an item of it fails.</p>`}</section>
+    <section class="card flush"><h2 class="padded">What you were told</h2>${told.length ? html`<div class="scroll"><table><tbody>${told.toReversed().map((n, i) => html`<tr key=${i}><td>${moment(n.at / 1000)}</td><td class="right">${n.job}</td><td class="grow"><a href=${to(["jobs", String(n.job)])}><${Name} text=${n.name} /></a></td><td class=${n.bad ? "bad-text" : "good-text"}>${plain(n.text)}</td></tr>`)}</tbody></table></div>` : html`<${Empty} title="You have no notices yet" />`}</section>
+    <p class="note">Notices come only in this browser, while a tab of the page is open. A hidden tab stays connected as long as you wait for a job.</p></div>`;
 }

@@ -29,7 +29,7 @@ export class FilterError extends Error {
 function comparison(kind, text, column, now) {
   const found = /^(\d+(?:\.\d+)?)([smhd]?)$/.exec(text);
   if (!found || (kind === "number" && found[2])) {
-    throw new FilterError(kind === "age" ? `${text || "nothing"} is no duration; write 90s, 5m, 2h or 1d` : `${text || "nothing"} is no number`, column);
+    throw new FilterError(kind === "age" ? `${text || "the value"} is not a duration; write 90s, 5m, 2h or 1d` : `${text || "the value"} is not a number`, column);
   }
   return Number(found[1]) * (unit[found[2]] ?? 1);
 }

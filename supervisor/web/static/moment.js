@@ -42,5 +42,5 @@ export function local(text, now = Date.now()) {
     const at = instants(wallOf(date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate(), time.slice(1))).find(at => at > now);
     if (at !== undefined) return iso(at);
   }
-  throw new Error(`${text} is no time; write 18:30, 2026-12-24 18:30, 2026-12-24T18:30:00Z or +2h`);
+  throw new Error(`${text} is not a time; write 18:30, 2026-12-24 18:30, 2026-12-24T18:30:00Z or +2h`);
 }

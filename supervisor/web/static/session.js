@@ -50,7 +50,7 @@ async function prove(as) {
   const answer = await fetch(path(endpoints["prove-server"], { session: as.id, nonce, code: as.code }), { signal: AbortSignal.timeout(6000), cache: "no-store", credentials: "omit", redirect: "error" });
   const told = await answer.json().catch(() => ({}));
   if (typeof told.proof !== "string" || typeof told.process !== "string" || encode(await sign(as.key, "qb server 1", nonce, told.process, location.origin)) !== told.proof) {
-    throw new Error(as.code ? "this link is not of the supervisor that answers here; run qb open for another" : "what answers at this address is not the supervisor, or it is stopping; nothing was sent to it");
+    throw new Error(as.code ? "this link belongs to another supervisor than the one that answers here; run qb open for a new link" : "what answers at this address is not the supervisor, or it is stopping; nothing was sent to it");
   }
   return told.process;
 }
@@ -113,7 +113,7 @@ const imported = raw => crypto.subtle.importKey("raw", raw, mac, false, ["sign"]
 /** enter exchanges a code for a session. The key comes encrypted for whoever has the code. */
 async function enter(code) {
   const [, id, secret] = form.exec(code) ?? [];
-  if (!id) throw new Error("the link is not complete; run qb open for another");
+  if (!id) throw new Error("the link is incomplete; run qb open for a new link");
   const as = { id, key: await imported(decode(secret)), count: 0, code: true };
   const made = await call("begin-session", {}, { as }), sealed = decode(made.key);
   const wrap = await crypto.subtle.importKey("raw", await sign(as.key, "qb wrap 1", made.id), "AES-GCM", false, ["unwrapKey"]);

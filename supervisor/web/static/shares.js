@@ -53,7 +53,7 @@ function Accounts() {
 function Ranks() {
   const { value, error } = useRead("list-shares", {}, []);
   return html`<div class="page"><header class="bar-top"><h1>Fairshare</h1><span class="spring"></span><${Command} text="qbshare" /></header>
-    ${error ? html`<p class="field-error" role="alert">${plain(error.message)}</p>` : !value ? html`<${Wait} />` : value.length === 0 ? html`<${Empty} title="Nobody has used the farm yet">Who has shares, credit, usage or a job stands here by rank.<//>` : html`
+    ${error ? html`<p class="field-error" role="alert">${plain(error.message)}</p>` : !value ? html`<${Wait} />` : value.length === 0 ? html`<${Empty} title="Nobody has used the farm yet">Users with shares, credit, usage or a job are listed here by rank.<//>` : html`
     <section class="card flush"><h2 class="padded">Who is served first <span class="muted">among jobs of equal priority; a factor of 0.5 is exactly the share</span></h2><${Scroll} label="Who is served first"><table>
       <thead><tr><th class="right">Rank</th><th>User</th><th class="hide-small">Account</th><th class="grow">Factor</th><th class="right hide-small">Shares</th><th class="right">Entitled</th><th class="right">Received</th><th class="right hide-small">Used</th><th class="right hide-small">Ahead</th></tr></thead>
       <tbody>${value.slice(0, 300).map(s => html`<${Standing} key=${`${s.user} ${s.account}`} s=${s} />`)}</tbody></table><//>${value.length > 300 && html`<p class="muted padded">and ${count(value.length - 300)} more; <code>qbshare</code> lists all</p>`}</section>`}

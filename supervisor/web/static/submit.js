@@ -43,7 +43,7 @@ function Field({ attribute, draft, set, error, label, items }) {
 async function stands(shown, now) {
   const was = shown.submission.start, is = now.submission.start;
   if (was === is && now.stopped <= shown.stopped) return true;
-  return confirm({ title: "The farm has changed meanwhile", text: "Nothing was submitted yet.", label: "Submit anyway", list: [`start: shown ${was}, now ${is}`, `items that stop: shown ${shown.stopped}, now ${now.stopped}`] });
+  return confirm({ title: "The answer has changed since it was shown", text: "Nothing was submitted yet.", label: "Submit anyway", list: [`start: shown ${was}, now ${is}`, `items that stop: shown ${shown.stopped}, now ${now.stopped}`] });
 }
 
 const trials = () => import("./whatif.js").then(module => module.Trial);
@@ -114,7 +114,7 @@ export function Submit() {
     ${expert && html`
       <section class="card"><h2>Width</h2><div class="choices">${width("", "the site's default")}${width("all", "* : as many as the site allows")}${width("none", "0 : no secondary instances")}
         <span>${width("most", "at most")} <input class="short" aria-label="max_cpus" aria-invalid=${wrongs.max_cpus ? "true" : undefined} inputmode="numeric" value=${draft.max_cpus ?? ""} onInput=${e => { set("max_cpus", e.currentTarget.value); set("width", "most"); }} /> instances</span></div>
-        ${wrongs.max_cpus ? html`<p class="field-error" role="alert">${plain(wrongs.max_cpus)}</p>` : html`<p class="note">max_cpus: secondary instances fill slots that nobody needs and leave when somebody does. A number above the site's limit is reduced, and the answer says so.</p>`}</section>
+        ${wrongs.max_cpus ? html`<p class="field-error" role="alert">${plain(wrongs.max_cpus)}</p>` : html`<p class="note">max_cpus: secondary instances fill slots that no other job needs, and leave when another job needs them. A number above the site's limit is reduced, and the answer says so.</p>`}</section>
       ${groups.slice(1).map(([title, names]) => html`<section class="card"><h2>${title}</h2><div class="fields">${names.map(name => field(name))}</div>
         ${names.includes("dependency") && html`<label class="choice"><input type="checkbox" checked=${Boolean(draft.blocked)} onChange=${e => set("blocked", e.currentTarget.checked)} /> submit it blocked</label>`}</section>`)}
       <section class="card"><h2>Account and tags</h2><div class="fields">${others.map(a => field(a.name))}<${Field} attribute=${{ name: "user", kind: "text", help: "submit for this user; operators and admins only" }} draft=${draft} set=${set} error=${wrongs.user} /></div></section>`}

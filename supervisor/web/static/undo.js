@@ -94,7 +94,7 @@ export async function undo(change) {
   if (done) say(`undone: ${change.text}${refused.length ? `, for ${done} of ${change.steps.length}` : ""}`);
   if (!refused.length) return;
   const [step, error] = refused[0];
-  say(error.kind === "stale" ? `${step.what} was changed by somebody since; that stays as it is` : `${step.what}: ${error.message}`, { bad: true });
+  say(error.kind === "stale" ? `${step.what} was changed since by another user or command, so this undo left ${step.what} as it is` : `${step.what}: ${error.message}`, { bad: true });
   const unanswered = refused.filter(([, e]) => e.kind !== "stale" && !(e.status >= 400 && e.status < 500)).map(([s]) => s);
   if (unanswered.length) put([...changes.value, { ...change, steps: unanswered }]); // the farm did not answer
 }
@@ -128,6 +128,6 @@ export function Undo() {
     ${list.length ? html`<section class="card flush"><div class="scroll" tabindex="0" role="region" aria-label="Changes that can be undone"><table><thead><tr><th class="grow">What was done</th><th class="hide-small">What undoes it</th><th class="right">Time left</th><th></th></tr></thead>
       <tbody>${list.map(c => html`<tr key=${c.id}><td class="clip" title=${c.text}>${c.text}</td><td class="hide-small"><${Command} text=${c.steps[0].command} />${c.steps.length > 1 && html`<span class="muted"> and ${count(c.steps.length - 1)} more</span>`}</td>
         <td class="right">${span(Math.max(0, keep - (Date.now() - c.at) / 1000))}</td><td class="right"><button type="button" class="quiet" onClick=${() => ask(c)}>Undo…</button></td></tr>`)}</tbody></table></div></section>
-      <p class="note">What somebody else has changed since is left as it is. After a kill exactly the items that it stopped run again, from their start.</p>`
+      <p class="note">An undo leaves a value that another user or command has changed since. After a kill exactly the items that it stopped run again, from their start.</p>`
     : html`<${Empty} title="There is nothing to undo">Blocking, locking, killing and changes of priority and width that you make here can be undone for 10 minutes.<br /><a href=${to([])}>The farm</a><//>`}</div>`;
 }

@@ -55,7 +55,7 @@ function tintOf(reply, legend, items, theme) {
 const faults = {
   host: (o, of) => `the host: half of its other items need ${text(o.others_median, of)} and more`,
   item: (o, of) => `the item: half of the host's others need ${text(o.others_median, of)} at most`,
-  unknown: () => "not known: the host has completed fewer than three others",
+  unknown: () => "not known: the host has completed fewer than three other items of the job",
 };
 
 /** Outliers is the table of the items that stand out. */

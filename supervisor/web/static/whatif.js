@@ -56,7 +56,7 @@ function Moved({ row }) {
 }
 
 function Moves({ reply }) {
-  if (!reply.moved) return html`<${Empty} title="No job gains or loses an instance">One plan would do the same with the change as without it.<//>`;
+  if (!reply.moved) return html`<${Empty} title="No job gains or loses an instance">The next plan gives each job the same instances with the change as without it.<//>`;
   return html`<section class="card flush"><h2 class="padded">Who gains, who loses <span class="muted">${count(reply.moved)} job${reply.moved > 1 ? "s" : ""}, primary + secondary</span></h2>
     <div class="scroll" tabindex="0" role="region" aria-label="Who gains, who loses"><table><thead><tr><th>Job</th><th class="grow">Name</th><th class="hide-small">User</th><th class="right">Runs now</th><th class="right hide-small">Without</th><th class="right">With</th><th class="right">Change</th></tr></thead>
     <tbody>${reply.jobs.slice(0, 200).map(row => { const j = jobs.value.get(row.job); return html`<tr key=${row.job}><td>${row.job ? html`<a href=${to(["jobs", String(row.job)])}>${row.job}</a>` : "new"}</td><td><${Name} text=${j?.name ?? ""} /></td><td class="hide-small"><${Name} text=${j?.user ?? ""} /></td>
@@ -109,7 +109,7 @@ async function doIt(q, reply, shown) {
       if (error.kind !== "stale") throw error;
       const now = await call("get-job", { job: q.job });
       const both = fields.filter(f => String(f.now(now)) !== String(f.now(shown))).map(f => `${f.label}: shown ${f.now(shown)}, now ${f.now(now)}`);
-      await confirm({ title: `Job ${q.job} was changed meanwhile`, text: "Nothing was done. What the change does is worked out again.", list: both.length ? both : ["its attributes are those that were shown; its items went on"], label: "Look again" });
+      await confirm({ title: `Job ${q.job} was changed meanwhile`, text: "Nothing was done. What the change does is worked out again.", list: both.length ? both : ["the job's attributes are as shown; only its items went on"], label: "Look again" });
       return false;
     }
   }
@@ -138,7 +138,7 @@ export function WhatIf() {
   return html`<div class="page"><header class="bar-top"><h1>What if</h1><span class="spring"></span>
       ${reply && html`<span class="muted" role="status">${busy ? "working it out…" : `as of ${clock.format(new Date(reply.at))}, term ${reply.epoch}`}</span><button type="button" class="quiet" onClick=${() => setAgain(n => n + 1)}>Try again</button>`}</header>
     <section class="card"><div class="fields narrow-fields">
-      <label class="field"><span class="label">Job</span><input name="job" inputmode="numeric" autocomplete="off" value=${query.get("job") ?? ""} placeholder="number" onInput=${e => set("job", e.currentTarget.value)} /><span class="note clip">${job ? html`<a href=${to(["jobs", String(id)])}>${plain(job.name)}</a>` : id && jobs.value !== unread ? "not among the jobs that the farm holds" : "the job to change"}</span></label>
+      <label class="field"><span class="label">Job</span><input name="job" inputmode="numeric" autocomplete="off" value=${query.get("job") ?? ""} placeholder="number" onInput=${e => set("job", e.currentTarget.value)} /><span class="note clip">${job ? html`<a href=${to(["jobs", String(id)])}>${plain(job.name)}</a>` : id && jobs.value !== unread ? "the farm has no unfinished job with this id" : "the job to change"}</span></label>
       ${fields.map(field)}
       <label class="field"><span class="label">lock hosts</span><input name="lock" list="hosts-known" autocomplete="off" spellcheck="false" value=${query.get("lock") ?? ""} placeholder="h1,h2" onInput=${e => set("lock", e.currentTarget.value)} /><span class="note">what runs there goes on</span></label>
       <datalist id="hosts-known">${names.map(name => html`<option value=${name} />`)}</datalist></div>
