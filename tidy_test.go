@@ -142,7 +142,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/logsearch":       {"api", "patterns", "supervisor/logstore"},
 	"supervisor/itemvalues":      {"api", "supervisor/facts", "supervisor/translate"},
 	"supervisor/rowlist":         {"agenda", "api", "supervisor/problem", "units"},
-	"supervisor/jobfilter":       {"agenda", "api", "supervisor/facts", "supervisor/problem", "supervisor/rowlist", "supervisor/store"},
+	"supervisor/jobfilter":       {"agenda", "api", "supervisor/facts", "supervisor/problem", "supervisor/rowlist", "supervisor/store", "units"},
 	"supervisor/whatif":          {"api", "smartshare", "supervisor/explain", "supervisor/facts", "supervisor/message", "supervisor/planner", "supervisor/problem", "supervisor/translate"},
 	"supervisor/problem":         {"api", "supervisor/store", "supervisor/store/postgres"},
 	"supervisor/facts":           {"agenda", "pathmap", "patterns", "smartshare/fairshare", "units"},

@@ -11,6 +11,7 @@ import (
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
 	"qb/supervisor/translate"
+	"qb/units"
 )
 
 const (
@@ -83,7 +84,7 @@ func (in *statsIn) query(now time.Time) (q store.StatsQuery, err error) {
 	}
 	for by := range strings.SplitSeq(in.By, ",") {
 		if !slices.Contains(store.Groupings, by) || slices.Contains(q.By, by) {
-			return q, problem.Invalid("by", "%q; use each of %s at most once, separated by commas", problem.Clip(in.By), strings.Join(store.Groupings, ", "))
+			return q, problem.Invalid("by", "%q; use each of %s at most once, separated by commas", problem.Clip(in.By), units.Few(store.Groupings))
 		}
 		q.By = append(q.By, by)
 	}

@@ -73,6 +73,14 @@ func either(ways []string) string {
 	return strings.Join(ways[:last], ", ") + " or " + ways[last]
 }
 
+// givingSubmitAs is how a user comes to submit as another.
+func givingSubmitAs(p credentials.Principal, owner string) string {
+	if credentials.IsService(owner) {
+		return fmt.Sprintf("for %s, only the role admin has it (qbadmin user set %s -role admin)", owner, p.User)
+	}
+	return fmt.Sprintf("an admin gives it with qbadmin user set %s -submitas %s", p.User, owner)
+}
+
 // leading is the way of a lead to the jobs of an owner. It names no group: whose groups there are is not for everybody.
 func leading(p credentials.Principal, o *Object) string {
 	return fmt.Sprintf("to lead a group of %s (an admin: qbadmin user set %s -leads GROUP)", o.Owner, p.User)

@@ -100,12 +100,8 @@ func mayGive(p credentials.Principal, a *facts.Attribute, o *Object) error {
 			why = fmt.Sprintf("what runs as %s: %v", o.Owner, err)
 		}
 	default:
-		given := "only admins have it"
-		if !credentials.IsService(o.Owner) {
-			given = fmt.Sprintf("an admin gives it with qbadmin user set %s -submitas %s", p.User, o.Owner)
-		}
 		why = fmt.Sprintf("what runs as %s, and %s (role %s) lacks the right to submit as %s, which a change of it needs; leave %s out, or ask for the right: %s",
-			o.Owner, p.User, p.Role, o.Owner, a.Name, given)
+			o.Owner, p.User, p.Role, o.Owner, a.Name, givingSubmitAs(p, o.Owner))
 	}
 	if why == "" {
 		return nil
@@ -153,8 +149,8 @@ func onOthers(p credentials.Principal, e api.Endpoint, action string, o *Object)
 	switch e.ID {
 	case api.Submit.ID, api.CheckSubmission.ID, api.TrySubmission.ID:
 		if !p.SubmitsFor(o.Owner, o.rights) {
-			return api.Errorf(api.KindForbidden, "user = %q: %s (role %s) lacks the right to submit as %s; leave the user out, or ask an admin for the right (qbadmin user set %s -submitas %s)",
-				o.Owner, p.User, p.Role, o.Owner, p.User, o.Owner)
+			return api.Errorf(api.KindForbidden, "user = %q: %s (role %s) lacks the right to submit as %s; leave the user out, or ask for the right: %s",
+				o.Owner, p.User, p.Role, o.Owner, givingSubmitAs(p, o.Owner))
 		}
 	case api.Modify.ID, api.OrderJob.ID, api.OrderJobs.ID:
 		bit, what, letter := facts.LetModify, "change", "m"

@@ -9,6 +9,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
+	"qb/units"
 )
 
 // Filter narrows a list of jobs.
@@ -86,7 +87,7 @@ func readTags(list []string) (facts.Tags, error) {
 	}
 	tags, unknown := facts.TagsOf(values)
 	if len(unknown) > 0 {
-		return tags, problem.Invalid("tags", "there is no tag %q; use %s", problem.Clip(unknown[0]), strings.Join(facts.TagNames[:], ", "))
+		return tags, problem.Invalid("tags", "there is no tag %q; use %s", problem.Clip(unknown[0]), units.Few(facts.TagNames[:]))
 	}
 	return tags, nil
 }

@@ -14,6 +14,7 @@ import (
 	"qb/supervisor/message"
 	"qb/supervisor/problem"
 	"qb/supervisor/profiles"
+	"qb/units"
 )
 
 // CheckText refuses what Postgres or a process cannot hold. Control characters stay: clients show them
@@ -101,7 +102,7 @@ func spec(row facts.JobFacts) agenda.Spec {
 
 func checkTags(values map[string]string) error {
 	if _, unknown := facts.TagsOf(values); len(unknown) > 0 {
-		return problem.Invalid("tags", "there is no tag %q; use %s", problem.Clip(unknown[0]), strings.Join(facts.TagNames[:], ", "))
+		return problem.Invalid("tags", "there is no tag %q; use %s", problem.Clip(unknown[0]), units.Few(facts.TagNames[:]))
 	}
 	return nil
 }
@@ -205,7 +206,7 @@ func checkFlags(flags []string) error {
 		if meant != "" {
 			meant = "; did you mean " + meant + "?"
 		}
-		return problem.Invalid("flags", "there is no flag %q%s; there are %s, and Qube's numbers from 0 to %d", problem.Clip(f), meant, strings.Join(facts.Flags, ", "), facts.MostFlags)
+		return problem.Invalid("flags", "there is no flag %q%s; there are %s, and Qube's numbers from 0 to %d", problem.Clip(f), meant, units.Few(facts.Flags), facts.MostFlags)
 	}
 	return nil
 }

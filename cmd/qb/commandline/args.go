@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/qube"
+	"qb/units"
 )
 
 // CommandWords marks commands whose words after the options are another program's command line.
@@ -130,7 +131,7 @@ func FindOption(cmd *cobra.Command, word string) (flag *pflag.Flag, value string
 			all = append(all, "-"+name+" (Qube's)")
 		}
 		return nil, "", false, api.Errorf(api.KindUsage, "option -%s may be any of %s; write more of it",
-			output.Escape(name), strings.Join(all, ", "))
+			output.Escape(name), units.Few(all))
 	}
 	hint := output.DidYouMean("-", wanted, names)
 	if _, err := strconv.ParseFloat(word, 64); err == nil {
