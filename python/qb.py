@@ -1438,6 +1438,12 @@ def _flags(value: Any) -> List[str]:
     return names
 
 
+def _few(names: Iterable[str]) -> str:
+    """Names for an error: at most eight, and how many more there are."""
+    found = sorted(names)
+    return ", ".join(found[:8]) + (" and %d more" % (len(found) - 8) if len(found) > 8 else "")
+
+
 def _attributes(job: Mapping[str, Any], known: Iterable[str]) -> Dict[str, Any]:
     """The members of a request for the attributes of a job of Qube's."""
     body: Dict[str, Any] = {}
@@ -1456,7 +1462,7 @@ def _attributes(job: Mapping[str, Any], known: Iterable[str]) -> Dict[str, Any]:
             if value not in _UNSET:
                 warnings.warn("qb has no %s; it has no effect" % key, stacklevel=5)
         elif key not in known:
-            raise Error("usage", "a job has no %r; jobs have %s" % (key, ", ".join(sorted(_SAME + _LISTS + _TAGS + ("agenda", "package", "prototype")))))
+            raise Error("usage", "a job has no %r; jobs have %s" % (key, _few(_SAME + _LISTS + _TAGS + ("agenda", "package", "prototype"))))
     return body
 
 
@@ -1758,7 +1764,7 @@ def jobinfo(*args: Any, id: Any = None, name: Any = None, user: Any = None, stat
         elif key in _FILTERS:
             query[_FILTERS[key]] = _ids([value]) if key == "id" else value
         else:
-            raise Error("usage", "no filter %r; there are %s" % (key, ", ".join(sorted(tuple(_FILTERS) + _COMPARED))))
+            raise Error("usage", "no filter %r; there are %s" % (key, _few(tuple(_FILTERS) + _COMPARED)))
     if query.get("ids") == []:
         return []
     if updatedAfter is not None:
@@ -2064,7 +2070,7 @@ def hostorder(job: Any) -> List[Dict[str, Any]]:
 def jobtagvalues(tag: str, user: Optional[str] = None) -> List[str]:
     """The values that jobs have of a tag such as prod_show."""
     if tag not in _TAGS:
-        raise Error("usage", "no tag %r; there are %s" % (tag, ", ".join(_TAGS)))
+        raise Error("usage", "no tag %r; there are %s" % (tag, _few(_TAGS)))
     return sorted({row["tags"][tag] for row in _farm().jobs(user=user, limit=1000) if row["tags"].get(tag)})
 
 

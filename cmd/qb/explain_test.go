@@ -210,7 +210,7 @@ var waitingJobs = []waiting{
 		reason: `no host fits now; 3 hosts \(a, …\): cluster / is not within the job's restrictions /show`, mend: `"restrictions": ""`},
 	{kind: "larger than any host", ask: `"reservations": "host.processors=9"`, status: "pending",
 		reason: `no host fits now; 3 hosts \(a, …\): too few slots, an instance takes 9; with 7 slots 1 host would fit, without room now`,
-		mend:   `"reservations": "host.processors=7"`, after: "c is being freed for this job: an instance takes 7 slots of one host.*"},
+		mend:   `"reservations": "host.processors=7"`, after: "c is being freed for this job, whose instances take 7 slots each.*"},
 	{kind: "wide", ask: `"reservations": "host.processors=4"`, status: "pending",
 		reason: `c is being freed for this job, whose instances take 4 slots each; with 3 slots 1 more host would fit, with room now`,
 		facts:  []string{"clause 1 of 3 hosts has 4 slots", "also of the 7 slots that fit are taken 6 by primaries of jobs @B1 and @B2 at equal priority", "change with 1 slot there is room on c now"}, mend: `"reservations": "host.processors=3"`},
