@@ -148,14 +148,7 @@ func provedUID(ctx context.Context, owner string) *int64 {
 }
 
 func replyOf(r message.JobReply) api.SubmitReply {
-	return api.SubmitReply{Job: int64(r.Job.ID), Version: r.Job.Version, Remarks: translate.OrEmpty(r.Remarks), Changed: changesOf(r.Changed), Before: translate.IDs(r.Job.Before())}
-}
-
-func changesOf(all []facts.Changed) (changes []api.Change) {
-	for _, c := range all {
-		changes = append(changes, api.Change(c))
-	}
-	return changes
+	return api.SubmitReply{Job: int64(r.Job.ID), Version: r.Job.Version, Remarks: translate.OrEmpty(r.Remarks), Changed: translate.Changes(r.Changed), Before: translate.IDs(r.Job.Before())}
 }
 
 // checkServed refuses a job that no host of the farm would ever run: all of them run items as one user of their own,

@@ -226,7 +226,7 @@ func (s *server) mayGive(ctx context.Context, name string, after store.Person) e
 	if row, found, err := s.gate.Tokens.Person(ctx, name); name != "" && err == nil && found && credentials.PersonHolds(s.gate.Key, row) {
 		before = credentials.RowRights(row, ofUsers)
 	}
-	return mayHandOut(gate.PrincipalOf(ctx), credentials.RowRights(after, ofUsers)&^before)
+	return gate.MayHandOut(gate.PrincipalOf(ctx), credentials.RowRights(after, ofUsers)&^before)
 }
 
 // mayMake refuses to make a token that gives rights which the caller has not.
@@ -235,12 +235,5 @@ func (s *server) mayMake(ctx context.Context, user string, role api.Role) error 
 	if err != nil {
 		return err
 	}
-	return mayHandOut(gate.PrincipalOf(ctx), rights)
-}
-
-func mayHandOut(p credentials.Principal, rights api.Rights) error {
-	if lacking := rights &^ p.Rights; lacking != 0 {
-		return api.Errorf(api.KindForbidden, "%s (role %s) lacks the right %s, so %s cannot give it; an admin can", p.User, p.Role, lacking, p.User)
-	}
-	return nil
+	return gate.MayHandOut(gate.PrincipalOf(ctx), rights)
 }

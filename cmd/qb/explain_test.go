@@ -213,7 +213,7 @@ var waitingJobs = []waiting{
 		mend:   `"reservations": "host.processors=7"`, after: "c is being freed for this job, whose instances take 7 slots each.*"},
 	{kind: "wide", ask: `"reservations": "host.processors=4"`, status: "pending",
 		reason: `c is being freed for this job, whose instances take 4 slots each; with 3 slots 1 more host would fit, with room now`,
-		facts:  []string{"clause 1 of 3 hosts has 4 slots", "also of the 7 slots that fit are taken 6 by primaries of jobs @B1 and @B2 at equal priority", "change with 1 slot there is room on c now"}, mend: `"reservations": "host.processors=3"`},
+		facts:  []string{"clause 1 of 3 hosts has 4 slots", "also taken of the 7 slots that fit: 6 by primaries of jobs @B1 and @B2 at equal priority", "change with 1 slot there is room on c now"}, mend: `"reservations": "host.processors=3"`},
 	{kind: "memory", ask: `"reservations": "host.memory=1200MB"`, status: "pending",
 		reason: "an instance needs 1.2 GiB, the largest free memory is 528 MiB on c; with 1 GiB 1 more host would fit, with room now",
 		facts:  []string{"clause 1 of 3 hosts has 1.2 GiB of memory", "change with 528 MiB there is room on c now"}, mend: `"reservations": "host.memory=528MB"`},

@@ -90,3 +90,12 @@ func leading(p credentials.Principal, o *Object) string {
 func permitted(o *Object, letter string) string {
 	return fmt.Sprintf("the job's permission (%s: qbmodify -msecurity others=%s %d)", o.Owner, letter, o.ID)
 }
+
+// MayHandOut refuses to give others rights that the giver has not.
+func MayHandOut(p credentials.Principal, rights api.Rights) error {
+	lacking := rights &^ p.Rights
+	if lacking == 0 {
+		return nil
+	}
+	return api.Errorf(api.KindForbidden, "%s (role %s) lacks the right %s, so %s cannot give it; an admin can", p.User, p.Role, lacking, p.User)
+}

@@ -236,3 +236,11 @@ func Shorten(j *api.Job) {
 		j.Range = ""
 	}
 }
+
+// Changes are what a change made of a job's attributes.
+func Changes(all []facts.Changed) (changes []api.Change) {
+	for _, c := range all {
+		changes = append(changes, api.Change(c))
+	}
+	return changes
+}
