@@ -76,7 +76,9 @@ func (b *tab) links(t *testing.T) {
 	if !two {
 		t.Fatalf("only one job: %s", first)
 	}
-	linked := func(id string) string { return `document.querySelector('.facts-line a[href="#/jobs/` + id + `"]') !== null` }
+	linked := func(id string) string {
+		return `document.querySelector('.facts-line a[href="#/jobs/` + id + `"]') !== null`
+	}
 	var waiting []string
 	for _, link := range []string{last, "link-complete-job-" + last, "link-done-work-" + last + ":3", "link-complete-subjob-" + last, "link-complete-work-parts", "link-failed-job-parts"} {
 		job := b.sub("-pgrp", first, "-range", "1-4", "-dependency", link, "true")
