@@ -160,10 +160,13 @@ func TestAttackTraversal(t *testing.T) {
 		t.Fatal(err)
 	}
 	u1, worker, token := r.client("u1", api.User), r.agent("h1", 8), r.token("u1", api.User)
-	names := []string{"../../../secret", "..", ".", "%2e%2e%2f", "secret", r.state + "/secret", `..\..\secret`, "a\u2215..\u2215b"}
+	names := []string{"../../../secret", "...", "%2e%2e%2f", "secret", r.state + "/secret", `..\..\secret`, "a\u2215..\u2215b"}
 	worker.beat(0)
 	job := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: strings.Join(names, ","), CPUs: ptr(8)}).Job
 	worker.until("the items run", func() bool { return len(worker.running) == len(names) })
+	for _, folder := range []string{".", ".."} { // an address would mean the folder
+		refused(t, api.KindInvalid, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "a," + folder})
+	}
 	for id := range worker.running {
 		must[api.LogReply](t, worker.client, api.AppendLog, nil, api.LogChunk{Attempt: id, Data: chunkOf(1, "its output"), Final: true})
 	}

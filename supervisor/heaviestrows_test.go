@@ -297,14 +297,14 @@ func manyCredits(n int) string {
 // full has each text, list and number of a submission at its limit, but for the agenda.
 func full() api.SubmitRequest {
 	r := choosy()
-	r.Name, r.Cluster, r.Account, r.Cwd = strings.Repeat("é", 255), "/"+strings.Repeat("c", 254), strings.Repeat("a/", 15)+"a", "/"+strings.Repeat("d", facts.MaxPath-1)
+	r.Name, r.Cluster, r.Account, r.Cwd = strings.Repeat("é", 255), "/"+strings.Repeat("c", 254), strings.Repeat("a/", 15)+"a", strings.Repeat("/"+strings.Repeat("d", 254), facts.MaxPath/256)
 	r.Command = make([]string, api.MaxArguments)
 	for n := range r.Command {
 		r.Command[n] = strings.Repeat("x", api.MaxCommand/api.MaxArguments-1)
 	}
 	r.Env = map[string]string{}
 	for n := range api.MaxVariables {
-		r.Env[fmt.Sprintf("V%05d", n)] = strings.Repeat("y", api.MaxEnv/api.MaxVariables-8)
+		r.Env[fmt.Sprintf("V%05d", n)] = strings.Repeat("y", api.MaxEnv/api.MaxVariables/2)
 	}
 	r.CPUs, r.MaxCPUs, r.RetryWork, r.Flags = ptr(settings.MaxCPUs), ptr(-1), ptr(facts.MaxRetryWork), slices.Repeat(facts.Flags[:1], 64)
 	r.Tags = map[string]string{}

@@ -36,7 +36,7 @@ func (r *rig) readOnly(t *testing.T, fill func(full bool)) {
 	worker.until("both run", func() bool { return len(worker.running) == 2 })
 	fill(true)
 	eventually(t, "a submission finds no room", func() bool {
-		err := u1.Call(t.Context(), api.Submit, nil, api.SubmitRequest{Command: []string{strings.Repeat("x", 8000)}}, nil)
+		err := u1.Call(t.Context(), api.Submit, nil, api.SubmitRequest{Command: []string{"x", strings.Repeat("x", 8000)}}, nil)
 		return err != nil && strings.Contains(err.Error(), "disk of the database is full")
 	})
 	taken := len(must[[]api.Job](t, u1, api.ListJobs, nil, nil))

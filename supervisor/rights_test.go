@@ -18,7 +18,7 @@ var rightOf = func() map[string]string {
 	for right, ids := range map[string]string{
 		"submit_job": "submit check-submission try-submission archive-job report-publication set-profile forget-profile",
 		"modify":     "modify-job", "remove": "remove-job order-jobs/remove", "output": "item-log item-picture find-in-log", "lock": "lock-host unlock-host",
-		"sudo":  "report-resource confirm-dead release-brake read-ends add-account add-accounts remove-account set-budget decide-publication add-credits set-share add-credit history",
+		"sudo":  "supervisor-configuration report-resource confirm-dead release-brake read-ends add-account add-accounts remove-account set-budget decide-publication add-credits set-share add-credit history",
 		"admin": "remove-host approve-host restart-host reread test-mail create-token list-tokens rotate-token audit-log revoke-token list-users add-user set-user remove-user invite-user",
 		"see": "list-resources list-jobs get-job list-items list-attempts job-history explain-job list-hosts snapshot events ping list-shares explain-share share-settings list-accounts " +
 			"past-accounts list-budgets list-publications list-profiles list-credit get-stats get-user login list-own-tokens revoke-own-token make-code begin-session " +

@@ -144,7 +144,10 @@ func modify(cmd *cobra.Command, words []string, choice *jobselect.Options, resul
 		if err := results.Add(cmd.OutOrStdout(), output.Result{Job: t.job, Action: "modify", Affected: 1}, fmt.Sprint(t.job)); err != nil {
 			return 0, err
 		}
-		remark(cmd, append([]string{changedText(t.job, reply.Changed)}, reply.Remarks...))
+		if output.IsTerminal(cmd.ErrOrStderr()) { // a script is told nothing that it did not ask for
+			remark(cmd, []string{changedText(t.job, reply.Changed)})
+		}
+		remark(cmd, reply.Remarks)
 		if then == "" {
 			return 1, nil
 		}

@@ -130,9 +130,9 @@ func TestTwoUsers(t *testing.T) {
 		}
 	}
 	closed := []string{"admin.token", "worker.token", "logs", "workers"}
-	job, _ := users[0].qb(t, program, socket, "sub", "sh", "-c", "cd "+f.state+"; for n in "+strings.Join(closed, " ")+"; do [ -r $n ] && echo open: $n; done; ls "+users[1].home+" 2>/dev/null; true")
+	job, _ := users[0].qb(t, program, socket, "sub", "sh", "-c", "cd "+f.state+"; for n in "+strings.Join(closed, " ")+"; do [ -r $n ] && echo open: $n; done; ls "+users[1].home+" 2>/dev/null; echo end")
 	users[0].awaitJob(t, f, program, job)
-	if out, _ := users[0].qb(t, program, socket, "out", job); out != "" {
+	if out, _ := users[0].qb(t, program, socket, "out", job); out != "end" {
 		t.Errorf("an item can read %s", out)
 	}
 }
