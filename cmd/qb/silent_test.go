@@ -5,12 +5,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // silent mounts on each folder a file system that answers nobody, as a file server that has gone leaves one behind,
-// until it is ended: "silent DIR…".
+// until it is ended: "silent DIR…". It ends by itself, for whoever removes the folders waits for it.
 func silent() {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
@@ -22,7 +23,10 @@ func silent() {
 		defer unix.Unmount(dir, unix.MNT_DETACH)
 	}
 	fmt.Println("mounted")
-	<-stop
+	select {
+	case <-stop:
+	case <-time.After(3 * time.Minute):
+	}
 }
 
 func mountSilent(dir string) error {

@@ -56,8 +56,8 @@ const Other = ({ id, name = "", status = "" }) => html`<a href=${to(["jobs", Str
 
 /** namesOf are the jobs that a dependency names, by number or label: 900, link-done-job-900, link-complete-work-beauty:7, link-done-subjob-900.0. */
 const namesOf = dependency => [...new Set(dependency.split(",").map(link => link.trim()).filter(Boolean).map(link => {
-  const [, job, work, subjob] = /^link-\w+-(?:job-(.+)|work-(.+?)(?::[^:]*)?|subjob-(.+?)(?:\.\d+)?)$/.exec(link) ?? [];
-  return job ?? work ?? subjob ?? link;
+  const [, job, work, instance] = /^link-\w+-(?:job-(.+)|work-(.+?)(?::[^:]*)?|subjob-(.+?)(?:\.\d+)?)$/.exec(link) ?? [];
+  return job ?? work ?? instance ?? link;
 }))];
 const text = word => JSON.stringify(word);
 
