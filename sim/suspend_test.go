@@ -114,7 +114,7 @@ func (w *simWorld) checkStanding(calm time.Duration) {
 		if !stands || a.State != facts.Running || run == nil || w.now-max(since, calm+simHealed) <= simKilled {
 			continue
 		}
-		if run.running {
+		if run.running && w.now-run.resumed > simKilled { // else its host, which is short of memory, may be stopping it
 			w.fail("S16: %v is suspended for %s, and runs on %s", a.AttemptID, w.now-since, run.on.name)
 		}
 		w.some("a suspended item made no progress")
