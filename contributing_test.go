@@ -1,0 +1,43 @@
+package qb
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestQuickNeedsNoPostgres: `make quick` leaves out just the packages whose tests start Postgres.
+func TestQuickNeedsNoPostgres(t *testing.T) {
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^NEEDS_POSTGRES := (.+)$`).FindSubmatch(text)
+	if found == nil {
+		t.Fatal("the Makefile has no NEEDS_POSTGRES")
+	}
+	leftOut := regexp.MustCompile("^" + string(found[1]) + "$")
+	list, err := exec.Command("go", "list", "-test", "-deps", "-f", `{{if .ForTest}}{{.ForTest}} {{join .Deps " "}}{{end}}`, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts := map[string]bool{}
+	for line := range strings.Lines(string(list)) {
+		words := strings.Fields(line)
+		if len(words) > 0 && slices.ContainsFunc(words[1:], func(d string) bool { return strings.HasPrefix(d, "qb/supervisor/pgcluster") }) {
+			starts[words[0]] = true
+		}
+	}
+	all, err := exec.Command("go", "list", "./...").Output()
+	if err != nil || len(starts) == 0 {
+		t.Fatal(err, len(starts))
+	}
+	for _, pkg := range strings.Fields(string(all)) {
+		if starts[pkg] != leftOut.MatchString(pkg) {
+			t.Errorf("%s: its tests start Postgres: %v; NEEDS_POSTGRES has it: %v", pkg, starts[pkg], !starts[pkg])
+		}
+	}
+}
