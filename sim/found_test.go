@@ -33,6 +33,7 @@ var simOnceWrong = map[uint64]string{
 	5785: "a job was killed and retried in one commit, and those who waited for its end were freed", 7309: "likewise, by a requeue",
 	6718:  "a job waited on beside a free slot when others gave their memory back there, for a host without a free GPU had memory enough",
 	8390:  "a worker whose state folder was wiped and that had another name was held to one part of the memory with the host it had been",
+	14249: "a retry of an ended job that had nothing to retry took a condition out of the job, and not out of its row",
 	17532: "a host that was short of memory let a suspended item go on to stop it",
 	8803:  "what was migrated under a new leader, which had heard no other host yet, began on the same host again", 14083: "likewise",
 	8868:  "an end that counted late was held to be the work of an order in the same commit",

@@ -140,6 +140,7 @@ func (f *Farm) beginMarking(j *model.Job, o *model.Order, marks []facts.Mark) {
 
 // beginReopening lets the items that never ran go at once, and notes the others.
 func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, e message.JobOrdered) {
+	links := slices.Clone(j.WaitFor)
 	if j.State.Final() {
 		f.jobs.Resolve(j, e.Labels, e.Before)
 		f.jobs.Watch(j)
@@ -161,6 +162,7 @@ func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, 
 	}
 	if o.Affected == 0 {
 		f.jobs.Unwatch(j)
+		j.WaitFor = links // as in its row, which is not written
 		return
 	}
 	f.setMarks(j, marks)
