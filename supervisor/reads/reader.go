@@ -45,7 +45,7 @@ func repeated[T any](ctx context.Context, s Reader, what string, read func(conte
 		v, err := read(ctx)
 		if err == nil || n == steadyTries || ctx.Err() != nil {
 			if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-				return v, ctx.Err() // the database says that a statement was cancelled, as the caller left
+				err = context.Cause(ctx) // the database says that a statement was cancelled: the caller left, or it took too long
 			}
 			s.Outage.Note(what, err)
 			return v, err
@@ -109,7 +109,8 @@ func (s Reader) Latest(ctx context.Context, job facts.JobID, first, last facts.I
 	return again(ctx, s, "items", func(ctx context.Context) ([]facts.AttemptFacts, error) { return s.Reader.Latest(ctx, job, first, last) })
 }
 
-// ReadJob takes as long as its caller gives it: a job may have a million attempts.
+// ReadJob takes as long as its caller gives it, as a job may have a million attempts, but for each statement at most
+// store.ReadFor: a database that does not answer is noticed as fast as in other reads.
 func (s Reader) ReadJob(
 	ctx context.Context, id facts.JobID, read func(context.Context, facts.JobFacts, store.JobRows) error,
 ) (bool, error) {
@@ -118,7 +119,47 @@ func (s Reader) ReadJob(
 		return false, err
 	}
 	defer leave()
-	return repeated(ctx, s, "items", func(ctx context.Context) (bool, error) { return s.Reader.ReadJob(ctx, id, read) })
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	limit := time.AfterFunc(store.ReadFor, func() { end(context.DeadlineExceeded) })
+	defer limit.Stop()
+	return repeated(ctx, s, "items", func(ctx context.Context) (bool, error) {
+		limit.Reset(store.ReadFor)
+		return s.Reader.ReadJob(ctx, id, func(ctx context.Context, j facts.JobFacts, rows store.JobRows) error {
+			return read(ctx, j, limitedRows{rows, limit})
+		})
+	})
+}
+
+// limitedRows gives each statement the whole time.
+type limitedRows struct {
+	store.JobRows
+	limit *time.Timer
+}
+
+func (r limitedRows) Marks(ctx context.Context) ([]facts.Mark, error) {
+	r.limit.Reset(store.ReadFor)
+	return r.JobRows.Marks(ctx)
+}
+
+func (r limitedRows) Latest(ctx context.Context, first, last facts.ItemNo) ([]facts.AttemptFacts, error) {
+	r.limit.Reset(store.ReadFor)
+	return r.JobRows.Latest(ctx, first, last)
+}
+
+func (r limitedRows) FailedBefore(ctx context.Context, first, last facts.ItemNo) ([]store.FailedBefore, error) {
+	r.limit.Reset(store.ReadFor)
+	return r.JobRows.FailedBefore(ctx, first, last)
+}
+
+func (r limitedRows) Attempts(ctx context.Context, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
+	r.limit.Reset(store.ReadFor)
+	return r.JobRows.Attempts(ctx, after, limit)
+}
+
+func (r limitedRows) Found(ctx context.Context, first, last facts.AttemptID) (map[facts.AttemptID]facts.Found, error) {
+	r.limit.Reset(store.ReadFor)
+	return r.JobRows.Found(ctx, first, last)
 }
 
 func (s Reader) EndedSo(ctx context.Context, job facts.JobID, host facts.HostID, exit *int) ([]facts.ItemNo, error) {
