@@ -28,7 +28,7 @@ RAPID_SEED ?= 1
 # tests wait rather than work, so more run at once than there are processors. The packages of NO_RACE start no goroutine (qb itself reads the tree), and the
 # worlds of the simulator share nothing: there is no race to find there, and the detector would take several times as long.
 # The tests of NO_RACE_TESTS send thousands of requests, or very large ones, one after another, as others do less often; and a
-# program with the race detector stands still while it forks onto a file system that does not answer.
+# program with the race detector hangs while it forks onto a file system that does not answer.
 NO_RACE := qb|qb/(agenda|smartshare|smartshare/packing|supervisor/farm|supervisor/planner|sim)
 NO_RACE_TESTS := ^(TestHeaviestRequests|TestLargeOrders|TestRights|TestAttackLargestJobs|TestAttackOrderThatNoShimReads)$$|^TestScripts$$/^silentmount$$
 # The two packages that take longest begin first, so that they run side by side.

@@ -39,7 +39,8 @@ func (f *Farm) preemptPrimaries(now time.Time, p *snapshot, b planner.Plan) {
 			continue
 		case !one || p.particular(n):
 			if sought++; sought <= wideSought && (!helped || one || f.preemptPolicy(p.jobs[n]) == "aggressive") {
-				helped = f.preemptWide(now, p, n, yielding, turns) && !one || helped
+				yields := f.preemptWide(now, p, n, yielding, turns)
+				helped = helped || yields && !one
 			}
 			continue
 		}

@@ -9,8 +9,8 @@ import (
 	"qb/supervisor/facts"
 )
 
-// CaseRemarks warn of names of hosts and groups in a job that nothing is called, while something is but for capital letters:
-// names are compared letter by letter, so that a host is not chosen, or not left out.
+// CaseRemarks warn of names in a job that differ from those of hosts and groups in capital letters alone. Names are
+// compared letter by letter, so such a name chooses no host, and leaves none out.
 func CaseRemarks(hosts iter.Seq[*Host], j *facts.JobFacts) (remarks []string) {
 	names, groups := alike{}, alike{}
 	for h := range hosts {
@@ -28,15 +28,24 @@ func CaseRemarks(hosts iter.Seq[*Host], j *facts.JobFacts) (remarks []string) {
 		{"groups", "group", j.Groups, groups}, {"omitgroups", "group", j.OmitGroups, groups},
 	} {
 		for _, name := range list.given {
-			if others := list.known[strings.ToLower(name)]; len(others) > 0 && !slices.Contains(others, name) {
-				remarks = append(remarks, fmt.Sprintf("-%s: no %s is called %s; did you mean %s? capital letters count", list.option, list.what, name, slices.Min(others)))
+			others := list.known[strings.ToLower(name)]
+			if len(others) == 0 || slices.Contains(others, name) {
+				continue
+			}
+			remarks = append(remarks, fmt.Sprintf("-%s: no %s is called %s; did you mean %s? capital letters count",
+				list.option, list.what, name, slices.Min(others)))
+			if len(remarks) == mostRemarks {
+				return remarks
 			}
 		}
 	}
 	return remarks
 }
 
-// alike are names by themselves in small letters.
+// mostRemarks of a kind are enough to show what is wrong: a list may have thousands of names.
+const mostRemarks = 8
+
+// alike has names by what they are in small letters.
 type alike map[string][]string
 
 func (a alike) add(name string) {

@@ -28,8 +28,9 @@ const (
 	clientGroup
 )
 
-// Show prints the settings in groups, each with a title that says whose they are, or those that are named; with origin where each
-// comes from. InForce says of which supervisor its settings are, "" if they were read here, because of what unanswered says.
+// Show prints all settings, in groups with a title each, or the named ones; with origin also where each comes from.
+// InForce is the URL of the supervisor whose settings they are; if it is "", they were read on this machine, and unanswered
+// says why.
 func (c *Config) Show(out, remarks io.Writer, origin bool, keys []string, inForce, unanswered string) error {
 	for _, key := range keys {
 		if names := Names(); !slices.Contains(names, key) {
@@ -64,8 +65,7 @@ func (c *Config) Show(out, remarks io.Writer, origin bool, keys []string, inForc
 	return nil
 }
 
-// Take replaces the supervisor's settings by those that one has in force. Settings of another version's supervisor that are not
-// known here are left out.
+// Take replaces the supervisor's settings by the given ones. Settings that this version does not have are left out.
 func (c *Config) Take(list []api.SupervisorSetting) error {
 	all := c.settings()
 	for _, given := range list {
