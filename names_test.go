@@ -8,7 +8,8 @@ import (
 // namers make errors of a format.
 var namers = map[string]bool{"Errorf": true, "Invalid": true, "fail": true, "complaint": true, "Refused": true, "Refuse": true}
 
-// joined are errors that list what the user gave or a few words, and no names of which there may be many: file and what is joined.
+// joined are errors that list what the user gave or a few words, and no names of which there may be many: file and what
+// is joined.
 var joined = map[string]string{
 	"cmd/qb/adminworker.go":        "options that exclude each other",
 	"cmd/qb/watch/source.go":       "what failed, of which a view has few",
@@ -25,7 +26,8 @@ var joined = map[string]string{
 	"supervisor/store/postgres/session.go": "settings of Postgres that a pooler took away",
 }
 
-// TestErrorsListFewNames: an error that lists names does so by units.Few, so that a mistake is not lost among forty of them.
+// TestErrorsListFewNames: an error that lists names does so by units.Few, so that a mistake is not lost among forty of
+// them.
 func TestErrorsListFewNames(t *testing.T) {
 	seen := 0
 	all, err := sources()

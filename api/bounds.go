@@ -16,12 +16,14 @@ const (
 	// MaxWord is the longest argument, and the longest NAME=VALUE of an environment, that a process can have on Linux
 	// (MAX_ARG_STRLEN, without its NUL).
 	MaxWord = 32*4096 - 1
-	// MaxProcess bounds the words of an item's process: their bytes, and ProcessWord more for each. The kernel has room for a quarter
-	// of the stack that a process may have, which is 2 MiB as hosts are usually set up. What a host adds to a job's variables takes
-	// the rest: nine tokens, of up to 4 KiB but for the list of all numbers, and the owner's own.
+	// MaxProcess bounds the words of an item's process: their bytes, and ProcessWord more for each. The kernel has room
+	// for a quarter of the stack that a process may have, which is 2 MiB as hosts are usually set up. What a host adds
+	// to a job's variables takes the rest: nine tokens, of up to 4 KiB but for the list of all numbers, and the owner's
+	// own.
 	MaxProcess  = 2<<20 - 64<<10
 	ProcessWord = 1 + 8 // its NUL, and a pointer to it
-	// MaxPath is the longest path that Linux takes (PATH_MAX, without its NUL), and MaxFileName the longest name in one (NAME_MAX).
+	// MaxPath is the longest path that Linux takes (PATH_MAX, without its NUL), and MaxFileName the longest name in one
+	// (NAME_MAX).
 	MaxPath     = 4095
 	MaxFileName = 255
 	// MaxSpec bounds command and environment in JSON, where a control character takes 6 bytes. What is all quotes and line

@@ -219,7 +219,8 @@ func (r *simRows) checkConditions(j *simJobRow, a facts.AttemptFacts) {
 			w.fail("S11: %v starts while its job waits for %+v", a.AttemptID, l)
 		}
 	}
-	// An order that lets items run again takes its marks away when it begins, and until its piece comes an item is as it was.
+	// An order that lets items run again takes its marks away when it begins, and until its piece comes an item is as
+	// it was.
 	if l := r.waitsFor(j, a.Item, j.facts.WaitFor); l != nil && !r.jobs[l.Job].reopening() {
 		w.fail("S19: %v starts, and the same item of job %d is %v, and not %s", a.AttemptID, l.Job, r.jobs[l.Job].state(a.Item), l.End)
 	}

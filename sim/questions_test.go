@@ -9,7 +9,8 @@ import (
 	"qb/supervisor/message"
 )
 
-// simQuestions are what people ask a farm between two events: what a plan would do, what if, and why. They change nothing.
+// simQuestions are what people ask a farm between two events: what a plan would do, what if, and why. They change
+// nothing.
 type simQuestions struct{ random *rand.Rand }
 
 func newSimQuestions(w *simWorld) simQuestions {

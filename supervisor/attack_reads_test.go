@@ -58,8 +58,8 @@ func (r *rig) flood(t *testing.T, token, path string, atOnce int) (count func(st
 	return func(status int) int64 { return answers[status].Load() }
 }
 
-// meanwhile does what another wants during a flood: it is done before the flood got so many answers. In seconds it would
-// measure the machine.
+// meanwhile does what another wants during a flood: it is done before the flood got so many answers. In seconds it
+// would measure the machine.
 func meanwhile(t *testing.T, what string, count func(status int) int64, most int64, do func()) {
 	t.Helper()
 	before := count(http.StatusOK)

@@ -92,7 +92,8 @@ func (s *server) readAgain(ctx context.Context, by string) (reply api.RereadRepl
 	return reply, nil
 }
 
-// supervisorConfiguration shows what this process uses: of options, the environment and the file, as they were when it read them.
+// supervisorConfiguration shows what this process uses: of options, the environment and the file, as they were when it
+// read them.
 func (s *server) supervisorConfiguration(context.Context, *nothing) (*jsonOf[api.SupervisorSettings], error) {
 	reply, err := translate.InForce(s.leader.own, s.live.listen, s.cfg, *s.live.now.Load())
 	return &jsonOf[api.SupervisorSettings]{reply}, err

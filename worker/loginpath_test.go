@@ -38,7 +38,8 @@ func TestLoginPath(t *testing.T) {
 	}
 }
 
-// TestOwnersHaveTheirLoginPath: items that run as their owner have the PATH of the owner's login, unless the job or worker_pass_env has one.
+// TestOwnersHaveTheirLoginPath: items that run as their owner have the PATH of the owner's login, unless the job or
+// worker_pass_env has one.
 func TestOwnersHaveTheirLoginPath(t *testing.T) {
 	t.Parallel()
 	item := core.Item{Spec: api.JobSpec{User: "alice", Command: []string{"true"}}}

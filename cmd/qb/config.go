@@ -66,8 +66,8 @@ func newConfigCommand() *cobra.Command {
 // inForceWithin bounds the wait for a supervisor's own settings.
 const inForceWithin = 5 * time.Second
 
-// showSettings prints what the supervisor that answers has in force, else what is read here. A file that is named by -conf is
-// asked for itself.
+// showSettings prints what the supervisor that answers has in force, else what is read here. A file that is named by
+// -conf is asked for itself.
 func showSettings(cmd *cobra.Command, origin bool, keys []string) error {
 	c, err := find.Config(cmd)
 	if err != nil {

@@ -48,9 +48,10 @@ until_says() { for _ in $(seq 600); do "${@:2}" 2>&1 | grep -Eq -- "$1" && retur
 // blockWithin is the time for one block, with its setup.
 const blockWithin = farmWithin
 
-// TestDocs holds the documents to docRules, and runs each example that none of its marks excuses: commands by bash, Python by
-// python3, TOML by qb config check, SQL by psql, JSON by the endpoint that the mark names. What a document shows as output is
-// what it prints. A mark is an HTML comment before the block, which nobody sees who reads the document:
+// TestDocs holds the documents to docRules, and runs each example that none of its marks excuses: commands by bash,
+// Python by python3, TOML by qb config check, SQL by psql, JSON by the endpoint that the mark names. What a document
+// shows as output is what it prints. A mark is an HTML comment before the block, which nobody sees who reads the
+// document:
 //
 //	<!-- run first: SCRIPT -->    bash that prepares: "name rn01 vm-1" has rn01 in this document mean vm-1 from here on
 //	<!-- run as USER -->          as this user of the system, where the test is root; sudo before a command is root

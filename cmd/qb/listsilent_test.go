@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// emptyLists are the words after each listing command by which it has no rows on a farm with one blocked job, JOB, as far as words can
-// do that.
+// emptyLists are the words after each listing command by which it has no rows on a farm with one blocked job, JOB, as
+// far as words can do that.
 var emptyLists = map[string]string{
 	"jobs": "-name nosuch -no-headers", "items": "JOB -failed", "hosts": "-down", "instances": "JOB", "history": "JOB", "tree": "JOB",
 	"profile": "-user nosuch", "stats": "-user nosuch", "share": "nosuch", "admin audit log": "-user nosuch", "admin credit log": "nosuch",

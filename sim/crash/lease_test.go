@@ -7,8 +7,8 @@ import (
 )
 
 // TestShorterLease: a host whose agent is gone holds an attempt by a long lease. The next leader, a standby or the same
-// one after a restart, has a shorter lease in its settings: the item's next attempt begins elsewhere no earlier than the
-// long lease allows.
+// one after a restart, has a shorter lease in its settings: the item's next attempt begins elsewhere no earlier than
+// the long lease allows.
 func TestShorterLease(t *testing.T) {
 	t.Parallel()
 	const long, short = "QB_SUPERVISOR_EXECUTION_LEASE=25s", "QB_SUPERVISOR_EXECUTION_LEASE=5s"

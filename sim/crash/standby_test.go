@@ -80,7 +80,8 @@ func (r *crashRig) both() string {
 	return r.scheme() + r.addresses[0] + "," + r.scheme() + r.addresses[1]
 }
 
-// qb runs a command with the addresses; -1 takes any exit code. It returns what the command printed, and its errors if it failed.
+// qb runs a command with the addresses; -1 takes any exit code. It returns what the command printed, and its errors if
+// it failed.
 func (r *crashRig) qb(code int, supervisors, name string, args ...string) string {
 	r.t.Helper()
 	said, remarks, failed := r.outputs(code, supervisors, name, args...)

@@ -26,7 +26,8 @@ func (w one) noneFits() answer {
 	return a
 }
 
-// shutText says which hosts would serve the job if they took work, and why the first of them does not; "" if there is none.
+// shutText says which hosts would serve the job if they took work, and why the first of them does not; "" if there is
+// none.
 func shutText(shut []*Host) string {
 	if len(shut) == 0 {
 		return ""
@@ -42,7 +43,8 @@ func shutText(shut []*Host) string {
 	return fmt.Sprintf("%d hosts would serve this job, but take no work now (%s %s, …)", len(shut), h.ID, why)
 }
 
-// awayText says which hosts fit and are not heard from, so that nobody knows whether they come back; "" if there is none.
+// awayText says which hosts fit and are not heard from, so that nobody knows whether they come back; "" if there is
+// none.
 func awayText(away []*Host) string {
 	switch len(away) {
 	case 0:

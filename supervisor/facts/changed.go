@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Changed is an attribute that a change has given another value; both are written as an option has them, and empty if only those who
-// may read the job's environment know them.
+// Changed is an attribute that a change has given another value; both are written as an option has them, and empty if
+// only those who may read the job's environment know them.
 type Changed struct{ Name, From, To string }
 
 // Changed are the attributes of which the change made another value, by name.

@@ -15,7 +15,8 @@ func State(f *Farm) []string {
 	return s.lines
 }
 
-// workSavers are the fields that State leaves out: memory that is used again, and what is made when it is first asked for.
+// workSavers are the fields that State leaves out: memory that is used again, and what is made when it is first asked
+// for.
 var workSavers = []string{"planning.scratch", "planning.spare", "Hosts.byName", "Hosts.Properties", "Hosts.Capacity",
 	"Jobs.list", "Host.Sums"}
 

@@ -102,8 +102,8 @@ func (f *Farm) Snapshot(now time.Time) planner.Snapshot {
 	return p.Snapshot
 }
 
-// saved remembers all that filling a snapshot refreshes, and returns what puts it back: only a plan may change the farm,
-// however often it is read.
+// saved remembers all that filling a snapshot refreshes, and returns what puts it back: only a plan may change the
+// farm, however often it is read.
 func (pl *planning) saved() (putBack func()) {
 	ad, judged, sharing := *pl.admission, pl.usage.judged, pl.cpuShare.sharing.Saved()
 	var reserved reservation

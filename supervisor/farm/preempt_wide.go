@@ -36,8 +36,9 @@ func (p *snapshot) heldUp(n int, yielding []yields) bool {
 }
 
 // preemptWide lets one host yield to an instance of job n that takes more than a slot, and says whether one does: what
-// goes on other hosts would go in vain, but for those that hold licences. Of wide jobs the first for whom one does is the
-// last under passive: one host is reserved at a time, and elsewhere narrow jobs would take each slot as it comes free.
+// goes on other hosts would go in vain, but for those that hold licences. Of wide jobs the first for whom one does is
+// the last under passive: one host is reserved at a time, and elsewhere narrow jobs would take each slot as it comes
+// free.
 func (f *Farm) preemptWide(now time.Time, p *snapshot, n int, yielding []yields, turns *planner.Turns) bool {
 	byHost, all := map[int][]*yields{}, []*yields{}
 	for at := range yielding {

@@ -64,8 +64,8 @@ func (r *rig) asked(rt *rapid.T) {
 	}
 }
 
-// TestReadsRead: whatever a farm is asked, after whatever has happened, planned for or not, it is the same farm afterwards,
-// field by field.
+// TestReadsRead: whatever a farm is asked, after whatever has happened, planned for or not, it is the same farm
+// afterwards, field by field.
 func TestReadsRead(t *testing.T) {
 	compared := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -14,7 +14,8 @@ import (
 )
 
 // TestInvariant39ReplayGivesTheSamePlan: two farms that live through the same events, terms that end among them, write
-// the same rows and come to the same plan, though one is asked questions all the time; and what the rows make of a farm does not depend on their order.
+// the same rows and come to the same plan, though one is asked questions all the time; and what the rows make of a farm
+// does not depend on their order.
 func TestInvariant39ReplayGivesTheSamePlan(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		first := "lease=60s min_run=3s settle=1s preempt=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "preempt") +

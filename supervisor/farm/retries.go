@@ -133,8 +133,8 @@ func (rt *retries) avoid(j *model.Job, hosts map[facts.HostID]fit.Refuses) {
 	rt.planStale = true
 }
 
-// servedElsewhere says whether a host other than that one serves the job and takes work, or may: this term has not heard it
-// yet, and it is not lost.
+// servedElsewhere says whether a host other than that one serves the job and takes work, or may: this term has not
+// heard it yet, and it is not lost.
 func (rt *retries) servedElsewhere(now time.Time, j *model.Job, than *model.Host) bool {
 	return slices.ContainsFunc(rt.hosts.Sorted(), func(h *model.Host) bool {
 		unheard := !h.Heard && h.State(now, rt.policy) != "lost" && h.LockedBy == ""

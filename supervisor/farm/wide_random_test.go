@@ -158,8 +158,8 @@ func TestWideJobsComeToRest(t *testing.T) {
 	})
 }
 
-// TestHeadsThatCannotBeHelped: wide jobs of better priority whose hosts hold nothing that yields to them, however many and whenever
-// they come, delay no wide job behind them by a second.
+// TestHeadsThatCannotBeHelped: wide jobs of better priority whose hosts hold nothing that yields to them, however many
+// and whenever they come, delay no wide job behind them by a second.
 func TestHeadsThatCannotBeHelped(t *testing.T) {
 	t.Parallel()
 	const item = 3 // seconds

@@ -44,7 +44,8 @@ func TestAWideJobAmongAThousandNarrowOnes(t *testing.T) {
 	}
 }
 
-// endAfter lets a second pass and then ends what has run so long, but for jobs that go on; of the first items one a second.
+// endAfter lets a second pass and then ends what has run so long, but for jobs that go on; of the first items one a
+// second.
 func (r *rig) endAfter(seconds int, goOn ...facts.JobID) {
 	r.say("advance 1s")
 	for _, w := range r.sortedWorkers() {

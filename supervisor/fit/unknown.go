@@ -9,8 +9,8 @@ import (
 	"qb/units"
 )
 
-// Unknown says that of the hosts, or of the groups, that a job asks for, the farm has none: probably a name was mistyped. "" if it
-// has one of each.
+// Unknown says that of the hosts, or of the groups, that a job asks for, the farm has none: probably a name was
+// mistyped. "" if it has one of each.
 func Unknown(j *facts.JobFacts, hosts iter.Seq[*Host]) string {
 	var named, grouped bool
 	for h := range hosts {

@@ -9,7 +9,8 @@ import (
 	"qb/supervisor/credentials"
 )
 
-// lacks is the refusal of a request for want of a right: who asked, for what, which right that needs, and where it is given.
+// lacks is the refusal of a request for want of a right: who asked, for what, which right that needs, and where it is
+// given.
 func lacks(p credentials.Principal, right, needs, given string) error {
 	return api.Errorf(api.KindForbidden, "%s (role %s) lacks %s, which %s; %s", p.User, p.Role, right, needs, given)
 }
@@ -57,7 +58,8 @@ func lacksRole(p credentials.Principal, e api.Endpoint, action string) error {
 	return lacks(p, "the role "+string(e.Role), asked(e, action), given)
 }
 
-// lacksOnJob is the refusal of what somebody else's job does not let the user do. Ways are those by which he could be let.
+// lacksOnJob is the refusal of what somebody else's job does not let the user do. Ways are those by which he could be
+// let.
 func lacksOnJob(p credentials.Principal, o *Object, what string, ways ...string) error {
 	ways = append(ways, fmt.Sprintf("the right sudo (an admin: qbadmin user set %s -role operator)", p.User))
 	return api.Errorf(api.KindForbidden, "job %d belongs to %s, and %s (role %s) may not %s it. That needs %s",

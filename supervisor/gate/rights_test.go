@@ -30,8 +30,9 @@ func TestUnmarkedAttribute(t *testing.T) {
 	}
 }
 
-// TestRefusalNames: whoever is refused, at any endpoint and for any order, for want of a right or because a job is another
-// user's, reads who lacks which right, and how an admin gives it. The refusal never says to give what the caller has.
+// TestRefusalNames: whoever is refused, at any endpoint and for any order, for want of a right or because a job is
+// another user's, reads who lacks which right, and how an admin gives it. The refusal never says to give what the
+// caller has.
 func TestRefusalNames(t *testing.T) {
 	ada := &Object{Job: Job{ID: 7, Owner: "ada"}, access: "owner"}
 	rights := []api.Rights{0, api.MaySee, api.UserRights &^ api.MayKill, api.UserRights, api.Operator.Rights(0)}

@@ -100,7 +100,8 @@ func (i *Instance) leftAlone(a facts.Action) bool {
 	return i.Under != agenda.Pending && i.Under != agenda.Blocked && a != facts.ToComplete
 }
 
-// StoppingRemarks warn of items that the order would have again if they had ended: they are being stopped under another order.
+// StoppingRemarks warn of items that the order would have again if they had ended: they are being stopped under another
+// order.
 func (j *Job) StoppingRemarks(o *Order) []string {
 	items := 0
 	for _, i := range j.Instances {

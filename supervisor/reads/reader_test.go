@@ -37,8 +37,8 @@ func (s slowRows) Latest(ctx context.Context, _, _ facts.ItemNo) ([]facts.Attemp
 	}
 }
 
-// TestReadJobIsBounded: a job may be read for as long as its statements are answered, and a database that does not answer
-// one is given up, and told as an outage, as soon as in any other read; a caller who leaves is no outage.
+// TestReadJobIsBounded: a job may be read for as long as its statements are answered, and a database that does not
+// answer one is given up, and told as an outage, as soon as in any other read; a caller who leaves is no outage.
 func TestReadJobIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		name         string

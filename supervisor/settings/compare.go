@@ -29,8 +29,8 @@ func Changed(old, started, read Config) (changed, kept []string) {
 	return changed, kept
 }
 
-// InForce are the settings of a process that was started with one configuration and has read another since, by key: of those
-// that are read at the start only, the former. Secrets are left out.
+// InForce are the settings of a process that was started with one configuration and has read another since, by key: of
+// those that are read at the start only, the former. Secrets are left out.
 func InForce(started, now Config, visit func(key string, value any, origin string)) {
 	began, is := reflect.ValueOf(started), reflect.ValueOf(now)
 	for n := range is.NumField() {

@@ -86,8 +86,8 @@ type Reader interface {
 	// Latest returns the latest attempt of each touched item first..last, by item.
 	Latest(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error)
 	// ReadJob has read look at a job's rows, all as of one moment: no attempt that has ended since stands beside its
-	// successor. It returns false if there is no such job. Read must begin from nothing each time that it is called, for
-	// it is called again when the connection breaks.
+	// successor. It returns false if there is no such job. Read must begin from nothing each time that it is called,
+	// for it is called again when the connection breaks.
 	ReadJob(ctx context.Context, id facts.JobID, read func(context.Context, facts.JobFacts, JobRows) error) (found bool, err error)
 	// EndedSo are the items whose latest attempt, which is live or their end, ran on the host, unless it is "", and has
 	// the exit status, unless that is nil.

@@ -12,7 +12,8 @@ import (
 // allNumbers is the token, and the variable, of all numbers of an item.
 const allNumbers = "QB_FRAME_" + facts.TokenRange
 
-// CheckItems refuses items of which no host could make a process, and names that no address can hold. An agenda that is nil has none.
+// CheckItems refuses items of which no host could make a process, and names that no address can hold. An agenda that is
+// nil has none.
 func CheckItems(j *facts.JobFacts, a *agenda.Agenda) error {
 	if a == nil {
 		return checkProcess(j, 0)

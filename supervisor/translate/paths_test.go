@@ -15,8 +15,8 @@ import (
 	"qb/api"
 )
 
-// TestProcessesAgainstTheKernel: a command, a folder, an environment and files are refused exactly if the kernel refuses a process of
-// them, or to look at them, for their size. What qb adds for an item has room beside them.
+// TestProcessesAgainstTheKernel: a command, a folder, an environment and files are refused exactly if the kernel
+// refuses a process of them, or to look at them, for their size. What qb adds for an item has room beside them.
 func TestProcessesAgainstTheKernel(t *testing.T) {
 	t.Parallel()
 	draw := rand.New(rand.NewPCG(1, 2))
@@ -65,8 +65,8 @@ func TestProcessesAgainstTheKernel(t *testing.T) {
 	}
 }
 
-// TestAllWordsAgainstTheKernel: what is accepted runs where the stack has its usual limit, with what qb adds, and what is more
-// than a process can have is refused.
+// TestAllWordsAgainstTheKernel: what is accepted runs where the stack has its usual limit, with what qb adds, and what
+// is more than a process can have is refused.
 func TestAllWordsAgainstTheKernel(t *testing.T) {
 	t.Parallel()
 	var stack syscall.Rlimit

@@ -11,9 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// clockChanges are days around which the clocks of a zone are changed: by half an hour, by two, at midnight, by a day, back for
-// Ramadan, and where summer is the standard time.
-// What is past is the same in all databases of zones.
+// clockChanges are days around which the clocks of a zone are changed: by half an hour, by two, at midnight, by a day,
+// back for Ramadan, and where summer is the standard time. What is past is the same in all databases of zones.
 var clockChanges = map[string][]string{
 	"Europe/Berlin": {"2025-03-30", "2024-10-27"}, "America/Los_Angeles": {"2025-03-09"}, "America/New_York": {"2024-11-03"},
 	"America/Sao_Paulo": {"2018-11-04", "2018-02-17"}, "America/Havana": {"2024-11-03"}, "Australia/Lord_Howe": {"2025-04-06", "2024-10-06"},
@@ -28,8 +27,8 @@ type momentTry struct {
 	want []time.Time
 }
 
-// momentTries are each quarter of an hour of the day, and of a time of day alone the next, at any time around it. What clocks show is
-// found by looking at each minute.
+// momentTries are each quarter of an hour of the day, and of a time of day alone the next, at any time around it. What
+// clocks show is found by looking at each minute.
 func momentTries(t *testing.T, zone *time.Location, name string) (tries []momentTry) {
 	t.Helper()
 	day, err := time.Parse(time.DateOnly, name)
@@ -60,8 +59,8 @@ func momentTries(t *testing.T, zone *time.Location, name string) (tries []moment
 	return tries
 }
 
-// TestPageMoments: times are read in the zone of the browser as clocks there show them; one that they skip or show twice is refused with
-// what to write. A field of a number that is left empty, or has none, changes nothing.
+// TestPageMoments: times are read in the zone of the browser as clocks there show them; one that they skip or show
+// twice is refused with what to write. A field of a number that is left empty, or has none, changes nothing.
 func TestPageMoments(t *testing.T) {
 	t.Parallel()
 	f := startFarm(t, "1")

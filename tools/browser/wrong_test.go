@@ -14,7 +14,8 @@ var wrongTexts = map[string]string{
 	"mailaddress": "nobody", "max_cpus": "many", "regex_errors": "(", "regex_progress": "[", "cluster": strings.Repeat("c", 5000),
 }
 
-// TestPageWrongFields: each field of the form says at itself what is wrong with its text, and while it is wrong no command is shown.
+// TestPageWrongFields: each field of the form says at itself what is wrong with its text, and while it is wrong no
+// command is shown.
 func TestPageWrongFields(t *testing.T) {
 	t.Parallel()
 	f := startFarm(t, "1")

@@ -20,8 +20,8 @@ import (
 
 const exampleFile = "../../../qb.conf.example"
 
-// qb.conf.example is what `qb config example` prints. It sets nothing, and with all its settings it means exactly what an
-// empty file means.
+// qb.conf.example is what `qb config example` prints. It sets nothing, and with all its settings it means exactly what
+// an empty file means.
 func TestExample(t *testing.T) {
 	data, err := os.ReadFile(exampleFile)
 	if err != nil {
@@ -188,7 +188,8 @@ func FuzzTOMLString(f *testing.F) {
 	})
 }
 
-// TestTake: every setting of a supervisor comes through JSON as it is in force there, with its origin, whatever was read here.
+// TestTake: every setting of a supervisor comes through JSON as it is in force there, with its origin, whatever was
+// read here.
 func TestTake(t *testing.T) {
 	there := settings.DefaultConfig()
 	for n := range reflect.TypeFor[settings.Config]().NumField() {

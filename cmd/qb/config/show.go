@@ -29,8 +29,8 @@ const (
 )
 
 // Show prints all settings, in groups with a title each, or the named ones; with origin also where each comes from.
-// InForce is the URL of the supervisor whose settings they are; if it is "", they were read on this machine, and unanswered
-// says why.
+// InForce is the URL of the supervisor whose settings they are; if it is "", they were read on this machine, and
+// unanswered says why.
 func (c *Config) Show(out, remarks io.Writer, origin bool, keys []string, inForce, unanswered string) error {
 	for _, key := range keys {
 		if names := Names(); !slices.Contains(names, key) {
@@ -100,7 +100,8 @@ const exampleHead = `# qb.conf: every setting with its default, commented out: t
 # Durations are written as 90 (seconds), "5m", "1h30m" or "7d". This file is what ` + "`qb config example`" + ` prints.
 `
 
-// Example is a file that sets nothing: whoever copies it keeps the defaults of later releases, and what other files say.
+// Example is a file that sets nothing: whoever copies it keeps the defaults of later releases, and what other files
+// say.
 func Example() string {
 	var b strings.Builder
 	b.WriteString(exampleHead)

@@ -47,8 +47,8 @@ func (p Part) OutOrStdout() io.Writer { return p.Writer }
 // ErrOrStderr takes nothing.
 func (p Part) ErrOrStderr() io.Writer { return io.Discard }
 
-// NewLister makes a listing of the columns that the options ask for. End must be called. none says what the farm has none of if
-// the list is empty; it goes to stderr, and a program that asked for JSON or XML reads that in its answer.
+// NewLister makes a listing of the columns that the options ask for. End must be called. none says what the farm has
+// none of if the list is empty; it goes to stderr, and a program that asked for JSON or XML reads that in its answer.
 func NewLister[T any](to Streams, none string, o ListOptions, all []Column[T]) (*Lister[T], error) {
 	if err := o.check(); err != nil {
 		return nil, err

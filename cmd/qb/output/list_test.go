@@ -252,8 +252,8 @@ type apart struct{ out, err strings.Builder }
 func (a *apart) OutOrStdout() io.Writer { return &a.out }
 func (a *apart) ErrOrStderr() io.Writer { return &a.err }
 
-// TestEmptyListing: a listing without rows says on stderr, and nowhere else, what there is none of, unless a program reads it. With
-// rows it says nothing there.
+// TestEmptyListing: a listing without rows says on stderr, and nowhere else, what there is none of, unless a program
+// reads it. With rows it says nothing there.
 func TestEmptyListing(t *testing.T) {
 	for n, o := range []ListOptions{{}, {noHeaders: true}, {delimit: ";"}, {fields: "n"}, {sortBy: "n"}, {long: true}, {JSON: true}, {XML: true}} {
 		for _, rows := range [][]row{nil, {{Name: "a"}}} {

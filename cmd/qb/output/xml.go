@@ -70,8 +70,8 @@ func writeElement(b *bytes.Buffer, in *json.Decoder, name string) error {
 	return nil
 }
 
-// writeText writes a text that is read back as it was. Characters that a terminal acts on are references; those that XML
-// cannot hold become U+FFFD, and no text that could have stood there itself.
+// writeText writes a text that is read back as it was. Characters that a terminal acts on are references; those that
+// XML cannot hold become U+FFFD, and no text that could have stood there itself.
 func writeText(b *bytes.Buffer, text string) {
 	for _, r := range text {
 		switch holds := r == '\n' || r == '\r' || r == '\t' || r >= ' ' && r != 0xFFFE && r != 0xFFFF; {

@@ -204,8 +204,8 @@ func TestJobPages(t *testing.T) {
 	})
 }
 
-// TestJobIsReadAsOfOneMoment: an instance goes on to its next item while the job is read. No part of the reading shows it
-// beside the one that has ended since, whatever was read first, and the job's own row is of that moment too.
+// TestJobIsReadAsOfOneMoment: an instance goes on to its next item while the job is read. No part of the reading shows
+// it beside the one that has ended since, whatever was read first, and the job's own row is of that moment too.
 func TestJobIsReadAsOfOneMoment(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
