@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test quick build check attack clients browser page page-bugs page-size sso vendor vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
+.PHONY: help help-all demo test quick build check attack clients browser page page-bugs page-size sso vendor vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash windows netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -21,58 +21,25 @@ demo: build ## render an animation on a farm of your own machine (about a minute
 	@$(GO) build -trimpath -o bin/demo ./examples/demo
 	@exec bin/demo
 
-# The random farms of the tests are the same ones each time, so that one tree has one verdict; sim-share draws
-# new ones, and so does RAPID_SEED=0 here.
-RAPID_SEED ?= 1
-# Under the race detector a process waits a second before it ends, unless told otherwise, and tests start thousands. Many
-# tests wait rather than work, so more run at once than there are processors. The packages of NO_RACE start no goroutine (qb itself reads the tree), and the
-# worlds of the simulator share nothing: there is no race to find there, and the detector would take several times as long.
-# The tests of NO_RACE_TESTS send thousands of requests, or very large ones, one after another, as others do less often; and a
-# program with the race detector hangs while it forks onto a file system that does not answer.
-NO_RACE := qb|qb/(agenda|smartshare|smartshare/packing|supervisor/farm|supervisor/planner|sim)
-NO_RACE_TESTS := ^(TestHeaviestRequests|TestLargeOrders|TestRights|TestAttackLargestJobs|TestAttackOrderThatNoShimReads)$$|^TestScripts$$/^silentmount$$
-# The two packages that take longest begin first, so that they run side by side.
-LONGEST := qb/supervisor qb/cmd/qb
-# RERUN=1 runs tests that failed once more by themselves, at most five of them, and none after a data race: for machines that
-# stand still for seconds because of others. What failed first is printed all the same.
 RERUN ?= 0
-GOTEST = $(GO) tool -modfile=tools/go.mod gotestsum --format standard-quiet --rerun-fails=$(RERUN) --rerun-fails-max-failures=5 \
-  --rerun-fails-abort-on-data-race --packages
+RAPID_SEED ?= 1
+export RERUN RAPID_SEED
 test: ## run all tests, with the race detector
-	@tools/deps go gcc postgres pgbouncer python3 wheel mypy dbus
-	RAPID_SEED=$(RAPID_SEED) $(GOTEST) "$$($(GO) list ./... | grep -xE '$(NO_RACE)' | xargs)" -- -timeout 40m
-	$(GOTEST) './supervisor ./worker ./cmd/qb' -- -run '$(NO_RACE_TESTS)'
-	CGO_ENABLED=1 RAPID_SEED=$(RAPID_SEED) GORACE="atexit_sleep_ms=10 $$GORACE" $(GOTEST) \
-	  "$(LONGEST) $$($(GO) list ./... | grep -vxE '$(NO_RACE)' | grep -vxF "$$(printf '%s\n' $(LONGEST))" | xargs)" \
-	  -- -race -p 2 -parallel 4 -timeout 40m -skip '$(NO_RACE_TESTS)'
+	@GO='$(GO)' tools/test
 
-# These start Postgres; NEEDS_POSTGRES is compared with what the packages import.
-NEEDS_POSTGRES := qb/(cmd/qb|cmd/qb/offline|cmd/qb/service|sim/crash|supervisor|supervisor/store/postgres)
 quick: ## run the tests that need no Postgres
-	@tools/deps go
-	RAPID_SEED=$(RAPID_SEED) $(GO) test $$($(GO) list ./... | grep -vxE '$(NEEDS_POSTGRES)')
+	@GO='$(GO)' tools/test quick
 
-build: ## build bin/qb and its links qbsub, qbjobs …
+build: ## build bin/qb and its links qbsub, qbjobs …; bin/qb-client, the commands alone; and bin/qb-bench
 	@tools/deps go
 	@mkdir -p bin
 	@[ -e bin/qb ] || echo "compiling; this takes a few minutes the first time"
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/qb ./cmd/qb
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/qb ./cmd/qb-bench
+	CGO_ENABLED=0 $(GO) build -trimpath -tags client -o bin/qb-client ./cmd/qb
 	@for link in $$(bin/qb links); do ln -sf qb bin/$$link; done
 
 check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, generated files
-	@tools/deps go gcc postgres pgbouncer python3 wheel mypy dbus chromium npm
-	@unformatted=$$(gofmt -l .); \
-	  if [ -n "$$unformatted" ]; then echo "gofmt -w would change:"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	$(GO) tool -modfile=tools/go.mod staticcheck ./...
-	$(GO) mod tidy -diff
-	@before=$$(git status --porcelain; git diff | cksum); \
-	  $(MAKE) --no-print-directory test || exit 1; \
-	  $(MAKE) --no-print-directory sim SEEDS=2000 || exit 1; \
-	  tools/attack -passed || exit 1; \
-	  $(MAKE) --no-print-directory page || exit 1; \
-	  after=$$(git status --porcelain; git diff | cksum); \
-	  if [ "$$before" != "$$after" ]; then echo "the tests left or changed files:"; git status --short; exit 1; fi
+	@GO='$(GO)' tools/check
 
 attack: #more repeat the attacks of docs/security.md and print which are blocked; as root with users of its own (2 minutes)
 	@tools/deps go gcc postgres
@@ -98,7 +65,7 @@ page-bugs: #more put known bugs into copies of the page, one at a time: each mus
 	@tools/deps go postgres chromium
 	cd tools && $(GO) test -count=1 -v -timeout 30m -run ^TestPlanted ./browser
 
-vendor: #more fetch the JavaScript of others that the page is made with, as supervisor/web/static/vendor/VENDOR lists it; installs npm
+vendor: #more fetch the JavaScript of others that the page is made with, as supervisor/page/web/static/vendor/VENDOR lists it; installs npm
 	@tools/deps npm
 	@tools/vendor
 
@@ -130,7 +97,7 @@ bugs: ## put known bugs back one at a time, all or BUGS="name name": the simulat
 # about half an hour of processor time; the time-out is for a machine that has little of it to spare.
 FARMS ?= 20000
 sim-share: #more check the division of slots against its rules, each on FARMS=20000 random farms, and the farm on FARMS/50 random sequences of events
-	GOGC=800 QB_SHARE_FARMS=$(FARMS) $(GO) test -count=1 -timeout $$((60 + $(FARMS) / 250))m ./smartshare/... ./supervisor/planner
+	GOGC=800 QB_SHARE_FARMS=$(FARMS) $(GO) test -count=1 -timeout $$((60 + $(FARMS) / 250))m ./smartshare/... ./supervisor/share/planner
 	GOGC=800 $(GO) test -count=1 -timeout $$((60 + $(FARMS) / 250))m ./supervisor/farm -rapid.checks=$$(($(FARMS) / 50))
 
 DURATION ?= 10m
@@ -138,6 +105,9 @@ DATABASE ?=
 crash: ## break a farm of real processes for DURATION=10m by the plan of SEED=…, then compare rows and ground truth; DATABASE=… is the URL of an empty database to use
 	@tools/deps go postgres
 	QB_CRASH_DATABASE='$(DATABASE)' QB_CRASH_DURATION=$(DURATION) QB_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run '^(TestCrash|TestPromotion|TestHungPrimary|TestAcceptOlder|TestLateEnd|TestShorterLease)$$' -timeout 0 ./sim/crash
+
+windows: #more run the commands as a Windows program under Wine against a farm on this machine (2 minutes)
+	@GO='$(GO)' tools/windows/run
 
 netns: #more run a farm of six machines made of network namespaces, cut a worker and the leader off; then netns-crash; needs root (4 minutes and DURATION=10m)
 	@tools/deps go postgres povray
@@ -183,7 +153,7 @@ measure-overload: build #measure what OVERLOAD_HOSTS=1500 hosts get done at twic
 ORDERS ?= 1000000
 measure-orders: #measure how long others stand still while each order is given to a job of ORDERS=1000000 items
 	@tools/deps go postgres
-	QB_ORDER_ITEMS=$(ORDERS) $(GO) test -count=1 -v -run '^TestLargeOrders$$' -timeout 60m ./supervisor
+	QB_ORDER_ITEMS=$(ORDERS) $(GO) test -count=1 -v -run '^TestLargeOrders$$' -timeout 60m ./supervisor/serve
 
 TIMES ?= 10
 measure-takeover: #measure how long a farm stands still when its leader is killed, TIMES=10, and when it is stopped, half as often
@@ -213,7 +183,7 @@ PAGE_HOSTS ?= 10000
 measure-page: #measure the page: commit to pixel, painting, 500 readers of PAGE_HOSTS=10000 simulated hosts for READ=2m, then what-if (10 minutes)
 	@tools/deps go postgres chromium
 	cd tools && QB_PAGE_READ=$(READ) QB_PAGE_HOSTS=$(PAGE_HOSTS) $(GO) test -count=1 -v -timeout 60m -run '^TestMeasurePage$$' ./browser
-	$(GO) test -run '^$$' -bench '^BenchmarkTry' ./supervisor/whatif
+	$(GO) test -run '^$$' -bench '^BenchmarkTry' ./supervisor/page/whatif
 
 measure-readers: #measure 500 readers of the page beside PAGE_HOSTS=10000 simulated hosts for READ=2m, without a browser (twice READ and 5 minutes)
 	@tools/deps go postgres

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// benchmarkCommand finds the package and the benchmarks in a command of a document, benchmarkFunc those that a package declares.
+// benchmarkCommand finds the package and the benchmarks in a command of a document, benchmarkFunc the ones that a
+// package declares.
 var (
 	benchmarkCommand = regexp.MustCompile(`go test \./(\S+) [^\n\x60]*-bench '?([^\s'/\x60]+)`)
 	benchmarkFunc    = regexp.MustCompile(`(?m)^func (Benchmark\w+)\(`)
@@ -60,7 +61,7 @@ func benchmarksOf(t *testing.T, pkg string) string {
 	return names.String()
 }
 
-// TestPythonReadmeListsFunctions: the table of functions with Qube's names has exactly those that the client has.
+// TestPythonReadmeListsFunctions: the table of functions with Qube's names has exactly the ones that the client has.
 func TestPythonReadmeListsFunctions(t *testing.T) {
 	read := func(path string) string {
 		text, err := os.ReadFile(path)

@@ -11,14 +11,14 @@ var namers = map[string]bool{"Errorf": true, "Invalid": true, "fail": true, "com
 // joined are errors that list what the user gave or a few words, and no names of which there may be many: file and what
 // is joined.
 var joined = map[string]string{
-	"cmd/qb/adminworker.go":        "options that exclude each other",
-	"cmd/qb/watch/source.go":       "what failed, of which a view has few",
-	"cmd/qb/config/config.go":      "a line for each mistake in a file",
-	"cmd/qb/lock.go":               "hosts that the user named",
-	"cmd/qb/config/preset.go":      "presets, of which there are two",
-	"cmd/qb/offline/dump.go":       "the last five lines of a program",
-	"supervisor/rowlist/fields.go": "the words before a column, whose length counts",
-	"worker/people/calendar.go":    "days of the week",
+	"cmd/qb/cmd_admin_worker.go":      "options that exclude each other",
+	"cmd/qb/watch/source.go":          "what failed, of which a view has few",
+	"cmd/qb/config/config.go":         "a line for each mistake in a file",
+	"cmd/qb/cmd_lock.go":              "hosts that the user named",
+	"cmd/qb/config/preset.go":         "presets, of which there are two",
+	"cmd/qb/service/database.go":      "the last five lines of a program",
+	"supervisor/wire/lists/fields.go": "the words before a column, whose length counts",
+	"worker/settings/calendar.go":     "days of the week",
 
 	"cmd/qb/service/restore.go":            "what pg_restore printed, or the words of a command",
 	"examples/demo/strays.go":              "what a check found",

@@ -19,7 +19,7 @@ var secretForms = map[string]*regexp.Regexp{
 	"a URL's password":   regexp.MustCompile(`\b(postgres|postgresql|https?)://[^\s:/@"'<>%$]+:[^\s:/@"'<>%$*…]{3,}@[A-Za-z0-9]`),
 }
 
-// plain are made up: passwords of tests and examples, ports where a password stands, a secret of one letter.
+// plain are made up: passwords of tests and examples, ports where a password is, a secret of one letter.
 var plain = regexp.MustCompile(`_A{43}|:[0-9]+@|:(secret|password|hunter2|wrong|PASSWORD|pw|s3cret|canary)[^@]*@`)
 
 // secretsIn names what a text holds, with the line.
@@ -51,7 +51,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretsBite shows each form one that it must find; they are put together here, so that this file holds none.
+// TestSecretsBite shows each form a secret that it must find; they are put together here, so that this file holds none.
 func TestSecretsBite(t *testing.T) {
 	for _, parts := range [][]string{
 		{"qb_admin_", "0123456789abcdef_", strings.Repeat("aB3-", 10) + "xyz"}, {"-----BEGIN ", "PRIVATE KEY-----"},

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"qb/units"
+	"qb/internal/units"
 )
 
 // Agenda is a job's items, numbered from 0. It does not change. A range of a million numbers takes a few
@@ -27,12 +27,13 @@ type Agenda struct {
 
 // Item is one thing to do.
 type Item struct {
-	Name       string // a number, a label, or the range of a chunk: 1-10, 1-13x2
-	Start, End string // lowest and highest number, or first and last entry; numbers have the padding's digits, without the sign
+	Name string // a number, a label, or the range of a chunk: 1-10, 1-13x2
+	// lowest and highest number, or first and last entry; numbers have the padding's digits, without the sign
+	Start, End string
 	Step       string // from each number to the next higher one; 1 where they are not evenly spaced
 }
 
-// Parse reads an agenda. limit is the most items a job may have; 0 or less stands for MaxItems, for an
+// Parse reads an agenda. limit is the most items a job may have; 0 or less means MaxItems, for an
 // agenda that was accepted before. Everything is counted before anything is expanded; the entries of a
 // range count, not the chunks, and repeated entries count too.
 //

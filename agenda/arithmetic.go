@@ -3,7 +3,7 @@ package agenda
 import (
 	"math"
 
-	"qb/units"
+	"qb/internal/units"
 )
 
 // operator is what a sign of arithmetic does.
@@ -13,7 +13,7 @@ type operator struct {
 	of    func(x, y float64) float64
 }
 
-// operators are those of the signs; those of one level are done from left to right:
+// operators are the operators by sign. Operators of the same level are applied from left to right:
 //
 //	operand = value { sign operand of a higher level }
 //	value   = word | quoted text | "(" operand ")"
@@ -38,8 +38,8 @@ const (
 	largestExact = 1 << 53 // beyond it float64 has no longer every whole number
 )
 
-// computation is a number or a size made of two others. It has no value where a part of it has none, is not a number, or
-// where the result is not defined or beyond largestExact.
+// computation is a number or a size made of two others. It has no value where a part of it has none, is not a number,
+// or where the result is not defined or beyond largestExact.
 type computation struct {
 	sign        string
 	left, right operand
@@ -173,13 +173,15 @@ func (p *parser) compute(l side, sign token, r side) (side, *SyntaxError) {
 		if left.kind != KindSize {
 			size = r
 		}
-		return side{}, p.fail(sign, "%s computes with the bits of whole numbers, and %s is a size%s", sign.text, size.text, meantBy[sign.text])
+		return side{}, p.fail(sign, "%s computes with the bits of whole numbers, and %s is a size%s", sign.text, size.text,
+			meantBy[sign.text])
 	case sizes && sign.text == "mul", !sizes && right.kind == KindSize && sign.text == "div", either && !sizes && !scales:
 		return side{}, p.fail(sign, "%s cannot join %s and %s", sign.text, left.kind, right.kind)
 	case either && !(sizes && sign.text == "div"):
 		c.kind = KindSize
 	}
-	return side{token: token{tokenWord, units.Quoted(c.String()), l.offset}, property: true, kind: c.kind, computed: c}, nil
+	return side{token: token{tokenWord, units.Quoted(c.String()), l.offset}, property: true, kind: c.kind, computed: c},
+		nil
 }
 
 // meantBy is what was probably meant by a sign of bits beside a size.
@@ -213,7 +215,9 @@ func (p *parser) amount(s side, sign token, size bool) (amount, *SyntaxError) {
 	}
 	bytes, err := units.ParseSize(s.text, units.MiB)
 	if err != nil {
-		return amount{}, p.fail(s.token, "%s is neither a number nor a size, and %s needs one; conditions are joined with and or or", p.source(s.token), sign.text)
+		return amount{}, p.fail(s.token,
+			"%s is neither a number nor a size, and %s needs one; conditions are joined with and or or", p.source(s.token),
+			sign.text)
 	}
 	return amount{operand{literal: SizeValue(bytes)}, KindSize}, nil
 }

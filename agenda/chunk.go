@@ -61,6 +61,19 @@ func (a *Agenda) LongestName() int {
 	return longest
 }
 
+// LongestEntry is the number of bytes of the longest number or label, with the padding.
+func (a *Agenda) LongestEntry() (longest int) {
+	for _, l := range a.list.labels {
+		longest = max(longest, len(l.text))
+	}
+	for _, s := range a.list.segments {
+		if s.step != 0 {
+			longest = max(longest, len(a.padded(s.first, "")), len(a.padded(s.last(), "")))
+		}
+	}
+	return longest
+}
+
 // MostEntries is the number of entries of the item that has most.
 func (a *Agenda) MostEntries() (most int) {
 	whole, cut, last := a.items-len(a.cuts), 0, -1
@@ -69,7 +82,7 @@ func (a *Agenda) MostEntries() (most int) {
 			cut, last = cut+1, chunk
 		}
 	}
-	if whole-cut > 1 || cut == 0 { // one that is no item may be the last, which has fewer
+	if whole-cut > 1 || cut == 0 { // a number that is no item may be the last, which has fewer
 		return a.size + min(a.longer, 1)
 	}
 	for item := range a.items {
@@ -147,8 +160,8 @@ func (a *Agenda) several(part *list) Item {
 	return item
 }
 
-// progression is the ascending numbers from the lowest to the highest of the list, if it has no labels; named says
-// whether they are exactly those of the list.
+// progression is an ascending progression from the lowest to the highest number of the list. It is empty if the list
+// has labels. Named says whether its numbers are exactly the numbers of the list.
 func (l *list) progression() (p progression, named bool) {
 	if len(l.labels) > 0 {
 		return progression{}, l.entries == 1
@@ -186,7 +199,8 @@ func (a *Agenda) Stepped() (yes bool) {
 	}
 	a.eachUneven(func(_ int, part *list) {
 		p, named := part.progression()
-		yes = yes || named && wide(p) || slices.ContainsFunc(part.segments, func(s segment) bool { return wide(s.progression) })
+		yes = yes || named && wide(p) ||
+			slices.ContainsFunc(part.segments, func(s segment) bool { return wide(s.progression) })
 	})
 	return yes
 }

@@ -145,7 +145,7 @@ func (o operand) String() string {
 	return o.literal.String()
 }
 
-// grouped is the text of an expression as a part of another one that binds more tightly than or.
+// grouped is the text of an expression as a part of another expression that binds more tightly than or.
 func grouped(e expression) string {
 	if _, ok := e.(joined); ok {
 		return "(" + e.String() + ")"

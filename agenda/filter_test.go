@@ -40,7 +40,7 @@ func TestFilterPasses(t *testing.T) {
 		"*comp = name":                                        true,
 		`name = "~^shot_\\d+_comp$"`:                          true,
 		"name = ~^light":                                      false,
-		`name in "*comp"`:                                     false, // letter by letter
+		`name in "*comp"`:                                     false, // literally
 		"flags has host_slots":                                true,
 		"not user = ben and not (priority > 100)":             true,
 		`name = "~(a+)+$" or name = "~` + "(x*)*y" + `"`:      false,

@@ -76,7 +76,8 @@ func lexOne(language, text string, at int) (token, int, *SyntaxError) {
 		}
 		if sign.means == "" {
 			return token{}, 0, complaint(language, text, at,
-				"%s is not an operator here; there are and, or, not, =, !=, <, <=, >, >=, in, has, and arithmetic such as add", sign.written)
+				"%s is not an operator here; there are and, or, not, =, !=, <, <=, >, >=, in, has, and arithmetic such as add",
+				sign.written)
 		}
 		return token{tokenSign, sign.means, at}, len(sign.written), nil
 	}
@@ -95,7 +96,7 @@ func endsWord(r rune) bool {
 	return unicode.IsSpace(r) || r < utf8.RuneSelf && strings.IndexByte(`()"'=!<>&|`, byte(r)) >= 0
 }
 
-// unquote reads the quoted text at the start of text. A backslash stands for itself but before the quote
+// unquote reads the quoted text at the start of text. A backslash means itself but before the quote
 // and another backslash, so that paths may be written as they are. length is 0 if it does not end.
 func unquote(text string) (content string, length int) {
 	quote := text[0]
@@ -122,7 +123,7 @@ func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// namesProperty says whether a bare word stands for a property.
+// namesProperty says whether a bare word means a property.
 func namesProperty(word string) bool {
 	return strings.HasPrefix(word, "host.") || strings.HasPrefix(word, "job.")
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"qb/units"
+	"qb/internal/units"
 )
 
 // parser reads requirements by recursive descent:
@@ -28,7 +28,8 @@ type parser struct {
 // parseText reads a text of the language. A blank one joins no conditions, so that it always holds.
 func parseText(language, text string, known []Property) (expression, *SyntaxError) {
 	if len(text) > maxRequirement {
-		return nil, complaint(language, text[:maxRequirement], 0, "the text has %d bytes, more than %d; use fewer conditions", len(text), maxRequirement)
+		return nil, complaint(language, text[:maxRequirement], 0, "the text has %d bytes, more than %d; use fewer conditions",
+			len(text), maxRequirement)
 	}
 	tokens, err := lex(language, text)
 	if err != nil {
@@ -41,7 +42,7 @@ func parseText(language, text string, known []Property) (expression, *SyntaxErro
 	return p.parseAll()
 }
 
-// isProperty says whether a token stands for a property: in requirements by how it begins, in a filter by its name.
+// isProperty says whether a token means a property: in requirements by how it begins, in a filter by its name.
 func (p *parser) isProperty(t token) bool {
 	if t.kind != tokenWord {
 		return false
@@ -195,7 +196,7 @@ func (p *parser) parseComparison() (expression, *SyntaxError) {
 	return p.resolve(left, sign, right)
 }
 
-// compares says whether a token stands between the two sides of a comparison.
+// compares says whether a token is between the two sides of a comparison.
 func compares(t token) bool {
 	return t.kind == tokenSign && slices.Contains([]string{"=", "!=", "<", "<=", ">", ">=", "in", "has"}, t.text)
 }
@@ -218,11 +219,13 @@ func (p *parser) checkOperand(t token, wanted string) *SyntaxError {
 // alone is a condition of one word: a flag.
 func (p *parser) alone(s side) (expression, *SyntaxError) {
 	if !s.property {
-		return nil, p.fail(s.token, "%s is not a condition%s; write one such as %s", p.source(s.token), p.meant(s.token), p.example())
+		return nil, p.fail(s.token, "%s is not a condition%s; write one such as %s", p.source(s.token), p.meant(s.token),
+			p.example())
 	}
 	if s.kind != KindFlag {
 		if next := p.peek(); next.kind == tokenWord && !p.isProperty(next) {
-			return nil, p.fail(next, "%s is not an operator; write =, !=, <, <=, >, >=, in or has after %s", p.source(next), s.text)
+			return nil, p.fail(next, "%s is not an operator; write =, !=, <, <=, >, >=, in or has after %s", p.source(next),
+				s.text)
 		}
 		return nil, p.fail(s.token, "%s is not true or false; compare it with something, as in %s = …", s.text, s.text)
 	}

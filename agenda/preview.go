@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Preview divides an agenda: first are the items of the list, rest are the others, in the agenda's own order. An empty list
-// stands for the first, the last and the middle item. Entries of the list that the agenda does not have are items of first
-// all the same, unless items have several entries each: then the list names whole items. Rest has no range if nothing is left.
+// Preview divides an agenda: first are the items of the list, rest are the others, in the agenda's own order. An empty
+// list means the first, the last and the middle item. Entries of the list that the agenda does not have are items
+// of first all the same, unless items have several entries each: then the list names whole items. Rest has no range if
+// nothing is left.
 func (a *Agenda) Preview(spec Spec, list string) (first, rest Spec, err error) {
 	if spec.Range == "" {
 		return first, rest, fmt.Errorf("p_agenda needs a range: give one such as 1-100, or leave it out")
@@ -25,7 +26,9 @@ func (a *Agenda) Preview(spec Spec, list string) (first, rest Spec, err error) {
 		if err := a.takeEntries(list, taken); err != nil {
 			return first, rest, err
 		}
-		first.Range, first.Chunk, first.Partitions = list, 0, 0
+		first.Range = list
+		first.Chunk = 0
+		first.Partitions = 0
 	default:
 		numbers, err := a.Select(list)
 		if err != nil {

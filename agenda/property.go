@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"qb/units"
+	"qb/internal/units"
 )
 
 // PropertyKind is what the values of a property are.
@@ -24,7 +24,7 @@ const (
 )
 
 // Property is a name that requirements may use, such as host.os or job.priority. A name that ends in
-// ".*" stands for all names that begin so and have one more part: host.flag.*.
+// ".*" means all names that begin so and have one more part: host.flag.*.
 type Property struct {
 	Name string
 	Kind PropertyKind
@@ -129,7 +129,7 @@ func compare(a, b Value) (order int, ok bool) {
 	return strings.Compare(a.String(), b.String()), xNumber == yNumber
 }
 
-// same is equality: two texts are the same only letter by letter, so that version 1.10 is not 1.1.
+// same is equality. Two texts must be identical, so version 1.10 is not 1.1.
 func same(a, b Value) bool {
 	if a.Kind == KindText && b.Kind == KindText {
 		return a.Text == b.Text
@@ -166,7 +166,8 @@ func contains(list, entry Value) bool {
 // might take for a number.
 func parseNumber(text string) (float64, bool) {
 	digits := strings.TrimPrefix(strings.TrimPrefix(text, "-"), "+")
-	if len(text)-len(digits) > 1 || digits == "" || len(digits) > 40 || digits[0] == '.' || strings.HasSuffix(digits, ".") {
+	if len(text)-len(digits) > 1 || digits == "" || len(digits) > 40 || digits[0] == '.' ||
+		strings.HasSuffix(digits, ".") {
 		return 0, false
 	}
 	if strings.Trim(digits, "0123456789.") != "" || strings.Count(digits, ".") > 1 {

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"qb/units"
+	"qb/internal/units"
 )
 
 // Limits of a range. The number of items has its limit in the configuration, below MaxItems.
@@ -77,7 +77,7 @@ func (p progression) append(text []byte) []byte {
 	return text
 }
 
-// element is what stands between two commas: a label, or numbers.
+// element is what is between two commas: a label, or numbers.
 type element struct {
 	label string // "" for numbers
 	progression

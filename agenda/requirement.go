@@ -19,9 +19,10 @@ const (
 // text on the list's side is a comma list. A literal is a bare word or quoted. Memory, such as
 // host.memory, is in MiB where no unit is given, as in Qube: host.memory > 4000 is host.memory > 4000MB.
 //
-// A side may be computed of numbers and sizes; from the tightest: mul div mod, add sub, << >>, &, xor, |, min max. All are
-// written between their two operands, and & xor | << >> work on the bits of whole numbers. div does not round. A comparison
-// with a computed side does not hold, != neither, if it divides by zero, passes 2^53 or has a part that is not set or no number.
+// A side may be computed of numbers and sizes; from the tightest: mul div mod, add sub, << >>, &, xor, |, min max. All
+// are written between their two operands, and & xor | << >> work on the bits of whole numbers. div does not round. A
+// comparison with a computed side does not hold, != neither, if it divides by zero, passes 2^53 or has a part that is
+// not set or no number.
 //
 // A property that a host does not have fails every comparison but !=. A Requirement does not change and
 // may be used by many goroutines.
@@ -48,7 +49,7 @@ func ParseRequirement(text string, known []Property) (*Requirement, error) {
 // Holds says whether the host and job behind lookup meet the requirement.
 func (r *Requirement) Holds(lookup Lookup) bool { return r.all.holds(lookup) }
 
-// Failure is a clause, one of those that the outermost and joins, that does not hold.
+// Failure is a clause of the outermost and that does not hold.
 type Failure struct {
 	Clause int    // its place, from 0
 	Text   string // as Clauses has it

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"qb/units"
+	"qb/internal/units"
 )
 
 // Limits of reservations.
@@ -16,7 +16,7 @@ const (
 	maxUnits        = 1 << 30 // of one resource for one instance
 )
 
-// Unlimited as Reservation.Most stands for all that is free.
+// Unlimited as Reservation.Most means all that is free.
 const Unlimited = -1
 
 const reservations = "reservations"
@@ -59,7 +59,8 @@ func ParseReservations(text string) (Reservations, error) {
 		return nil, nil
 	}
 	if count := strings.Count(text, ",") + 1; count > maxReservations {
-		return nil, complaint(reservations, text, 0, "there are %d of them, more than %d; reserve fewer resources", count, maxReservations)
+		return nil, complaint(reservations, text, 0, "there are %d of them, more than %d; reserve fewer resources", count,
+			maxReservations)
 	}
 	var list Reservations
 	at := 0 // byte offset
@@ -88,13 +89,16 @@ func parseReservation(word string) (r Reservation, where int, reason string) {
 	class, name, dotted := strings.Cut(strings.TrimSpace(key), ".")
 	switch {
 	case !dotted || name == "":
-		return r, 0, fmt.Sprintf("%s is no resource; write one such as host.processors=4 or license.nuke=1", units.Quoted(strings.TrimSpace(key)))
+		return r, 0, fmt.Sprintf("%s is no resource; write one such as host.processors=4 or license.nuke=1",
+			units.Quoted(strings.TrimSpace(key)))
 	case !slices.Contains(classes, class):
-		return r, 0, fmt.Sprintf("there is no class of resources %s%s; there are %s", units.Quoted(class), suggestion(class, classes), units.Few(classes))
+		return r, 0, fmt.Sprintf("there is no class of resources %s%s; there are %s", units.Quoted(class),
+			suggestion(class, classes), units.Few(classes))
 	case !validResource(name):
-		return r, len(class) + 1, fmt.Sprintf("%s is no name of a resource; use at most %d letters, digits, dots, - and _", units.Quoted(name), maxResourceName)
+		return r, len(class) + 1, fmt.Sprintf("%s is no name of a resource; use at most %d letters, digits, dots, - and _",
+			units.Quoted(name), maxResourceName)
 	case !ok || strings.TrimSpace(amount) == "":
-		return r, len(word), fmt.Sprintf("it is not said how much of %s.%s; write %s.%s=1", class, name, class, name)
+		return r, len(word), fmt.Sprintf("no amount is given for %s.%s; write %s.%s=1", class, name, class, name)
 	}
 	r = Reservation{Class: class, Name: name}
 	where = len(key) + 1 + strings.Index(amount, strings.TrimSpace(amount))
@@ -169,7 +173,8 @@ func (r *Reservation) readCount(text string) (count int64, reason string) {
 		}
 		return 0, fmt.Sprintf("%s is no number of %s; write a plain one such as 1", units.Quoted(text), r.key())
 	case err != nil || count > maxUnits:
-		return 0, fmt.Sprintf("%s of %s is more than any host or farm has; write at most %d", units.Quoted(text), r.key(), maxUnits)
+		return 0, fmt.Sprintf("%s of %s is more than any host or farm has; write at most %d", units.Quoted(text), r.key(),
+			maxUnits)
 	case count == 0:
 		return 0, fmt.Sprintf("0 of %s reserves nothing; write at least 1 or leave it out", r.key())
 	}

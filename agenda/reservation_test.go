@@ -59,8 +59,8 @@ func TestReservationsRefused(t *testing.T) {
 		column int
 		want   string
 	}{
-		{"host.processors", 16, "it is not said how much of host.processors; write host.processors=1"},
-		{"host.processors=", 17, "it is not said how much"},
+		{"host.processors", 16, "no amount is given for host.processors; write host.processors=1"},
+		{"host.processors=", 17, "no amount is given"},
 		{"processors=4", 1, `"processors" is no resource; write one such as host.processors=4`},
 		{"host.=4", 1, "is no resource"},
 		{"hots.gpus=1", 1, `there is no class of resources "hots"; did you mean host?; there are host, license`},

@@ -3,10 +3,10 @@ package agenda
 import (
 	"strings"
 
-	"qb/units"
+	"qb/internal/units"
 )
 
-// side is one side of a comparison before the other side has told what it must be.
+// side is one side of a comparison while the type that the other side gives it is not known.
 type side struct {
 	token
 	property bool         // it has a kind of its own: a property or a computation
@@ -69,7 +69,8 @@ func (p *parser) noProperty(l, r side) *SyntaxError {
 	}
 	switch len(words) {
 	case 0:
-		return p.fail(l.token, "%s and %s are both values; compare a property with a value; %s", p.named(l), p.named(r), there)
+		return p.fail(l.token, "%s and %s are both values; compare a property with a value; %s", p.named(l), p.named(r),
+			there)
 	case 1:
 		return p.fail(words[0].token, "%s is not a property; %s", p.named(words[0]), there)
 	}
@@ -90,9 +91,11 @@ func (s side) besides(other side) side {
 func (p *parser) checkMembership(entry side, sign token, list side) *SyntaxError {
 	switch {
 	case entry.property && (entry.kind == KindList || entry.kind == KindSize || entry.kind == KindFlag):
-		return p.fail(entry.token, "%s is %s and cannot be looked for in a list; use = or another comparison", entry.text, entry.kind)
+		return p.fail(entry.token, "%s is %s and cannot be looked for in a list; use = or another comparison", entry.text,
+			entry.kind)
 	case list.property && list.kind != KindList && list.kind != KindText:
-		return p.fail(list.token, "%s is %s, not a list; %s needs a list, as in host.groups has farm", list.text, list.kind, sign.text)
+		return p.fail(list.token, "%s is %s, not a list; %s needs a list, as in host.groups has farm", list.text, list.kind,
+			sign.text)
 	}
 	return nil
 }
@@ -130,7 +133,8 @@ func (p *parser) operand(s, other side, membership bool) (operand, *SyntaxError)
 	case KindNumber:
 		number, ok := parseNumber(s.text)
 		if !ok {
-			return operand{}, p.fail(s.token, "%s is a number, and %s is not; write a number without a unit", other.text, p.source(s.token))
+			return operand{}, p.fail(s.token, "%s is a number, and %s is not; write a number without a unit", other.text,
+				p.source(s.token))
 		}
 		return operand{literal: NumberValue(number)}, nil
 	case KindSize:
@@ -152,7 +156,8 @@ func (p *parser) operand(s, other side, membership bool) (operand, *SyntaxError)
 	return operand{literal: text, matches: matches}, err
 }
 
-var kindNames = map[PropertyKind]string{KindText: "text", KindNumber: "a number", KindSize: "a size", KindList: "a list", KindFlag: "true or false"}
+var kindNames = map[PropertyKind]string{KindText: "text", KindNumber: "a number", KindSize: "a size",
+	KindList: "a list", KindFlag: "true or false"}
 
 // String is the kind as errors say it.
 func (k PropertyKind) String() string { return kindNames[k] }

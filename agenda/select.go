@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"qb/units"
+	"qb/internal/units"
 )
 
 // Find is the number of the item of that name. Numbers may be padded. In an agenda of chunks the name is
@@ -23,10 +23,11 @@ func (a *Agenda) Find(name string) (int, bool) {
 	}
 	item := a.holder(position)
 	from, to := a.span(item)
-	return a.ordered(item), from == position && int64(to-from) == count && wanted.String() == a.list.slice(from, to).String()
+	return a.ordered(item), from == position && int64(to-from) == count &&
+		wanted.String() == a.list.slice(from, to).String()
 }
 
-// position is where an entry stands in the list.
+// position is where an entry is in the list.
 func (a *Agenda) position(number int64, label string) (int, bool) {
 	if label != "" {
 		return a.list.findLabel(label)
@@ -45,8 +46,8 @@ func (a *Agenda) Select(expr string) ([]int, error) {
 	return chosen[0], nil
 }
 
-// SelectAmong is Select of jobs that were divided from one: an entry is that of the jobs that have it. The result has a
-// list for each job, empty for one of which nothing is named.
+// SelectAmong is Select for several jobs that one submission became. Each entry selects its item in all jobs that have
+// the entry. The result has a list for each job; the list is empty if no item of the job is named.
 func SelectAmong(expr string, jobs []*Agenda) ([][]int, error) {
 	if strings.TrimSpace(expr) == "" {
 		return nil, errors.New("the selection of items is empty; write names or ranges of them, such as 25-29,40")
@@ -76,7 +77,8 @@ func SelectAmong(expr string, jobs []*Agenda) ([][]int, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("item %s is not in this job, whose items are %s", units.Quoted(plain(number, label)), units.Quoted(rangeOf(jobs)))
+			return nil, fmt.Errorf("item %s is not in this job, whose items are %s", units.Quoted(plain(number, label)),
+				units.Quoted(rangeOf(jobs)))
 		}
 	}
 	chosen := make([][]int, len(jobs))

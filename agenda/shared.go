@@ -7,7 +7,8 @@ func (a *Agenda) Entries() int { return a.list.entries }
 
 // Same says whether both have the same items in the same order.
 func (a *Agenda) Same(b *Agenda) bool {
-	return a == b || a.items == b.items && a.size == b.size && a.longer == b.longer && a.order == b.order && slices.Equal(a.cuts, b.cuts) && a.list.entries == b.list.entries &&
+	return a == b || a.items == b.items && a.size == b.size && a.longer == b.longer && a.order == b.order &&
+		slices.Equal(a.cuts, b.cuts) && a.list.entries == b.list.entries &&
 		len(a.list.segments) == len(b.list.segments) && a.list.String() == b.list.String()
 }
 
@@ -34,7 +35,7 @@ func (a *Agenda) Meets(b *Agenda) bool {
 	return false
 }
 
-// Without is the range of those entries of a that b has not, "" if it has all.
+// Without is the range of the entries of a that b lacks, "" if b has all.
 func (a *Agenda) Without(b *Agenda) string {
 	l := &list{}
 	for at := range a.list.entries {

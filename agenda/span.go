@@ -87,7 +87,8 @@ func (s Span) shared(o Span) (first, every int, ok bool) {
 	if o.Step > s.Step {
 		wide, other = o, s
 	}
-	for n := wide.First + max(0, (first-wide.First+wide.Step-1)/wide.Step)*wide.Step; n <= min(s.Last, o.Last); n += wide.Step {
+	for n := wide.First + max(0, (first-wide.First+wide.Step-1)/wide.Step)*wide.Step; n <= min(s.Last,
+		o.Last); n += wide.Step {
 		if other.Has(n) {
 			return n, every, true
 		}

@@ -5,7 +5,7 @@ import "math/bits"
 // State is what has become of an item.
 type State uint8
 
-// The states. An item that nothing was ever said about is Pending.
+// The states. Pending is the initial state of every item.
 const (
 	Pending State = iota
 	Running
@@ -13,8 +13,8 @@ const (
 	Failed
 	Killed
 	Blocked
-	Paused  // pending, and not to run before its time; everybody else sees it as pending
-	Waiting // it would be pending, but for items of other jobs; everybody else sees it as blocked
+	Paused  // pending, and not to run before its start time; its name is pending
+	Waiting // it would be pending, except for items of other jobs; its name is blocked
 	states  // their number
 )
 

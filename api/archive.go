@@ -3,7 +3,8 @@ package api
 import "net/http"
 
 // ArchiveJob shows a job as it can be submitted again.
-var ArchiveJob = Endpoint{"archive-job", http.MethodGet, "/v1/jobs/{job}/archive", User, "A job as it can be submitted again, with its state; of others' jobs for operators, without the environment"}
+var ArchiveJob = Endpoint{"archive-job", http.MethodGet, "/v1/jobs/{job}/archive", User,
+	"A job as it can be submitted again, with its state; of others' jobs for operators, without the environment"}
 
 // What an archive of a job begins with.
 const (

@@ -4,9 +4,9 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what an item is made of. The supervisor refuses what is beyond them, and agents and shims are built to carry
-// what is within them, whatever its characters. The rest of an item (its flights, files and expressions, a few hundred
-// kilobytes) and what path maps and tokens make of all this has room in MaxOrder.
+// Bounds of what an item is made of. The supervisor refuses what is beyond them, and agents and shims are built to
+// carry what is within them, whatever its characters. The rest of an item (its flights, files and expressions, a few
+// hundred kilobytes) and what path maps and tokens make of all this has room in MaxOrder.
 const (
 	MaxCommand   = 1 << 20 // bytes of all arguments
 	MaxArguments = 16_384
@@ -18,7 +18,7 @@ const (
 	MaxWord = 32*4096 - 1
 	// MaxProcess bounds the words of an item's process: their bytes, and ProcessWord more for each. The kernel has room
 	// for a quarter of the stack that a process may have, which is 2 MiB as hosts are usually set up. What a host adds
-	// to a job's variables takes the rest: nine tokens, of up to 4 KiB but for the list of all numbers, and the owner's
+	// to a job's variables takes the rest: nine tokens, of up to 4 KiB except for the list of all numbers, and the owner's
 	// own.
 	MaxProcess  = 2<<20 - 64<<10
 	ProcessWord = 1 + 8 // its NUL, and a pointer to it
@@ -29,8 +29,8 @@ const (
 	// MaxSpec bounds command and environment in JSON, where a control character takes 6 bytes. What is all quotes and line
 	// feeds, which take 2, fits.
 	MaxSpec = 2*(MaxCommand+MaxEnv) + 4*(MaxArguments+MaxVariables)
-	// MaxOrder bounds the message that hands an item to its shim, in JSON. Shims outlive their agent: it must never grow
-	// beyond what a shim of an older release reads.
+	// MaxOrder bounds the message that hands an item to its shim, in JSON. Shims outlive their agent: from the first
+	// release on it must never grow beyond what a running shim reads.
 	MaxOrder = 8 << 20
 	// MaxOutputs is how many files of one item are looked for.
 	MaxOutputs = 10_000

@@ -2,7 +2,7 @@ package api
 
 import "encoding/json"
 
-// Central is what the supervisor's file sets of a worker's configuration.
+// Central is the part of a worker's configuration that the supervisor's file sets.
 type Central struct {
 	_ struct{} `additionalProperties:"true"`
 
@@ -26,7 +26,7 @@ type HostSettings struct {
 	Settings []Setting `json:"settings"`
 	Ignored  []Setting `json:"ignored" doc:"What the supervisor's file sets and the worker's own configuration too, which counts."`
 	Pending  bool      `json:"pending,omitempty" doc:"The worker has not taken the supervisor's file in its present form yet."`
-	Error    string    `json:"error,omitempty" doc:"Why the worker takes nothing of the supervisor's file."`
+	Error    string    `json:"error,omitempty" doc:"Why the worker uses no setting of the supervisor's file."`
 
 	Incarnation  string `json:"incarnation" doc:"Id of the worker's process that the farm goes by, as all listings do. Another one means that it has started again; empty: this supervisor has taken none in yet, or can take in nothing, as its database is read-only."`
 	Restarting   bool   `json:"restarting,omitempty" doc:"It is to start again, and has neither done so nor said why not; or it has started, and listings do not show it yet."`
@@ -41,7 +41,8 @@ type RestartReply struct {
 }
 
 // RestartHost has a worker start again: it reads its qb.conf, and is the program that lies on its disk by then.
-var RestartHost = Endpoint{"restart-host", "POST", "/v1/hosts/{host}/restart", Admin, "Start a worker again; its items run on"}
+var RestartHost = Endpoint{"restart-host", "POST", "/v1/hosts/{host}/restart", Admin,
+	"Start a worker again; its items run on"}
 
 // SupervisorSetting is a setting that a supervisor uses.
 type SupervisorSetting struct {
@@ -57,7 +58,9 @@ type SupervisorSettings struct {
 }
 
 // SupervisorConfiguration shows how the supervisor that answers is configured, whether it leads or not.
-var SupervisorConfiguration = Endpoint{"supervisor-configuration", "GET", "/v1/configuration", Operator, "Read the settings of the supervisor that answers, and where each comes from"}
+var SupervisorConfiguration = Endpoint{"supervisor-configuration", "GET", "/v1/configuration", Operator,
+	"Read the settings of the supervisor that answers, and where each comes from"}
 
 // HostConfiguration shows how a worker is configured.
-var HostConfiguration = Endpoint{"host-configuration", "GET", "/v1/hosts/{host}/configuration", ReadOnly, "A worker's settings and where each comes from"}
+var HostConfiguration = Endpoint{"host-configuration", "GET", "/v1/hosts/{host}/configuration", ReadOnly,
+	"A worker's settings and where each comes from"}

@@ -28,8 +28,8 @@ const (
 	handshakeWithin = 4 * time.Second // of TLS
 )
 
-// Params fill an endpoint's path; those that its path does not name become the query, which leaves out empty ones: they say
-// nothing to any endpoint.
+// Params fill an endpoint's path; the ones that its path does not name become the query, which leaves out empty ones:
+// they say nothing to any endpoint.
 type Params map[string]string
 
 // Client calls a supervisor.
@@ -41,10 +41,10 @@ type Client struct {
 	alone bool   // each call has a connection of its own
 }
 
-// NewClient talks to address, a URL such as https://farm:50001 or unix:/path, with the token, which may be empty on a unix
-// socket. By TLS it talks to a supervisor of the farm whose fingerprint the token carries; if it carries none, to one
-// whose certificate this machine trusts. Without TLS it talks to this machine alone: to root, the own account, that of the
-// service (the owner of RunFolder or StateFolder) and those trusted, and to nobody else.
+// NewClient talks to address, a URL such as https://farm:50001 or unix:/path, with the token, which may be empty on a
+// unix socket. By TLS it talks to a supervisor of the farm whose fingerprint the token carries; if it carries none, to
+// one whose certificate this machine trusts. Without TLS it talks to this machine alone: to root, the own account, that
+// of the service (the owner of RunFolder or StateFolder) and those trusted, and to no other account.
 func NewClient(address, token string, trusted ...uint32) (*Client, error) {
 	return NewClientTo(address, token, nil, trusted...)
 }
@@ -53,7 +53,8 @@ func NewClient(address, token string, trusted ...uint32) (*Client, error) {
 func NewClientTo(address, token string, known *pin.Set, trusted ...uint32) (*Client, error) {
 	given := address
 	g := guard{shown: given, trusted: trusted, secure: strings.HasPrefix(strings.ToLower(address), "https:")}
-	transport := &http.Transport{MaxIdleConnsPerHost: 4, MaxConnsPerHost: 16, IdleConnTimeout: 90 * time.Second, DialContext: g.dial,
+	transport := &http.Transport{MaxIdleConnsPerHost: 4, MaxConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
+		DialContext:         g.dial,
 		TLSHandshakeTimeout: handshakeWithin, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
 	if _, fingerprint := pin.Cut(token); fingerprint != "" && known == nil {
 		if err := pin.Check(fingerprint); err != nil {
@@ -70,9 +71,10 @@ func NewClientTo(address, token string, known *pin.Set, trusted ...uint32) (*Cli
 	}
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, Errorf(KindUsage, "supervisor address %q is neither https://HOST:PORT, nor http://HOST:PORT on this machine, nor unix:PATH", address)
+		return nil, Errorf(KindUsage,
+			"supervisor address %q is neither https://HOST:PORT, nor http://HOST:PORT on this machine, nor unix:PATH", address)
 	}
-	// A redirect is an answer like any other: followed, it would take token and body to whoever it names.
+	// A redirect is an answer like any other: followed, it would take token and body to the address that it names.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &Client{base: base, http: &http.Client{Transport: transport, CheckRedirect: stay}, shown: given}
 	c.UseToken(token)
@@ -121,7 +123,8 @@ func (c *Client) CallWith(ctx context.Context, e Endpoint, params Params, in, ou
 }
 
 // Open is Call for answers that are streams; the caller closes the body. Header may be nil.
-func (c *Client) Open(ctx context.Context, e Endpoint, params Params, in any, header http.Header) (*http.Response, error) {
+func (c *Client) Open(ctx context.Context, e Endpoint, params Params, in any,
+	header http.Header) (*http.Response, error) {
 	if e.Role != Worker { // what workers report is shown to people; it must arrive, and no file is opened by it
 		if err := cmp.Or(checkParams(params), CheckText(in)); err != nil {
 			return nil, err
@@ -177,8 +180,8 @@ func (c *Client) url(e Endpoint, params Params) string {
 	return address
 }
 
-// unreachable makes of a transport's error what callers judge by. That the call was given up is told as it is, if
-// it was this one: net/http may also end a call for the end of the one that had its connection before.
+// unreachable makes of a transport's error what callers judge by. That the call was given up is returned as it is, if
+// it was this one: net/http may also end a call for the end of the call that had its connection before.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	switch given := errors.Is(err, context.Canceled); {
 	case err == nil, given && ctx.Err() != nil:
@@ -201,7 +204,8 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	}
 	var opErr *net.OpError
 	unsent := errors.As(err, &opErr) && opErr.Op == "dial"
-	return &Error{Kind: KindUnavailable, Text: fmt.Sprintf("the supervisor at %s cannot be reached: %v", c.shown, err), Unsent: unsent}
+	return &Error{Kind: KindUnavailable, Text: fmt.Sprintf("the supervisor at %s cannot be reached: %v", c.shown, err),
+		Unsent: unsent}
 }
 
 // untrusted says why the handshake ended before anything was sent; "" if the error is of another kind.
@@ -230,8 +234,8 @@ type problem struct {
 	} `json:"errors"`
 }
 
-// retryAfterOf is the Retry-After of a caller who did too much at a time; a service that is unavailable is asked again as
-// the caller sees fit.
+// retryAfterOf is the Retry-After of a caller who did too much at a time; a service that is unavailable is asked again
+// as the caller sees fit.
 func retryAfterOf(resp *http.Response) time.Duration {
 	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 	if err != nil || seconds < 0 || resp.StatusCode != http.StatusTooManyRequests {
@@ -245,7 +249,8 @@ func refusalOf(resp *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	var p problem
 	if json.Unmarshal(data, &p) != nil || (p.Detail == "" && p.Title == "") {
-		return &Error{Kind: KindOfStatus(resp.StatusCode), Text: "the supervisor answered " + resp.Status, Standby: standby, Listens: listens}
+		return &Error{Kind: KindOfStatus(resp.StatusCode), Text: "the supervisor answered " + resp.Status, Standby: standby,
+			Listens: listens}
 	}
 	kind := KindOfStatus(resp.StatusCode)
 	if k, ok := strings.CutPrefix(p.Type, "urn:qb:error:"); ok {
@@ -255,5 +260,6 @@ func refusalOf(resp *http.Response) error {
 	for _, e := range p.Errors[min(1, len(p.Errors)):] { // the detail has the first
 		text += "; " + strings.TrimSpace(e.Location+" "+e.Message)
 	}
-	return &Error{Kind: kind, Text: text, Code: p.Code, Standby: standby, Listens: listens, Limit: p.Limit, RetryAfter: retryAfterOf(resp)}
+	return &Error{Kind: kind, Text: text, Code: p.Code, Standby: standby, Listens: listens, Limit: p.Limit,
+		RetryAfter: retryAfterOf(resp)}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A call that is given up may take its connection from under another, which is told "context canceled" too
+// A call that is given up may take its connection from under another, which then gets "context canceled" too
 // (golang/go#41600; once in some 500 calls beside ones given up at random). Only who gave up reads that he did.
 func TestCallsBesideOnesGivenUp(t *testing.T) {
 	c, err := NewClient("http://farm:50001", "")

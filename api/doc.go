@@ -1,7 +1,7 @@
 // Package api says once what can be asked of a farm and what is answered: the wire types, the table of
 // endpoints with the role each one needs, the kinds of refusals, and a client that uses them.
 //
-//	Endpoints ──▶ supervisor/routes.go serves exactly these ──▶ openapi.yaml, committed and compared
+//	Endpoints ──▶ supervisor/serve/routes.go serves exactly these ──▶ openapi.yaml, committed and compared
 //	    │
 //	    └───────▶ Client.Call(endpoint, params, in, out) ──▶ answer, or *Error with a Kind
 //

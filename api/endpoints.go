@@ -25,7 +25,7 @@ func (r Role) Allows(need Role) bool {
 	return need == Anyone || r == need || ranks[need] > 0 && ranks[r] >= ranks[need]
 }
 
-// ranks are those of the roles of which each may what the ones before it may.
+// ranks orders the roles: each role may do all that the roles of lower rank may do.
 var ranks = map[Role]int{ReadOnly: 1, User: 2, Operator: 3, Admin: 4}
 
 // Endpoint is one thing that can be asked.
@@ -40,9 +40,12 @@ type Endpoint struct {
 // Keyed says whether the endpoint takes an Idempotency-Key: a call that is repeated under it happens once.
 func (e Endpoint) Keyed() bool { return slices.Contains(keyed, e.ID) }
 
-var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID, SetShare.ID, AddCredit.ID, AddAccount.ID, AddAccounts.ID, DropAccount.ID, SetBudget.ID, Report.ID, Decide.ID, AddCredits.ID, SetProfile.ID, ForgetProfile.ID, ReportResource.ID, RemoveJob.ID, OrderJobs.ID}
+var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID,
+	SetShare.ID, AddCredit.ID, AddAccount.ID, AddAccounts.ID, DropAccount.ID, SetBudget.ID, Report.ID, Decide.ID,
+	AddCredits.ID, SetProfile.ID, ForgetProfile.ID, ReportResource.ID, RemoveJob.ID, OrderJobs.ID}
 
-// Exchanges says whether the endpoint exchanges a token with counted uses for another. Such a token is good for nothing else.
+// Exchanges says whether the endpoint exchanges a token with counted uses for another. Such a token is good for nothing
+// else.
 func (e Endpoint) Exchanges() bool {
 	return e.ID == Enrol.ID || e.ID == Login.ID || e.ID == BeginSession.ID
 }
@@ -52,7 +55,10 @@ func NeedsToken(method, path string) bool {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	return !slices.ContainsFunc(Endpoints, func(e Endpoint) bool { return e.Role == Anyone && e.has(path) && e.Method == method })
+	return !slices.ContainsFunc(Endpoints, func(e Endpoint) bool {
+		return e.Role == Anyone && e.has(path) &&
+			e.Method == method
+	})
 }
 
 // has says whether the path is one of the endpoint's.
@@ -66,49 +72,68 @@ func (e Endpoint) has(path string) bool {
 	return len(segments) == strings.Count(e.Path, "/")+1
 }
 
-// The endpoints. supervisor/routes.go serves exactly these; the client calls them.
+// The endpoints. supervisor/serve/routes.go serves exactly these; the client calls them.
 var (
-	Submit    = Endpoint{"submit", http.MethodPost, "/v1/jobs", User, "Submit a job"}
-	ListJobs  = Endpoint{"list-jobs", http.MethodGet, "/v1/jobs", ReadOnly, "List jobs, newest first"}
-	GetJob    = Endpoint{"get-job", http.MethodGet, "/v1/jobs/{job}", ReadOnly, "One job"}
-	Modify    = Endpoint{"modify-job", http.MethodPatch, "/v1/jobs/{job}", User, "Change a job"}
-	OrderJob  = Endpoint{"order-job", http.MethodPost, "/v1/jobs/{job}/orders/{action}", User, "Kill, retry, requeue, redo, block, unblock, interrupt, preempt, shove, suspend, resume, migrate, retire, top, bottom, complete or fail a job, some of its items, or what instances of it run"}
-	RemoveJob = Endpoint{"remove-job", http.MethodDelete, "/v1/jobs/{job}", User, "Remove an ended job, its history and its output"}
-	OrderJobs = Endpoint{"order-jobs", http.MethodPost, "/v1/orders/{action}", User, "Give one order to up to 1,000 jobs, named or chosen by a filter"}
+	Submit   = Endpoint{"submit", http.MethodPost, "/v1/jobs", User, "Submit a job"}
+	ListJobs = Endpoint{"list-jobs", http.MethodGet, "/v1/jobs", ReadOnly, "List jobs, newest first"}
+	GetJob   = Endpoint{"get-job", http.MethodGet, "/v1/jobs/{job}", ReadOnly, "One job"}
+	Modify   = Endpoint{"modify-job", http.MethodPatch, "/v1/jobs/{job}", User, "Change a job"}
+	OrderJob = Endpoint{"order-job", http.MethodPost, "/v1/jobs/{job}/orders/{action}", User,
+		"Kill, retry, requeue, redo, block, unblock, interrupt, preempt, shove, suspend, resume, migrate, retire, top, bottom, complete or fail a job, some of its items, or what instances of it run"}
+	RemoveJob = Endpoint{"remove-job", http.MethodDelete, "/v1/jobs/{job}", User,
+		"Remove an ended job, its history and its output"}
+	OrderJobs = Endpoint{"order-jobs", http.MethodPost, "/v1/orders/{action}", User,
+		"Give one order to up to 1,000 jobs, named or chosen by a filter"}
 	ListItems = Endpoint{"list-items", http.MethodGet, "/v1/jobs/{job}/items", ReadOnly, "A job's items in agenda order"}
-	Attempts  = Endpoint{"list-attempts", http.MethodGet, "/v1/jobs/{job}/attempts", ReadOnly, "A job's attempts, by item and number"}
-	History   = Endpoint{"job-history", http.MethodGet, "/v1/jobs/{job}/history", ReadOnly, "What was done to a job, oldest first"}
-	Explain   = Endpoint{"explain-job", http.MethodGet, "/v1/jobs/{job}/explain", ReadOnly, "Why a job's items wait"}
-	ItemLog   = Endpoint{"item-log", http.MethodGet, "/v1/jobs/{job}/items/{item}/log", User, "Output of an item's attempt; follow waits for more"}
+	Attempts  = Endpoint{"list-attempts", http.MethodGet, "/v1/jobs/{job}/attempts", ReadOnly,
+		"A job's attempts, by item and number"}
+	History = Endpoint{"job-history", http.MethodGet, "/v1/jobs/{job}/history", ReadOnly,
+		"What was done to a job, oldest first"}
+	Explain = Endpoint{"explain-job", http.MethodGet, "/v1/jobs/{job}/explain", ReadOnly, "Why a job's items wait"}
+	ItemLog = Endpoint{"item-log", http.MethodGet, "/v1/jobs/{job}/items/{item}/log", User,
+		"Output of an item's attempt; follow waits for more"}
 
-	ListHosts   = Endpoint{"list-hosts", http.MethodGet, "/v1/hosts", ReadOnly, "List hosts by name"}
-	GetHost     = Endpoint{"get-host", http.MethodGet, "/v1/hosts/{host}", ReadOnly, "One host with what runs on it"}
-	LockHost    = Endpoint{"lock-host", http.MethodPost, "/v1/hosts/{host}/lock", Operator, "Keep new work from a host"}
-	UnlockHost  = Endpoint{"unlock-host", http.MethodPost, "/v1/hosts/{host}/unlock", Operator, "Let a host take work again"}
-	ConfirmDead = Endpoint{"confirm-dead", http.MethodPost, "/v1/hosts/{host}/confirm-dead", Operator, "A person's word that nothing runs on the host any more"}
-	ApproveHost = Endpoint{"approve-host", http.MethodPost, "/v1/hosts/{host}/approve", Admin, "Let a host join that waits for approval"}
-	RemoveHost  = Endpoint{"remove-host", http.MethodDelete, "/v1/hosts/{host}", Admin, "Forget a host, so that another machine may have its name"}
+	ListHosts  = Endpoint{"list-hosts", http.MethodGet, "/v1/hosts", ReadOnly, "List hosts by name"}
+	GetHost    = Endpoint{"get-host", http.MethodGet, "/v1/hosts/{host}", ReadOnly, "One host with what runs on it"}
+	LockHost   = Endpoint{"lock-host", http.MethodPost, "/v1/hosts/{host}/lock", Operator, "Keep new work from a host"}
+	UnlockHost = Endpoint{"unlock-host", http.MethodPost, "/v1/hosts/{host}/unlock", Operator,
+		"Let a host take work again"}
+	ConfirmDead = Endpoint{"confirm-dead", http.MethodPost, "/v1/hosts/{host}/confirm-dead", Operator,
+		"Confirm that nothing runs on the host any more"}
+	ApproveHost = Endpoint{"approve-host", http.MethodPost, "/v1/hosts/{host}/approve", Admin,
+		"Let a host join that waits for approval"}
+	RemoveHost = Endpoint{"remove-host", http.MethodDelete, "/v1/hosts/{host}", Admin,
+		"Forget a host, so that another machine may have its name"}
 
-	ReleaseBrake = Endpoint{"release-brake", http.MethodPost, "/v1/brake/release", Operator, "A person's word that the hosts that fell silent together are gone: their items may move"}
-	Reread       = Endpoint{"reread", http.MethodPost, "/v1/reread", Admin, "Read the configuration again and take it into force"}
-	TestMail     = Endpoint{"test-mail", http.MethodPost, "/v1/mail/test", Admin, "Send a test mail and say what the mail server answers"}
+	ReleaseBrake = Endpoint{"release-brake", http.MethodPost, "/v1/brake/release", Operator,
+		"Confirm that the hosts that fell silent together are dead, so that their items run elsewhere"}
+	Reread = Endpoint{"reread", http.MethodPost, "/v1/reread", Admin,
+		"Read the configuration again and take it into force"}
+	TestMail = Endpoint{"test-mail", http.MethodPost, "/v1/mail/test", Admin,
+		"Send a test mail and say what the mail server answers"}
 
-	GetSnapshot = Endpoint{"snapshot", http.MethodGet, "/v1/snapshot", ReadOnly, "The live farm in the form that qb plan reads"}
-	Events      = Endpoint{"events", http.MethodGet, "/v1/events", ReadOnly, "Server-sent events of job, item and host changes"}
-	PingFarm    = Endpoint{"ping", http.MethodGet, "/v1/ping", ReadOnly, "Who leads, and who you are"}
+	GetSnapshot = Endpoint{"snapshot", http.MethodGet, "/v1/snapshot", ReadOnly,
+		"The live farm in the form that qb plan reads"}
+	Events = Endpoint{"events", http.MethodGet, "/v1/events", ReadOnly,
+		"Server-sent events of job, item and host changes"}
+	PingFarm = Endpoint{"ping", http.MethodGet, "/v1/ping", ReadOnly, "Who leads, and who you are"}
 
 	CreateToken = Endpoint{"create-token", http.MethodPost, "/v1/tokens", Admin, "Make a token"}
 	ListTokens  = Endpoint{"list-tokens", http.MethodGet, "/v1/tokens", Admin, "List tokens without their secrets"}
-	RotateToken = Endpoint{"rotate-token", http.MethodPost, "/v1/tokens/{token}/rotate", Admin, "Make a token like another, which ends soon"}
+	RotateToken = Endpoint{"rotate-token", http.MethodPost, "/v1/tokens/{token}/rotate", Admin,
+		"Make a token like another, which ends soon"}
 	RevokeToken = Endpoint{"revoke-token", http.MethodDelete, "/v1/tokens/{token}", Admin, "Revoke a token"}
 
 	AuditLog = Endpoint{"audit-log", http.MethodGet, "/v1/audit", Admin, "Who did what, from where, newest first"}
 
 	SyncWorker = Endpoint{"sync", http.MethodPost, "/v1/sync", Worker, "A worker says what runs and hears what should"}
-	Enrol      = Endpoint{"enrol", http.MethodPost, "/v1/enrol", Worker, "A worker gets a token that is bound to its state folder's key"}
-	AppendLog  = Endpoint{"append-log", http.MethodPost, "/v1/logs", Worker, "A worker ships output"}
-	ShipEnds   = Endpoint{"ship-ends", http.MethodPost, "/v1/ends", Worker, "A worker ships its end records to the audit that asked for them"}
-	ReadEnds   = Endpoint{"read-ends", http.MethodGet, "/v1/ends", Operator, "Ask all workers for their end records; pages as lines of JSON, as they come"}
+	Enrol      = Endpoint{"enrol", http.MethodPost, "/v1/enrol", Worker,
+		"A worker gets a token that is bound to its state folder's key"}
+	AppendLog = Endpoint{"append-log", http.MethodPost, "/v1/logs", Worker, "A worker ships output"}
+	ShipEnds  = Endpoint{"ship-ends", http.MethodPost, "/v1/ends", Worker,
+		"A worker ships its end records to the audit that asked for them"}
+	ReadEnds = Endpoint{"read-ends", http.MethodGet, "/v1/ends", Operator,
+		"Ask all workers for their end records; pages as lines of JSON, as they come"}
 
 	Document     = Endpoint{"openapi", http.MethodGet, "/v1/openapi.yaml", Anyone, "This document"}
 	DocumentJSON = Endpoint{"openapi-json", http.MethodGet, "/v1/openapi.json", Anyone, "This document as JSON"}
@@ -120,11 +145,16 @@ var (
 
 // Endpoints is the whole table.
 var Endpoints = []Endpoint{
-	Submit, CheckSubmission, ListJobs, GetJob, ArchiveJob, OrderOfJobs, OrderOfHosts, Modify, RemoveJob, OrderJob, OrderJobs, ListItems, Attempts, History, Explain, WhatIf, TrySubmission, SlotMap, ItemLog, ItemPicture,
-	ListHosts, GetHost, HostConfiguration, LockHost, UnlockHost, ConfirmDead, ApproveHost, RestartHost, RemoveHost, ReleaseBrake, SupervisorConfiguration, Reread, TestMail, GetSnapshot, Events, PingFarm,
-	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, AppendPicture, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListAccounts, PastAccounts, AddAccount, AddAccounts, DropAccount, ListBudgets, SetBudget, Publications, Report, Decide, AddCredits, ListCredit, AddCredit,
+	Submit, CheckSubmission, ListJobs, GetJob, ArchiveJob, OrderOfJobs, OrderOfHosts, Modify, RemoveJob, OrderJob,
+	OrderJobs, ListItems, Attempts, History, Explain, WhatIf, TrySubmission, SlotMap, ItemLog, ItemPicture,
+	ListHosts, GetHost, HostConfiguration, LockHost, UnlockHost, ConfirmDead, ApproveHost, RestartHost, RemoveHost,
+	ReleaseBrake, SupervisorConfiguration, Reread, TestMail, GetSnapshot, Events, PingFarm,
+	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, AppendPicture, ShipEnds,
+	ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListAccounts, PastAccounts, AddAccount, AddAccounts,
+	DropAccount, ListBudgets, SetBudget, Publications, Report, Decide, AddCredits, ListCredit, AddCredit,
 	GetStats, ListProfiles, SetProfile, ForgetProfile, ListResources, ReportResource,
 	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, BeginSSO, FinishSSO, OwnTokens, RevokeOwn,
-	FarmPage, Asset, MakeCode, BeginSession, ProveServer, Watch, ItemStates, ItemValues, GetItem, Timeline, FarmHistory, FindInLog,
+	FarmPage, Asset, MakeCode, BeginSession, ProveServer, Watch, ItemStates, ItemValues, GetItem, Timeline, FarmHistory,
+	FindInLog,
 	Document, DocumentJSON, Docs, Health, Metrics,
 }

@@ -26,7 +26,8 @@ const (
 	KindInternal     Kind = "internal"     // 500, exit 1
 )
 
-// CodeNameTaken refuses a worker whose name, or whose key under another name, another one has: it freezes all that it runs.
+// CodeNameTaken refuses a worker whose name, or whose key under another name, another one has: it freezes all that it
+// runs.
 const CodeNameTaken = "name-taken"
 
 // CodeOtherRun refuses a request that a page signed for an earlier run of the supervisor; nothing was done.
@@ -64,7 +65,7 @@ func Refusal(err error) Error {
 	return Error{}
 }
 
-// Undone says of a failed call that it certainly changed nothing: it reached nobody, or was refused as a whole by one
+// Undone says of a failed call that it certainly changed nothing: it reached no one, or was refused as a whole by one
 // who does not lead or has too much to do.
 func Undone(err error) bool {
 	e := Refusal(err)
@@ -88,12 +89,14 @@ func KindOfStatus(status int) Kind {
 }
 
 var kinds = map[int]Kind{
-	http.StatusBadRequest: KindInvalid, http.StatusMethodNotAllowed: KindInvalid, http.StatusUnsupportedMediaType: KindInvalid,
-	http.StatusUnprocessableEntity: KindInvalid, http.StatusNotFound: KindNotFound,
+	http.StatusBadRequest: KindInvalid, http.StatusMethodNotAllowed: KindInvalid,
+	http.StatusUnsupportedMediaType: KindInvalid,
+	http.StatusUnprocessableEntity:  KindInvalid, http.StatusNotFound: KindNotFound,
 	http.StatusConflict: KindConflict, http.StatusPreconditionFailed: KindStale,
 	http.StatusRequestEntityTooLarge: KindLimit, http.StatusTooManyRequests: KindLimit,
 	http.StatusUnauthorized: KindUnauthorized, http.StatusForbidden: KindForbidden,
-	http.StatusServiceUnavailable: KindUnavailable, http.StatusBadGateway: KindUnavailable, http.StatusGatewayTimeout: KindUnavailable,
+	http.StatusServiceUnavailable: KindUnavailable, http.StatusBadGateway: KindUnavailable,
+	http.StatusGatewayTimeout: KindUnavailable,
 }
 
 // ExitCode is what a command ends with: 0 done, 1 refused, 2 wrong usage, 3 not reachable, 4 not allowed.

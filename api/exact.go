@@ -72,7 +72,8 @@ func DecodeError(err error) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	e := Errorf(KindInvalid, "%s: %s is not %s", cmp.Or(wrong.Field, "the document"), strings.TrimPrefix(wrong.Value, "number "), kindOf(wrong.Type))
+	e := Errorf(KindInvalid, "%s: %s is not %s", cmp.Or(wrong.Field, "the document"),
+		strings.TrimPrefix(wrong.Value, "number "), kindOf(wrong.Type))
 	e.Member, _, _ = strings.Cut(wrong.Field, ".")
 	return e
 }
@@ -97,7 +98,7 @@ func kindOf(t reflect.Type) string {
 	return "an object"
 }
 
-// checkNames refuses members that a struct has not; encoding/json leaves them out, or takes them in other capitals.
+// checkNames refuses members that a struct lacks; encoding/json ignores them, or matches them without regard to case.
 func checkNames(data []byte, t reflect.Type, path string) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -36,8 +36,35 @@ var ItemVariables = []ItemVariable{
 	{"QB_SYSTEM_EXIT_CODE", "of postflights: exit code of the command, 128 and the number of a signal"},
 	{"QB_GPUS", "numbers of the GPUs that the instance holds; empty: none, on a host that offers GPUs"},
 	{"CUDA_VISIBLE_DEVICES", "the same, for programs that use CUDA; a job without GPUs can name others by `-env`"},
+	{"HIP_VISIBLE_DEVICES", "the same, for programs that use HIP (ROCm); `-1`: none"},
+	{"GPU_DEVICE_ORDINAL", "the same, for programs that use AMD's OpenCL; `-1`: none"},
+	{"ROCR_VISIBLE_DEVICES", "empty: no AMD GPU. Not set for an item with GPUs: ROCm would number those that it lists from 0, and HIP_VISIBLE_DEVICES would name others"},
+	{"ZE_AFFINITY_MASK", "the same, for programs that use Intel's Level Zero (oneAPI); `999999`, a number that no device has: none, as an empty mask shows all"},
 	{"TMPDIR", "folder of the item alone, removed at its end; a job can name another by `-env`"},
 	{InstanceMark, "for qb alone"},
+}
+
+// GPUVariables tell an item which GPUs it holds.
+func GPUVariables(list string) map[string]string {
+	return map[string]string{
+		"QB_GPUS": list, "CUDA_VISIBLE_DEVICES": list, "HIP_VISIBLE_DEVICES": list, "GPU_DEVICE_ORDINAL": list,
+		"ZE_AFFINITY_MASK": list,
+	}
+}
+
+// NoGPUVariables hide a host's GPUs from an item whose job has the variables job. The runtimes of AMD and Intel read an
+// empty list as an unset one, except for ROCR_VISIBLE_DEVICES. HIP reads CUDA_VISIBLE_DEVICES where
+// HIP_VISIBLE_DEVICES is empty, so a job that names devices by one of AMD's variables or by CUDA's hides none of AMD's.
+func NoGPUVariables(job map[string]string) map[string]string {
+	hide := map[string]string{"QB_GPUS": "", "CUDA_VISIBLE_DEVICES": "", "ZE_AFFINITY_MASK": "999999"}
+	for _, name := range []string{"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
+		"ROCR_VISIBLE_DEVICES"} {
+		if job[name] != "" {
+			return hide
+		}
+	}
+	hide["HIP_VISIBLE_DEVICES"], hide["GPU_DEVICE_ORDINAL"], hide["ROCR_VISIBLE_DEVICES"] = "-1", "-1", ""
+	return hide
 }
 
 // IsItemVariable says whether qb sets a variable for an item.

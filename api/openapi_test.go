@@ -17,7 +17,7 @@ func TestDocument(t *testing.T) {
 	for _, e := range Endpoints {
 		block := operation(e)
 		if block == "" {
-			t.Errorf("%s %s is not in openapi.yaml; go test ./supervisor -run TestOpenAPI -update writes it anew", e.Method, e.Path)
+			t.Errorf("%s %s is not in openapi.yaml; go test ./supervisor/serve -run TestOpenAPI -update writes it anew", e.Method, e.Path)
 			continue
 		}
 		for _, line := range []string{"operationId: " + e.ID + "\n", "x-qb-role: " + string(e.Role) + "\n"} {

@@ -7,22 +7,36 @@ import (
 
 // The endpoints of the page.
 var (
-	FarmPage        = Endpoint{"page", http.MethodGet, "/", Anyone, "The farm as a page; it holds no data of the farm"}
-	Asset           = Endpoint{"asset", http.MethodGet, "/assets/{hash}/{file}", Anyone, "A file of the page"}
-	MakeCode        = Endpoint{"make-code", http.MethodPost, "/v1/codes", ReadOnly, "Make a code that begins one session of the page"}
-	BeginSession    = Endpoint{"begin-session", http.MethodPost, "/v1/sessions", ReadOnly, "Begin a session of the page with a code"}
-	ProveServer     = Endpoint{"prove-server", http.MethodGet, "/v1/sessions/{session}/proof", Anyone, "Prove to a page that the supervisor has the key of its session, or of its code"}
-	Watch           = Endpoint{"watch", http.MethodGet, "/v1/watch", ReadOnly, "Follow the states of jobs and hosts, and of a job's items; the changes of a moment come together"}
-	GetItem         = Endpoint{"get-item", http.MethodGet, "/v1/jobs/{job}/items/{item}", ReadOnly, "One item of a job with its attempts"}
-	WhatIf          = Endpoint{"what-if", http.MethodGet, "/v1/what-if", ReadOnly, "What a change would start and stop, by one plan; nothing is changed"}
-	TrySubmission   = Endpoint{"try-submission", http.MethodPost, "/v1/submissions/what-if", User, "What submitting a job would start and stop, by one plan; nothing is stored"}
-	SlotMap         = Endpoint{"slot-map", http.MethodGet, "/v1/slots", ReadOnly, "What every slot of every host does, as columns"}
-	CheckSubmission = Endpoint{"check-submission", http.MethodPost, "/v1/submissions/check", User, "What submitting a job would say; nothing is stored"}
-	ItemStates      = Endpoint{"item-states", http.MethodGet, "/v1/jobs/{job}/states", ReadOnly, "The states of all items of a job, a letter each"}
-	Timeline        = Endpoint{"timeline", http.MethodGet, "/v1/timeline", ReadOnly, "Who had how many instances over time, by job, user or account"}
-	FarmHistory     = Endpoint{"history", http.MethodGet, "/v1/history", Operator, "What was done on the whole farm, the newest first"}
-	FindInLog       = Endpoint{"find-in-log", http.MethodGet, "/v1/jobs/{job}/items/{item}/log/find", User, "The lines of an attempt's output that have a text"}
-	ItemValues      = Endpoint{"item-values", http.MethodGet, "/v1/jobs/{job}/values", ReadOnly, "What the items of a job took, how that spreads, and which items stand out"}
+	FarmPage = Endpoint{"page", http.MethodGet, "/", Anyone, "The farm as a page; it holds no data of the farm"}
+	Asset    = Endpoint{"asset", http.MethodGet, "/assets/{hash}/{file}", Anyone, "A file of the page"}
+	MakeCode = Endpoint{"make-code", http.MethodPost, "/v1/codes", ReadOnly,
+		"Make a code that begins one session of the page"}
+	BeginSession = Endpoint{"begin-session", http.MethodPost, "/v1/sessions", ReadOnly,
+		"Begin a session of the page with a code"}
+	ProveServer = Endpoint{"prove-server", http.MethodGet, "/v1/sessions/{session}/proof", Anyone,
+		"Prove to a page that the supervisor has the key of its session, or of its code"}
+	Watch = Endpoint{"watch", http.MethodGet, "/v1/watch", ReadOnly,
+		"Follow the states of jobs and hosts, and of a job's items; the changes of a moment come together"}
+	GetItem = Endpoint{"get-item", http.MethodGet, "/v1/jobs/{job}/items/{item}", ReadOnly,
+		"One item of a job with its attempts"}
+	WhatIf = Endpoint{"what-if", http.MethodGet, "/v1/what-if", ReadOnly,
+		"What a change would start and stop, by one plan; nothing is changed"}
+	TrySubmission = Endpoint{"try-submission", http.MethodPost, "/v1/submissions/what-if", User,
+		"What submitting a job would start and stop, by one plan; nothing is stored"}
+	SlotMap = Endpoint{"slot-map", http.MethodGet, "/v1/slots", ReadOnly,
+		"What every slot of every host does, as columns"}
+	CheckSubmission = Endpoint{"check-submission", http.MethodPost, "/v1/submissions/check", User,
+		"What submitting a job would say; nothing is stored"}
+	ItemStates = Endpoint{"item-states", http.MethodGet, "/v1/jobs/{job}/states", ReadOnly,
+		"The states of all items of a job, a letter each"}
+	Timeline = Endpoint{"timeline", http.MethodGet, "/v1/timeline", ReadOnly,
+		"Who had how many instances over time, by job, user or account"}
+	FarmHistory = Endpoint{"history", http.MethodGet, "/v1/history", Operator,
+		"What was done on the whole farm, the newest first"}
+	FindInLog = Endpoint{"find-in-log", http.MethodGet, "/v1/jobs/{job}/items/{item}/log/find", User,
+		"The lines of an attempt's output that have a text"}
+	ItemValues = Endpoint{"item-values", http.MethodGet, "/v1/jobs/{job}/values", ReadOnly,
+		"What the items of a job took, how that spreads, and which items stand out"}
 )
 
 // CodeReply is a code for a session of the page. It is good for the run of the supervisor that made it.
@@ -30,6 +44,10 @@ type CodeReply struct {
 	TokenReply
 	URL string `json:"url" doc:"The address at which the code is good: the page, without a path."`
 }
+
+// Link begins one session of the page, with what it shows first. The code is in the fragment, which browsers never
+// send.
+func (r CodeReply) Link(view string) string { return r.URL + "/#code=" + r.Token + view }
 
 // SessionReply is a session of the page. Its key is not sent: the page that has the code decrypts it.
 type SessionReply struct {
@@ -112,8 +130,8 @@ type ItemOutlier struct {
 	OthersMedian float64 `json:"others_median" doc:"Median of the host's other complete items; 0: unknown."`
 }
 
-// SlotMapReply is what every slot does. The first columns have a value for each host, the others for each run: instances of one
-// host that are alike. The runs of a host follow those of the host before it.
+// SlotMapReply is what every slot does. The first columns have a value for each host, the others for each run:
+// instances of one host that are alike. The runs of a host follow those of the host before it.
 type SlotMapReply struct {
 	At      time.Time `json:"at" doc:"When the farm was as the answer has it."`
 	Hosts   []string  `json:"hosts" doc:"Names."`
@@ -137,8 +155,8 @@ type WhatIfQuery struct {
 	Lock     []string `query:"lock" maxItems:"1000" doc:"Hosts that would be locked, comma-separated."`
 }
 
-// TrialReply is what one plan would do with a submission, beside what it would do without. Of the jobs, number 0 is the one that
-// would be submitted.
+// TrialReply is what one plan would do with a submission, beside what it would do without. Of the jobs, number 0 is the
+// a job that would be submitted.
 type TrialReply struct {
 	WhatIfReply
 	Submission WhatIfSubmission `json:"submission"`

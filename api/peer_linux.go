@@ -14,37 +14,13 @@ import (
 	"time"
 )
 
-// Folders that only root can have given to the service: who owns them is the account that the supervisor runs under.
 const (
-	RunFolder   = "/run/qb"     // its socket, and where it is
-	StateFolder = "/var/lib/qb" // its own files
-)
-
-const (
-	overflowUID  = 65534           // stands for users that the kernel cannot name here; it is nobody's own
+	overflowUID  = 65534           // the id that the kernel gives for users that it cannot name here; no account has it
 	acceptWithin = 2 * time.Second // a connection that its process has not taken yet has no owner
 )
 
-// guard stands between a client and whoever answers on this machine: any local user can bind a free port. Nothing is
-// sent before the kernel has named the account at the other end, and that account may be the supervisor.
-type guard struct {
-	shown   string   // the address, for messages
-	trusted []uint32 // beside root, the own account and the service's
-	secure  bool     // TLS checks who is there
-}
-
-// dial connects and looks who is there.
-func (g guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := (&net.Dialer{Timeout: 4 * time.Second, KeepAlive: 15 * time.Second}).DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.admit(ctx, c); err != nil {
-		_ = c.Close() // nothing was sent
-		return nil, err
-	}
-	return c, nil
-}
+// mayDial allows every address: admit looks who answers there.
+func (g guard) mayDial() error { return nil }
 
 // admit refuses a peer on this machine that may not be the supervisor, and one elsewhere unless TLS proves who it is.
 func (g guard) admit(ctx context.Context, c net.Conn) error {
@@ -55,7 +31,8 @@ func (g guard) admit(ctx context.Context, c net.Conn) error {
 	switch {
 	case !here:
 		return &Error{Kind: KindUsage, Unsent: true, Text: fmt.Sprintf(
-			"nothing was sent to %s: it is another machine, and a token would cross the network unencrypted; use https://", g.shown)}
+			"nothing was sent to %s: it is another machine, and a token would cross the network unencrypted; use https://",
+			g.shown)}
 	case err != nil:
 		return &Error{Kind: KindUnavailable, Unsent: true, Text: fmt.Sprintf(
 			"nothing was sent to %s: the kernel does not say which account answers there (%v); if the supervisor runs, use its socket: -supervisor unix:PATH", g.shown, err)}
@@ -67,7 +44,8 @@ func (g guard) admit(ctx context.Context, c net.Conn) error {
 		remedy = "use the supervisor's socket, such as -supervisor unix:" + RunFolder + "/qb.sock, or " + remedy
 	}
 	return &Error{Kind: KindUnavailable, Unsent: true, Text: fmt.Sprintf(
-		"nothing was sent to %s: %s answers there, who is neither root, nor you, nor the account of the service; %s", g.shown, accountName(uid), remedy)}
+		"nothing was sent to %s: %s answers there, who is neither root, nor you, nor the account of the service; %s", g.shown,
+		accountName(uid), remedy)}
 }
 
 func (g guard) admits(uid uint32) bool {
@@ -83,7 +61,7 @@ func (g guard) admits(uid uint32) bool {
 	})
 }
 
-// appointed is the account to which root gave a folder: nobody else could have made one there.
+// appointed is the account to which root gave a folder: no other user could have made one there.
 func appointed(dir string) (uint32, bool) {
 	above, errAbove := os.Lstat(filepath.Dir(dir))
 	at, err := os.Lstat(dir)
@@ -127,8 +105,8 @@ func peerOf(ctx context.Context, c net.Conn) (uid uint32, here bool, err error) 
 // isHere says whether the other end of a connection is on this machine.
 func isHere(local, remote net.IP) bool { return remote.IsLoopback() || remote.Equal(local) }
 
-// AccountOf is the account of the process that has opened a connection, if it is on this machine; an error: the kernel does
-// not name it, for instance since it is gone.
+// AccountOf is the account of the process that has opened a connection, if it is on this machine; an error: the kernel
+// does not name it, for instance since it is gone.
 func AccountOf(c net.Conn) (uid uint32, here bool, err error) {
 	t, ok := c.(*net.TCPConn)
 	if !ok {

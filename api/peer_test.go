@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// TestPeerOf: the kernel names the account at the other end, on each family, and nobody before
+// TestPeerOf: the kernel names the account at the other end, on each family, and no one before
 // the connection is accepted.
 func TestPeerOf(t *testing.T) {
 	for _, listen := range []struct{ network, address, dial string }{

@@ -7,17 +7,25 @@ import (
 
 // The endpoints of users.
 var (
-	ListPeople   = Endpoint{"list-users", http.MethodGet, "/v1/users", Admin, "List the users that were added, by name"}
-	AddPerson    = Endpoint{"add-user", http.MethodPost, "/v1/users", Admin, "Add a user"}
-	GetPerson    = Endpoint{"get-user", http.MethodGet, "/v1/users/{user}", ReadOnly, "One user; without the role admin only oneself"}
-	ChangePerson = Endpoint{"set-user", http.MethodPatch, "/v1/users/{user}", Admin, "Change a user; another role, or being disabled, ends the user's tokens"}
+	ListPeople = Endpoint{"list-users", http.MethodGet, "/v1/users", Admin, "List the users that were added, by name"}
+	AddPerson  = Endpoint{"add-user", http.MethodPost, "/v1/users", Admin, "Add a user"}
+	GetPerson  = Endpoint{"get-user", http.MethodGet, "/v1/users/{user}", ReadOnly,
+		"One user; without the role admin only oneself"}
+	ChangePerson = Endpoint{"set-user", http.MethodPatch, "/v1/users/{user}", Admin,
+		"Change a user; another role, or being disabled, ends the user's tokens"}
 	RemovePerson = Endpoint{"remove-user", http.MethodDelete, "/v1/users/{user}", Admin, "Remove a user, whose tokens end"}
-	Invite       = Endpoint{"invite-user", http.MethodPost, "/v1/users/{user}/invite", Admin, "Make a code by which a user logs in once"}
-	Login        = Endpoint{"login", http.MethodPost, "/v1/login", ReadOnly, "Exchange the code of an invitation for a token"}
-	BeginSSO     = Endpoint{"sso-begin", http.MethodPost, "/v1/login/sso", Anyone, "Begin a login by single sign-on: a code that a person enters at the farm's provider"}
-	FinishSSO    = Endpoint{"sso-login", http.MethodPost, "/v1/login/sso/token", Anyone, "Ask whether the person has logged in at the provider, and get a token then"}
-	OwnTokens    = Endpoint{"list-own-tokens", http.MethodGet, "/v1/login/tokens", ReadOnly, "List the caller's tokens without their secrets, the newest first"}
-	RevokeOwn    = Endpoint{"revoke-own-token", http.MethodDelete, "/v1/login/tokens/{token}", ReadOnly, "Revoke one of the caller's tokens"}
+	Invite       = Endpoint{"invite-user", http.MethodPost, "/v1/users/{user}/invite", Admin,
+		"Make a code by which a user logs in once"}
+	Login = Endpoint{"login", http.MethodPost, "/v1/login", ReadOnly,
+		"Exchange the code of an invitation for a token"}
+	BeginSSO = Endpoint{"sso-begin", http.MethodPost, "/v1/login/sso", Anyone,
+		"Begin a login by single sign-on: a code that a person enters at the farm's provider"}
+	FinishSSO = Endpoint{"sso-login", http.MethodPost, "/v1/login/sso/token", Anyone,
+		"Ask whether the person has logged in at the provider, and get a token then"}
+	OwnTokens = Endpoint{"list-own-tokens", http.MethodGet, "/v1/login/tokens", ReadOnly,
+		"List the caller's tokens without their secrets, the newest first"}
+	RevokeOwn = Endpoint{"revoke-own-token", http.MethodDelete, "/v1/login/tokens/{token}", ReadOnly,
+		"Revoke one of the caller's tokens"}
 )
 
 // PersonRequest adds a user.
@@ -72,7 +80,8 @@ type LoginRequest struct {
 	Days int    `json:"days,omitempty" minimum:"0" doc:"Lifetime in days; default 90 or supervisor_token_days if that is less; at most supervisor_token_days."`
 }
 
-// SSOBegun is a login by single sign-on that waits for a person. After RFC 8628, by which the supervisor asks the provider.
+// SSOBegun is a login by single sign-on that waits for a person. After RFC 8628, by which the supervisor asks the
+// provider.
 type SSOBegun struct {
 	DeviceCode      string    `json:"device_code" doc:"For the next calls. A secret: whoever has it may get the token."`
 	UserCode        string    `json:"user_code" doc:"What the person enters."`

@@ -4,8 +4,10 @@ import "net/http"
 
 // The endpoints of pictures.
 var (
-	AppendPicture = Endpoint{"append-picture", http.MethodPost, "/v1/pictures", Worker, "A worker ships the picture of an attempt's output"}
-	ItemPicture   = Endpoint{"item-picture", http.MethodGet, "/v1/jobs/{job}/items/{item}/picture", User, "A small JPEG of an attempt's first output file"}
+	AppendPicture = Endpoint{"append-picture", http.MethodPost, "/v1/pictures", Worker,
+		"A worker ships the picture of an attempt's output"}
+	ItemPicture = Endpoint{"item-picture", http.MethodGet, "/v1/jobs/{job}/items/{item}/picture", User,
+		"A small JPEG of an attempt's first output file"}
 )
 
 // MaxPicture is how many bytes a picture has at most.

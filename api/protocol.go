@@ -6,8 +6,8 @@ import (
 )
 
 // Protocol numbers what workers and supervisors must understand of each other. A release that changes it raises it by
-// one. Workers from before there was a number speak 1; from 2 on workers name it, and get the uids of owners.
-const Protocol = 2
+// one.
+const Protocol = 1
 
 // Codes of a worker that speaks a protocol too far from the supervisor's.
 const (
@@ -15,18 +15,19 @@ const (
 	CodeWorkerTooNew = "worker-too-new"
 )
 
-// CheckProtocol refuses a worker whose protocol is not the supervisor's, nor the one before or after it. Its version is for
-// people only.
+// CheckProtocol refuses a worker that states no protocol, or another than the supervisor's and its two neighbours. The
+// version is for people only.
 func CheckProtocol(supervisor int, host string, worker int, version string) error {
-	worker, version = cmp.Or(worker, 1), cmp.Or(version, "an unknown version")
+	version = cmp.Or(version, "an unknown version")
+	oldest := max(1, supervisor-1)
 	refusal := func(code, way string) error {
 		e := Errorf(KindConflict, "the worker of host %q (%s) speaks protocol %d, and this supervisor (%s) speaks %d and takes %d to %d: %s; what runs there goes on until its lease ends",
-			host, version, worker, Version(), supervisor, max(1, supervisor-1), supervisor+1, way)
+			host, version, worker, Version(), supervisor, oldest, supervisor+1, way)
 		e.Code = code
 		return e
 	}
 	switch {
-	case worker < supervisor-1:
+	case worker < oldest:
 		return refusal(CodeWorkerTooOld, "upgrade qb on that host to the supervisor's release")
 	case worker > supervisor+1:
 		return refusal(CodeWorkerTooNew, "upgrade the supervisors first, or install their release on that host")

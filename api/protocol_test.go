@@ -12,9 +12,11 @@ func TestCheckProtocol(t *testing.T) {
 		code, way          string
 	}{
 		{5, 4, "", ""}, {5, 5, "", ""}, {5, 6, "", ""},
-		{2, 0, "", ""}, // from before workers named it
+		{1, 1, "", ""}, {1, 2, "", ""}, {2, 1, "", ""},
+		{1, 0, CodeWorkerTooOld, "takes 1 to 2: upgrade qb on that host"}, // it names none
+		{2, 0, CodeWorkerTooOld, "speaks protocol 0"},
+		{1, -1, CodeWorkerTooOld, "upgrade qb on that host"},
 		{5, 3, CodeWorkerTooOld, "takes 4 to 6: upgrade qb on that host"},
-		{3, 0, CodeWorkerTooOld, "speaks protocol 1"},
 		{5, 7, CodeWorkerTooNew, "upgrade the supervisors first"},
 	} {
 		err := CheckProtocol(c.supervisor, "h1", c.worker, "v1.2.0")

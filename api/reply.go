@@ -1,7 +1,7 @@
 package api
 
-// ActionRequest narrows an action (not shove, top and bottom) to some of a job's items, or to what instances of it run; empty
-// means the whole job. What is in a state is found out as the order is carried out.
+// ActionRequest narrows an action (not shove, top and bottom) to some of a job's items, or to what instances of it run;
+// empty means the whole job. What is in a state is found out as the order is carried out.
 type ActionRequest struct {
 	Items          string   `json:"items,omitempty" doc:"Item names, or ranges of them, as 25-29,40."`
 	ItemStates     []string `json:"item_states,omitempty" maxItems:"7" enum:"pending,running,blocked,suspended,complete,failed,killed" doc:"Only items, of those named or else of all, that are in one of these states. With complete, retry is redo."`

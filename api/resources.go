@@ -28,6 +28,8 @@ type ResourceReport struct {
 
 // The endpoints of resources.
 var (
-	ListResources  = Endpoint{"list-resources", "GET", "/v1/resources", ReadOnly, "Resources of the whole farm, such as licences, with their use"}
-	ReportResource = Endpoint{"report-resource", "PATCH", "/v1/resources/{resource}", Operator, "Say how much of a resource is used outside of the farm"}
+	ListResources = Endpoint{"list-resources", "GET", "/v1/resources", ReadOnly,
+		"Resources of the whole farm, such as licences, with their use"}
+	ReportResource = Endpoint{"report-resource", "PATCH", "/v1/resources/{resource}", Operator,
+		"Say how much of a resource is used outside of the farm"}
 )

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Rights is a set of rights: what a credential may do. A role is a named set, and a user's row may have a set of its own.
-// The bits are those of Qube's supervisor_default_security, so that its numbers can be read.
+// Rights is a set of rights: what a credential may do. A role is a named set, and a user's row may have a set of its
+// own. The bits are the same as in Qube's supervisor_default_security, so that qb can read its numbers.
 type Rights uint32
 
 // The rights. See and Output are qb's own.
@@ -92,13 +92,13 @@ func (r Role) Rights(ofUsers Rights) Rights {
 	return map[Role]Rights{ReadOnly: MaySee, Operator: EveryRight &^ MayAdmin, Admin: EveryRight}[r]
 }
 
-// DefaultRights are those of the role user, unless supervisor_default_security says otherwise.
+// DefaultRights are the rights of the role user, unless supervisor_default_security says otherwise.
 const DefaultRights = Rights(0xffff9) | MaySee | MayReadLogs
 
 // Has says whether all of the others are in the set.
 func (r Rights) Has(others Rights) bool { return r&others == others }
 
-// Names are those of the rights in the set.
+// Names are the names of the rights in the set.
 func (r Rights) Names() []string {
 	names := []string{}
 	for _, one := range AllRights {
@@ -123,8 +123,8 @@ func RightsOf(names []string) (r Rights, wrong string) {
 	return r, ""
 }
 
-// ReadRights reads supervisor_default_security: a number of Qube's, or names of rights with commas. Without see, which Qube does not have, a
-// user could do nothing: a number has it, and the right to read output.
+// ReadRights reads supervisor_default_security: a number of Qube's, or names of rights with commas. Without see, which
+// Qube does not have, a user could do nothing: a number has it, and the right to read output.
 func ReadRights(text string) (r Rights, wrong string) {
 	if n, err := strconv.ParseUint(strings.TrimSpace(text), 0, 32); err == nil {
 		r = Rights(n) &^ noEffect
@@ -145,7 +145,8 @@ func ReadRights(text string) (r Rights, wrong string) {
 // ofEndpoint are the rights that endpoints need beside what their role says.
 var ofEndpoint = map[string]Rights{
 	Submit.ID: MaySubmit, CheckSubmission.ID: MaySubmit, Modify.ID: MayModify, RemoveJob.ID: MayRemove,
-	ItemLog.ID: MayReadLogs, ItemPicture.ID: MayReadLogs, FindInLog.ID: MayReadLogs, LockHost.ID: MayLock, UnlockHost.ID: MayLock,
+	ItemLog.ID: MayReadLogs, ItemPicture.ID: MayReadLogs, FindInLog.ID: MayReadLogs, LockHost.ID: MayLock,
+	UnlockHost.ID: MayLock,
 }
 
 // ofRole are the rights that endpoints need for which there is no other.
@@ -154,7 +155,8 @@ var ofRole = map[Role]Rights{Admin: MayAdmin, Operator: MaySudo, User: MaySubmit
 // ofAction are the rights that orders need, where they do not have the order's name.
 var ofAction = map[string]Rights{"redo": MayRetry, "top": MayBump, "bottom": MayBump}
 
-// Right is what a credential needs for the endpoint, for an order that of its action. 0: any credential will do, or one of a worker.
+// Right is what a credential needs for the endpoint, for an order that of its action. 0: any credential will do, or one
+// of a worker.
 func (e Endpoint) Right(action string) Rights {
 	if e.ID == OrderJob.ID || e.ID == OrderJobs.ID {
 		right, _ := RightsOf([]string{action})

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// Share is where a user stands, in an account or in none.
+// Share is where a user is, in an account or in none.
 type Share struct {
 	User       string     `json:"user"`
 	Account    string     `json:"account" doc:"Path of the account in the share tree; empty: none."`
@@ -123,21 +123,30 @@ type Decision struct {
 
 // The endpoints of fairshare.
 var (
-	ListShares   = Endpoint{"list-shares", "GET", "/v1/shares", ReadOnly, "Where everybody stands by shares and use, by rank"}
-	ExplainShare = Endpoint{"explain-share", "GET", "/v1/shares/{user}", ReadOnly, "The sum behind a user's standing, line by line"}
+	ListShares = Endpoint{"list-shares", "GET", "/v1/shares", ReadOnly,
+		"Where everybody stands by shares and use, by rank"}
+	ExplainShare = Endpoint{"explain-share", "GET", "/v1/shares/{user}", ReadOnly,
+		"The sum behind a user's standing, line by line"}
 	ShareSet     = Endpoint{"share-settings", "GET", "/v1/share-settings", ReadOnly, "The shares that were set"}
 	SetShare     = Endpoint{"set-share", "POST", "/v1/share-settings", Operator, "Give a user or an account its shares"}
-	ListAccounts = Endpoint{"list-accounts", "GET", "/v1/accounts", ReadOnly, "The accounts that jobs may name, and their members"}
-	PastAccounts = Endpoint{"past-accounts", "GET", "/v1/accounts/past", ReadOnly, "Accounts that were charged and are not known now"}
-	AddAccount   = Endpoint{"add-account", "POST", "/v1/accounts", Operator, "Add an account, or members to one"}
-	AddAccounts  = Endpoint{"add-accounts", "POST", "/v1/accounts/all", Operator, "Add many accounts and members of them, or none if an entry is refused"}
-	DropAccount  = Endpoint{"remove-account", "POST", "/v1/accounts/remove", Operator, "Remove members of an account or, if none are named, the account"}
-	ListBudgets  = Endpoint{"list-budgets", "GET", "/v1/budgets", ReadOnly, "Budgets and how far they are used up"}
-	SetBudget    = Endpoint{"set-budget", "POST", "/v1/budgets", Operator, "Give a user or an account a budget, or take it away"}
+	ListAccounts = Endpoint{"list-accounts", "GET", "/v1/accounts", ReadOnly,
+		"The accounts that jobs may name, and their members"}
+	PastAccounts = Endpoint{"past-accounts", "GET", "/v1/accounts/past", ReadOnly,
+		"Accounts that were charged and are not known now"}
+	AddAccount  = Endpoint{"add-account", "POST", "/v1/accounts", Operator, "Add an account, or members to one"}
+	AddAccounts = Endpoint{"add-accounts", "POST", "/v1/accounts/all", Operator,
+		"Add many accounts and members of them, or none if an entry is refused"}
+	DropAccount = Endpoint{"remove-account", "POST", "/v1/accounts/remove", Operator,
+		"Remove members of an account or, if none are named, the account"}
+	ListBudgets = Endpoint{"list-budgets", "GET", "/v1/budgets", ReadOnly, "Budgets and how far they are used up"}
+	SetBudget   = Endpoint{"set-budget", "POST", "/v1/budgets", Operator,
+		"Give a user or an account a budget, or take it away"}
 	Publications = Endpoint{"list-publications", "GET", "/v1/publications", ReadOnly, "What users reported as published"}
 	Report       = Endpoint{"report-publication", "POST", "/v1/publications", User, "Report a publication"}
-	Decide       = Endpoint{"decide-publication", "POST", "/v1/publications/decide", Operator, "Accept or reject a publication; accepted ones give credit"}
-	AddCredits   = Endpoint{"add-credits", "POST", "/v1/credits/all", Operator, "Give credit to many users, or to none if an entry is refused"}
-	ListCredit   = Endpoint{"list-credit", "GET", "/v1/credits", ReadOnly, "Credit, the latest entry first"}
-	AddCredit    = Endpoint{"add-credit", "POST", "/v1/credits", Operator, "Give a user credit"}
+	Decide       = Endpoint{"decide-publication", "POST", "/v1/publications/decide", Operator,
+		"Accept or reject a publication; accepted ones give credit"}
+	AddCredits = Endpoint{"add-credits", "POST", "/v1/credits/all", Operator,
+		"Give credit to many users, or to none if an entry is refused"}
+	ListCredit = Endpoint{"list-credit", "GET", "/v1/credits", ReadOnly, "Credit, the latest entry first"}
+	AddCredit  = Endpoint{"add-credit", "POST", "/v1/credits", Operator, "Give a user credit"}
 )

@@ -22,7 +22,11 @@ func (r *snapshotReader) check(doc *SnapshotDoc) {
 	hosts := make(map[string]int)
 	for i, h := range doc.Hosts {
 		r.number(hosts, h.Name, i, "hosts[%d]", ".name")
+		if (h.Present == nil) != (doc.Hosts[0].Present == nil) {
+			r.refuse(fmt.Sprintf("hosts[%d].present", i), "all hosts of a snapshot say it, or none")
+		}
 	}
+	r.checkOrders(doc, hosts)
 	jobs := make(map[string]int)
 	for i := range doc.Jobs {
 		j := &doc.Jobs[i]
@@ -40,10 +44,40 @@ func (r *snapshotReader) check(doc *SnapshotDoc) {
 			}
 		}
 	}
+	if in := doc.Reserved; in != nil {
+		if _, known := jobs[in.Job]; !known && in.Job != "" {
+			r.refuse("reserved.job", "there is no job %q", in.Job)
+		}
+		if _, known := hosts[in.Host]; !known {
+			r.refuse("reserved.host", "there is no host %q%s", in.Host, poolHint(doc))
+		}
+	}
 	r.checkRunning(doc, hosts, jobs)
 }
 
-// number notes which entry of a list has a name, and refuses one that has the name of another; place is that of an entry.
+// checkOrders refuses values of unknown hosts, and jobs that name an unknown order.
+func (r *snapshotReader) checkOrders(doc *SnapshotDoc, hosts map[string]int) {
+	orders := map[string]int{}
+	for i, order := range doc.Orders {
+		r.number(orders, order.Name, i, "orders[%d]", ".name")
+		for k, term := range order.Terms {
+			for v, value := range term.Values {
+				if _, known := hosts[value.Host]; !known {
+					r.refuse(fmt.Sprintf("orders[%d].terms[%d].values[%d].host", i, k, v), "there is no host %q%s", value.Host,
+						poolHint(doc))
+				}
+			}
+		}
+	}
+	for i := range doc.Jobs {
+		if _, known := orders[doc.Jobs[i].HostOrder]; !known && doc.Jobs[i].HostOrder != "" {
+			r.refuse(fmt.Sprintf("jobs[%d].host_order", i), "there is no order %q", doc.Jobs[i].HostOrder)
+		}
+	}
+}
+
+// number notes that entry n of a list has a name, and refuses an entry with the name of another. Place is the format of
+// an entry's position.
 func (r *snapshotReader) number(names map[string]int, name string, n int, place, member string) {
 	if other, twice := names[name]; twice {
 		r.refuse(fmt.Sprintf(place, n)+member, "%q is also "+place, name, other)
@@ -90,7 +124,9 @@ func (r *snapshotReader) checkRunning(doc *SnapshotDoc, hosts, jobs map[string]i
 		}
 		slots[h] += doc.Jobs[j].Slots
 		memory[h] += *cmp.Or(in.Memory, &doc.Jobs[j].Memory)
-		r.checkRoom(doc, h, slots[h], memory[h], place)
+		if doc.Slots != nil || doc.Hosts[h].Present == nil { // items may have more memory than they were promised
+			r.checkRoom(doc, h, slots[h], memory[h], place)
+		}
 		if in.ItemStarted != nil || in.LostWork != nil {
 			items[j]++
 		}

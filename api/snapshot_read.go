@@ -43,14 +43,15 @@ func ReadSnapshot(data []byte) (SnapshotDoc, error) {
 
 // snapshotDefaults are what the members of a list are before they are read.
 var snapshotDefaults = map[reflect.Type]any{
-	reflect.TypeFor[SnapshotHost]():     SnapshotHost{Tags: []string{}, Cluster: "/", Up: true},
-	reflect.TypeFor[SnapshotJob]():      SnapshotJob{Priority: 9999, Cluster: "/", Agenda: true, Slots: 1, Tags: []string{}, Weight: 1, Fairshare: 1},
+	reflect.TypeFor[SnapshotHost](): SnapshotHost{Tags: []string{}, Cluster: "/", Up: true},
+	reflect.TypeFor[SnapshotJob](): SnapshotJob{Priority: 9999, Cluster: "/", Agenda: true, Slots: 1,
+		Tags: []string{}, Weight: 1, Fairshare: 1},
 	reflect.TypeFor[SnapshotInstance](): SnapshotInstance{Kind: "primary"},
 }
 
-// snapshotReader reads JSON into a struct, up to the first thing that is wrong. A member that is missing or null
-// keeps its default. What a member's type does not say is in its tags: among, and read as required (it must be there, and
-// a text must not be empty), width (a max_cpus: "*" and anything negative mean no limit) or signed (it may be negative).
+// snapshotReader reads JSON into a struct, up to the first thing that is wrong. A member that is missing or null keeps
+// its default. What a member's type does not say is in its tags: among, and read as required (it must be there, and a
+// text must not be empty), width (a max_cpus: "*" and anything negative mean no limit) or signed (it may be negative).
 type snapshotReader struct {
 	data []byte
 	json *json.Decoder
@@ -74,7 +75,7 @@ func (r *snapshotReader) next() json.Token {
 
 func (r *snapshotReader) malformed(err error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("it ends too early")
+		err = errors.New("the text ends too early")
 	}
 	before := r.data[:min(int(r.json.InputOffset()), len(r.data))]
 	line := 1 + bytes.Count(before, []byte("\n"))
@@ -117,7 +118,7 @@ func shownToken(token json.Token) string {
 	return fmt.Sprint(token)
 }
 
-// read takes the value at a place, which begins with the token, into v; tag is that of the member.
+// read takes the value at a place, which begins with the token, into v; tag is the tag of the member.
 func (r *snapshotReader) read(v reflect.Value, token json.Token, place string, tag reflect.StructTag) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -129,7 +130,7 @@ func (r *snapshotReader) read(v reflect.Value, token json.Token, place string, t
 		}
 	case reflect.Map:
 		if r.opens(token, '{', place, "an object of whole numbers") {
-			r.readAmounts(v, place)
+			r.readAmounts(v, place, tag)
 		}
 	case reflect.Slice:
 		if r.opens(token, '[', place, "a list") {
@@ -208,12 +209,12 @@ func (r *snapshotReader) readList(v reflect.Value, place string, tag reflect.Str
 }
 
 // readAmounts reads whole numbers by name.
-func (r *snapshotReader) readAmounts(v reflect.Value, place string) {
+func (r *snapshotReader) readAmounts(v reflect.Value, place string, tag reflect.StructTag) {
 	amounts := map[string]int64{}
 	r.eachMember(place, func(name string) {
 		var amount int64
 		if token := r.next(); token != nil {
-			r.read(reflect.ValueOf(&amount).Elem(), token, within(place, name), "")
+			r.read(reflect.ValueOf(&amount).Elem(), token, within(place, name), tag)
 		}
 		amounts[name] = amount
 	})

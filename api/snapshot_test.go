@@ -15,8 +15,8 @@ func TestReadSnapshotRefuses(t *testing.T) {
 			"jobs": [{"id": "A", "cpus": 1, "remaining": 2}, {"id": "B", "cpus": 1, "slots": 2, "memory": 6}], "running": [` + running + `]}`
 	}
 	for name, c := range map[string]struct{ snapshot, want string }{
-		"nothing":           {``, "line 1, column 1: not a JSON snapshot: it ends too early"},
-		"half":              {"{\n  \"slots\": 3,", "line 2, column 14: not a JSON snapshot: it ends too early"},
+		"nothing":           {``, "line 1, column 1: not a JSON snapshot: the text ends too early"},
+		"half":              {"{\n  \"slots\": 3,", "line 2, column 14: not a JSON snapshot: the text ends too early"},
 		"no JSON":           {`{"slots": 3; }`, "line 1, column"},
 		"more":              {`{"slots": 1} {}`, "something after the end"},
 		"deep":              {`{"jobs": [[[[[[[[[]]]]]]]]]}`, "jobs[0]: must be an object, is a list"},

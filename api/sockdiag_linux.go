@@ -83,7 +83,7 @@ func (p socketPair) ends() []byte {
 	return ends
 }
 
-// read takes an answer for exactly this socket alone: where there is none, the kernel answers for one that listens.
+// read takes an answer for exactly this socket alone: where there is none, the kernel answers for a listening socket.
 func (p socketPair) read(answer []byte) (socketOwner, error) {
 	if len(answer) < diagAnswer || binary.NativeEndian.Uint16(answer[4:]) != unix.SOCK_DIAG_BY_FAMILY {
 		return socketOwner{}, errNoDiag
@@ -93,10 +93,11 @@ func (p socketPair) read(answer []byte) (socketOwner, error) {
 	if local != p.local || remote != p.remote {
 		return socketOwner{}, errNoDiag
 	}
-	return socketOwner{uid: binary.NativeEndian.Uint32(body[diagUID:]), inode: binary.NativeEndian.Uint32(body[diagInode:])}, nil
+	return socketOwner{uid: binary.NativeEndian.Uint32(body[diagUID:]),
+		inode: binary.NativeEndian.Uint32(body[diagInode:])}, nil
 }
 
-// diagEnd reads an end of the socket in an answer; a socket for both families has an IPv6 address that stands for IPv4.
+// diagEnd reads an end of the socket in an answer; a socket for both families has an IPv6 address that means IPv4.
 func diagEnd(body []byte, n int) netip.AddrPort {
 	raw := body[4+4+16*n:][:16]
 	addr := netip.AddrFrom16([16]byte(raw)).Unmap()

@@ -22,8 +22,8 @@ type socketOwner struct {
 	uid, inode uint32
 }
 
-// owner asks the kernel for the socket. One that does not answer that has it in its lists, which grow with the sockets of
-// the machine; that of IPv6 has those that serve both families.
+// owner asks the kernel for the socket. A kernel that does not answer that has it in its lists, which grow with the
+// sockets of the machine; that of IPv6 has the ones that serve both families.
 func (p socketPair) owner() (socketOwner, error) {
 	p = p.unmapped()
 	if owner, err := p.diagnosed(); err == nil {
@@ -32,7 +32,7 @@ func (p socketPair) owner() (socketOwner, error) {
 	return p.listed()
 }
 
-// unmapped has IPv4 addresses as such.
+// unmapped converts IPv4-mapped IPv6 addresses to IPv4 addresses.
 func (p socketPair) unmapped() socketPair {
 	p.local = netip.AddrPortFrom(p.local.Addr().Unmap(), p.local.Port())
 	p.remote = netip.AddrPortFrom(p.remote.Addr().Unmap(), p.remote.Port())

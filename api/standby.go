@@ -10,7 +10,8 @@ import (
 // do it. Its value is the leader's URL, or "unknown".
 const StandbyHeader = "Qb-Standby"
 
-// StandbyListens is its value where the rows of a leader were put back, and hosts are listened to before anything is given out.
+// StandbyListens is its value where the rows of a leader were put back, and hosts are listened to before anything is
+// given out.
 const StandbyListens = "listening"
 
 // locateWithin bounds the question to each address; a supervisor that is stopped takes the connection and
@@ -20,7 +21,7 @@ const locateWithin = 2 * time.Second
 // IsStandby says whether a call was refused, undone, by a supervisor that does not lead.
 func IsStandby(err error) bool { return Refusal(err).Standby }
 
-// Listens says whether a refusal came from a leader that wants to hear workers, though it answers nobody yet.
+// Listens says whether a refusal came from a leader that wants to hear workers, though it answers no one yet.
 func Listens(err error) bool { return Refusal(err).Listens }
 
 // Healthy returns nil where a supervisor leads and works. The question shows no credential, as that of Leads.
@@ -48,7 +49,7 @@ func (c *Client) Leads(ctx context.Context) (bool, error) {
 }
 
 // Locate asks all supervisors at once and returns the index of the first that says it leads; where none
-// does, that of one that stands by; where none answers, -1 and the error of the first.
+// does, that of a standby; where none answers, -1 and the error of the first.
 func Locate(ctx context.Context, clients []*Client) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -81,13 +82,13 @@ func Locate(ctx context.Context, clients []*Client) (int, error) {
 	return -1, failed[0]
 }
 
-// AttemptHeader is the number of the attempt whose log an answer holds. Who was cut off asks for that attempt again, from the
-// offset that was reached.
+// AttemptHeader is the number of the attempt whose log an answer holds. Who was cut off asks for that attempt again,
+// from the offset that was reached.
 const AttemptHeader = "Qb-Attempt"
 
-// ElsewhereHeader marks the log of an attempt that ended before the supervisor that answers began to lead, and of which it
-// holds nothing: the item printed nothing, or its output lies with another supervisor, which any client may ask that has
-// its address.
+// ElsewhereHeader marks the log of an attempt that ended before the supervisor that answers began to lead, and of which
+// it holds nothing: the item printed nothing, or its output lies with another supervisor, which any client may ask that
+// has its address.
 const ElsewhereHeader = "Qb-Log-Elsewhere"
 
 // EarlierHeader is how many lines of a history there are before the first of an answer.

@@ -30,7 +30,7 @@ func serving(t *testing.T, status int, standby string) *api.Client {
 	return c
 }
 
-// Of several addresses the one that leads is found, wherever it stands; where none leads, one that answers.
+// Of several addresses the leader's is found, wherever it is; where none leads, an address that answers.
 func TestLocate(t *testing.T) {
 	leader, standby := serving(t, 200, ""), serving(t, 503, "unknown")
 	gone, err := api.NewClient("http://127.0.0.1:1", "")

@@ -18,7 +18,7 @@ type StatsRow struct {
 	Account   *string           `json:"account,omitempty" doc:"Empty for none."`
 	Cluster   string            `json:"cluster,omitempty" doc:"Of the job."`
 	Host      string            `json:"host,omitempty"`
-	Kind      string            `json:"kind,omitempty" doc:"primary or secondary (work with a result), preempted, or failed (killed and lost included)."`
+	Kind      string            `json:"kind,omitempty" doc:"primary or secondary (work with a result), preempted, killed, or failed (lost included)."`
 	Class     string            `json:"class,omitempty" doc:"Class of the host by its present slots, memory, GPUs and speed; absent for a removed host."`
 	Tags      map[string]string `json:"tags,omitempty" doc:"Tags of the job by which the report is grouped; empty: none."`
 	Attempts  int64             `json:"attempts"`
@@ -27,7 +27,8 @@ type StatsRow struct {
 	Memory    float64           `json:"memory_gib_hours" doc:"Memory reserved, or used if that is more, × wall time."`
 	Secondary float64           `json:"secondary" doc:"Fraction of the slot-hours that was secondary and gave a result."`
 	Preempted float64           `json:"preempted" doc:"Fraction of the slot-hours that was lost to preemption."`
-	Failed    float64           `json:"failed" doc:"Fraction of the slot-hours without a result for other reasons."`
+	Killed    float64           `json:"killed" doc:"Fraction of the slot-hours that an order to kill ended. Days that were summed up before qb knew it have it in failed."`
+	Failed    float64           `json:"failed" doc:"Fraction of the slot-hours that failed or were lost."`
 	Charged   float64           `json:"charged_hours" doc:"CPU-equivalent hours charged, not decayed."`
 }
 
@@ -35,4 +36,5 @@ type StatsRow struct {
 func DayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // GetStats is the endpoint of reports.
-var GetStats = Endpoint{"get-stats", "GET", "/v1/stats", ReadOnly, "What ended attempts used, by day, user, account, cluster, host, kind, class of hosts and tags of jobs"}
+var GetStats = Endpoint{"get-stats", "GET", "/v1/stats", ReadOnly,
+	"What ended attempts used, by day, user, account, cluster, host, kind, class of hosts and tags of jobs"}

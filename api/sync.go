@@ -6,7 +6,7 @@ import (
 )
 
 // Agents one release older and newer than the supervisor work with it, so what they say to each other is
-// open: a member that the other side does not know is passed over, and a word that it does not know stands
+// open: a member that the other side does not know is passed over, and a word that it does not know is
 // for the nearest that it knows. The blank member of each type below says so in the document.
 
 // AttemptID names one try at one item.
@@ -18,7 +18,7 @@ type AttemptID struct {
 	Number int   `json:"number" doc:"From 1."`
 }
 
-// Sync is a worker's word: what it is and all that runs on it. One is in flight at a time; before it
+// Sync is a worker's complete report: what it is and all that runs on it. One is in flight at a time; before it
 // sends another the worker gives the last one up and never looks at a late answer to it.
 type Sync struct {
 	_ struct{} `additionalProperties:"true"`
@@ -32,9 +32,9 @@ type Sync struct {
 	Heard       uint64 `json:"heard,omitempty" doc:"Sequence of the last sync whose answer this incarnation acknowledges; only instances listed in that answer may still start."`
 	Epoch       int64  `json:"epoch" doc:"Epoch of the last acknowledged answer; 0 before the first. In another term the sync is a registration: it is answered at once, and nothing is concluded from what it omits."`
 	Version     string `json:"version,omitempty" doc:"Of the worker's program, for people."`
-	Protocol    int    `json:"protocol,omitempty" doc:"Number of the worker's protocol; none: 1. A supervisor takes its own number, the one before and the one after, and refuses others with the code worker-too-old or worker-too-new."`
+	Protocol    int    `json:"protocol,omitempty" doc:"Number of the worker's protocol; a worker that names none is refused. A supervisor takes its own number, the one before and the one after, and refuses others with the code worker-too-old or worker-too-new."`
 
-	Held *HeldTerm `json:"held,omitempty" doc:"What the worker knows of terms; none before the first signed one."`
+	Held *AcceptedTerm `json:"held,omitempty" doc:"What the worker knows of terms; none before the first signed one."`
 
 	Slots  int        `json:"slots"`
 	Cores  int        `json:"cores,omitempty" doc:"Cores of the machine. The CPU time of an end is accepted up to wall time × cores."`
@@ -78,7 +78,7 @@ type Usage struct {
 	Resources []ResourceUse `json:"resources" maxItems:"256"`
 }
 
-// ResourceUse is that of one resource.
+// ResourceUse is the use of one resource.
 type ResourceUse struct {
 	_ struct{} `additionalProperties:"true"`
 
@@ -140,7 +140,7 @@ type SyncInstance struct {
 	Wall     float64   `json:"wall,omitempty" doc:"Seconds so far, without those for which it was suspended."`
 	Progress int       `json:"progress,omitempty" doc:"Of the item in per cent, by the job's regex_progress; 0: not known."`
 
-	Standstill int64 `json:"standstill,omitempty" doc:"Number of the suspension under which its whole tree stands still; 0: something of it may run."`
+	SuspensionID int64 `json:"suspension_id,omitempty" doc:"Number of the suspension under which its whole tree stands still; 0: something of it may run."`
 }
 
 // Finished is the end of one attempt. It is kept on the worker's disk until an answer of a current
@@ -208,10 +208,11 @@ type Desired struct {
 	NoLicence []NoLicence `json:"no_licence,omitempty" doc:"How the item says that it found no licence, for those that it holds."`
 	Suspended bool        `json:"suspended,omitempty" doc:"Its processes are to stand still until an answer says otherwise."`
 
-	Standstill int64 `json:"standstill,omitempty" doc:"Number of the suspension, which the worker reports back once its whole tree stands still."`
+	SuspensionID int64 `json:"suspension_id,omitempty" doc:"Number of the suspension, which the worker reports back once its whole tree stands still."`
 }
 
-// NoLicence is how an item says that it found no licence. An attempt that fails and says so ends with the code no_licence.
+// NoLicence is how an item says that it found no licence. An attempt that fails and says so ends with the code
+// no_licence.
 type NoLicence struct {
 	_ struct{} `additionalProperties:"true"`
 
@@ -242,7 +243,7 @@ type JobSpec struct {
 	Postflights       []string `json:"postflights,omitempty" doc:"The same after the command, if there is no agenda; code postflight_failed."`
 	AgendaPreflights  []string `json:"agenda_preflights,omitempty" doc:"The same before each item; code agenda_preflight_failed."`
 	AgendaPostflights []string `json:"agenda_postflights,omitempty" doc:"The same after each item; code postflight_failed."`
-	Validate          []string `json:"validate,omitempty" doc:"Output files of each item, as PATH or PATH:SIZE; code output_missing."`
+	Validate          []string `json:"validate,omitempty" doc:"Output files of each item, as PATH, PATH:SIZE, PATH:new or PATH:SIZE:new; code output_missing."`
 
 	RegexProgress string `json:"regex_progress,omitempty" doc:"Regular expressions for lines of output, one in each line."`
 	RegexErrors   string `json:"regex_errors,omitempty" doc:"Likewise; a line that matches lets the item fail with the outcome launch and the code log_error."`

@@ -8,15 +8,15 @@ import (
 	"strconv"
 )
 
-// MaxLineage bounds the name of a lineage, MaxSuperseded the list of those that a worker obeys no more.
+// MaxLineage bounds the name of a lineage, MaxSuperseded the list of the ones that a worker obeys no more.
 const (
 	MaxLineage    = 64
 	MaxSuperseded = 64
 )
 
-// Term says which supervisor speaks: a term of a farm, in a database. The signature is made with the farm's key, which is
-// in no database, so that neither a process that took the supervisor's port nor a copy of the database can make
-// a term that workers obey.
+// Term says which supervisor speaks: a term of a farm, in a database. The signature is made with the farm's key, which
+// is in no database, so that neither a process that took the supervisor's port nor a copy of the database can make a
+// term that workers obey.
 type Term struct {
 	_ struct{} `additionalProperties:"true"`
 
@@ -30,7 +30,7 @@ type Term struct {
 	TimelineSignature []byte `json:"timeline_signature,omitempty" doc:"Over the timeline and the signature."`
 }
 
-// TimelineMessage is what the second signature of a term covers, which workers of an older release do not look at.
+// TimelineMessage is what the second signature of a term covers.
 func TimelineMessage(timeline int64, signature []byte) []byte {
 	return append([]byte("qb timeline 1\n"+strconv.FormatInt(timeline, 10)+"\n"), signature...)
 }
@@ -42,17 +42,19 @@ func TermMessage(lineage string, epoch, began int64) []byte {
 
 // Signed reports whether the signature was made with the key of which Farm is the public part.
 func (t Term) Signed() bool {
-	return len(t.Farm) == ed25519.PublicKeySize && ed25519.Verify(t.Farm, TermMessage(t.Lineage, t.Epoch, t.Began), t.Signature) &&
+	return len(t.Farm) == ed25519.PublicKeySize && ed25519.Verify(t.Farm, TermMessage(t.Lineage, t.Epoch, t.Began),
+		t.Signature) &&
 		(t.Timeline == 0 || ed25519.Verify(t.Farm, TimelineMessage(t.Timeline, t.Signature), t.TimelineSignature))
 }
 
 // Same reports whether both are one signed term.
 func (t Term) Same(o Term) bool {
-	return t.Epoch == o.Epoch && t.Began == o.Began && t.Lineage == o.Lineage && bytes.Equal(t.Farm, o.Farm) && bytes.Equal(t.Signature, o.Signature) &&
+	return t.Epoch == o.Epoch && t.Began == o.Began && t.Lineage == o.Lineage && bytes.Equal(t.Farm, o.Farm) &&
+		bytes.Equal(t.Signature, o.Signature) &&
 		t.Timeline == o.Timeline && bytes.Equal(t.TimelineSignature, o.TimelineSignature)
 }
 
-// Proof shows that its holder was given the term, without giving the signature away: whoever reads a worker's
+// Proof shows that its holder was given the term, without giving the signature away: anyone who reads a worker's
 // sync cannot use it to play the supervisor.
 func (t Term) Proof() []byte {
 	sum := sha256.Sum256(t.Signature)
@@ -68,8 +70,8 @@ func (t Term) TimelineProof() []byte {
 	return sum[:]
 }
 
-// HeldTerm is the highest signed term that a worker has accepted an answer of.
-type HeldTerm struct {
+// AcceptedTerm is the highest signed term that a worker has accepted an answer of.
+type AcceptedTerm struct {
 	_ struct{} `additionalProperties:"true"`
 
 	Lineage       string   `json:"lineage"`
@@ -83,7 +85,8 @@ type HeldTerm struct {
 }
 
 // Proves reports whether the holder was given exactly this term.
-func (h HeldTerm) Proves(t Term) bool {
-	return h.Lineage == t.Lineage && h.Epoch == t.Epoch && h.Began == t.Began && subtle.ConstantTimeCompare(h.Proof, t.Proof()) == 1 &&
+func (h AcceptedTerm) Proves(t Term) bool {
+	return h.Lineage == t.Lineage && h.Epoch == t.Epoch && h.Began == t.Began &&
+		subtle.ConstantTimeCompare(h.Proof, t.Proof()) == 1 &&
 		(h.Timeline == 0 || h.Timeline == t.Timeline && subtle.ConstantTimeCompare(h.TimelineProof, t.TimelineProof()) == 1)
 }

@@ -21,9 +21,13 @@ import (
 // level.
 const maxDepth = 10_000
 
-const textWayOut = "qb takes text in UTF-8 alone: write it in UTF-8, or rename what it names"
+const (
+	textWayOut = "qb takes text in UTF-8 alone: write it in UTF-8, or rename what it names"
+	nulWayOut  = "no process and no row can hold it: leave it out"
+)
 
-// CheckText refuses a request with a text that is not UTF-8, and names it by its member and the number of its word.
+// CheckText refuses a request with a text that is not UTF-8 or has the character NUL, and names the text by its member
+// and the number of its word.
 func CheckText(request any) error {
 	if request == nil {
 		return nil
@@ -31,9 +35,15 @@ func CheckText(request any) error {
 	return checkText("", "", reflect.ValueOf(request))
 }
 
-// notText is the refusal of a text that is not UTF-8; one within a map can be a secret, and is not shown.
-func notText(member, place, shown string) error {
+// isText says whether a text arrives as it is, in a row and in a process.
+func isText(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
+
+// notText is the refusal of a text. What is shown of it is not the text itself where that can be a secret.
+func notText(member, place, text, shown string) error {
 	e := Errorf(KindInvalid, "%s%s is not UTF-8; %s", place, shown, textWayOut)
+	if utf8.ValidString(text) {
+		e = Errorf(KindInvalid, "%s%s has the character NUL; %s", place, shown, nulWayOut)
+	}
 	e.Member = member
 	return e
 }
@@ -45,8 +55,8 @@ func quoted(text string) string { return strconv.Quote(text[:min(len(text), 200)
 func checkText(member, place string, v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.String:
-		if !utf8.ValidString(v.String()) {
-			return notText(member, strings.TrimPrefix(place+": ", ": "), quoted(v.String()))
+		if text := v.String(); !isText(text) {
+			return notText(member, strings.TrimPrefix(place+": ", ": "), text, quoted(text))
 		}
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
@@ -74,12 +84,12 @@ func checkMap(member, place string, v reflect.Value) error {
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	for _, key := range keys {
 		name := key.String()
-		if !utf8.ValidString(name) {
-			return notText(member, strings.TrimPrefix(place+": the name ", ": "), quoted(name))
+		if !isText(name) {
+			return notText(member, strings.TrimPrefix(place+": the name ", ": "), name, quoted(name))
 		}
 		at := strings.TrimPrefix(place+" "+name, " ")
-		if text := v.MapIndex(key); text.Kind() == reflect.String && !utf8.ValidString(text.String()) {
-			return notText(member, at+": ", "its value")
+		if text := v.MapIndex(key); text.Kind() == reflect.String && !isText(text.String()) {
+			return notText(member, at+": ", text.String(), "its value")
 		} else if err := checkText(member, at, text); err != nil {
 			return err
 		}
@@ -108,8 +118,8 @@ func checkStruct(member, place string, v reflect.Value) error {
 // checkParams is CheckText for what an address has.
 func checkParams(params Params) error {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		if !utf8.ValidString(params[name]) {
-			return notText(name, name+": ", quoted(params[name]))
+		if !isText(params[name]) {
+			return notText(name, name+": ", params[name], quoted(params[name]))
 		}
 	}
 	return nil

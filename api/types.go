@@ -46,7 +46,7 @@ type Job struct {
 	Memory           JobMemory         `json:"memory"`
 	TimeLimit        int               `json:"timelimit,omitempty" doc:"Time limit of an instance in seconds; 0: none."`
 	AgendaTimeLimit  int               `json:"agendatimelimit,omitempty" doc:"Time limit of an item in seconds, its preflights and postflights included; 0: none."`
-	Profile          string            `json:"profile" doc:"Jobs of the user with the same one are taken to need alike; empty: a job from before there were any."`
+	Profile          string            `json:"profile" doc:"Jobs of the user with the same one are taken to need alike; empty: none."`
 	Learned          *Learned          `json:"learned,omitempty" doc:"What the job takes over from its profile while too few items of its own have returned; absent: nothing."`
 	TimeEstimate     int               `json:"time_estimate,omitempty" doc:"Seconds that an item takes, as stated at the submission; 0: not stated."`
 	PGrp             int64             `json:"pgrp" doc:"Process group: the id of its first job; the job's own id if not given."`
@@ -77,7 +77,7 @@ type Job struct {
 	RegexHighlights   string   `json:"regex_highlights" doc:"Regular expressions; lines of output that match are kept with the attempt."`
 	RegexOutputPaths  string   `json:"regex_outputpaths" doc:"Regular expressions that find in lines of output the paths of what an item has written."`
 	PathMap           []string `json:"pathmap" doc:"Paths of who submitted the job with the same on its hosts, FROM=TO."`
-	Validate          []string `json:"validate" doc:"Output files of each item, as PATH or PATH:SIZE. If one is missing or smaller, the item fails. Tokens such as QB_FRAME_NUMBER are replaced."`
+	Validate          []string `json:"validate" doc:"Output files of each item, as PATH, PATH:SIZE, PATH:new or PATH:SIZE:new. If one is missing, smaller or, with :new, older than the attempt, the item fails. Tokens such as QB_FRAME_NUMBER are replaced."`
 	HostOrder         string   `json:"hostorder" doc:"Preferred order of hosts; empty: supervisor_default_hostorder."`
 	Flags             []string `json:"flags"`
 
@@ -271,7 +271,7 @@ type SubmitRequest struct {
 	RegexHighlights   string            `json:"regex_highlights,omitempty" doc:"Regular expressions (RE2), one in each line, at most 8 of 256 bytes. The first 20 different lines of output that match are kept with the attempt, 400 bytes of each."`
 	RegexOutputPaths  string            `json:"regex_outputpaths,omitempty" doc:"Regular expressions (RE2), one in each line, at most 8 of 256 bytes. The first group, or the whole match, is the path of an output file; the first 50 of up to 1024 bytes are kept with the attempt."`
 	PathMap           []string          `json:"pathmap,omitempty" doc:"Paths here with the same on the hosts, as /vol/proj=/mnt/proj or P:=/mnt/p, for the command, its folder, variables and files. Only whole parts of a path match; the longest wins."`
-	Validate          []string          `json:"validate,omitempty" doc:"Output files of each item, as PATH or PATH:SIZE. If one is missing or smaller, the item fails. Tokens such as QB_FRAME_NUMBER are replaced."`
+	Validate          []string          `json:"validate,omitempty" doc:"Output files of each item, as PATH, PATH:SIZE, PATH:new or PATH:SIZE:new. If one is missing, smaller or, with :new, older than the attempt, the item fails. Tokens such as QB_FRAME_NUMBER are replaced."`
 	HostOrder         string            `json:"hostorder,omitempty" doc:"Preferred order of hosts: +host.memory.avail prefers hosts with more of it, -NAME with less; several separated by commas."`
 	Flags             []string          `json:"flags,omitempty"`
 	Account           string            `json:"account,omitempty" doc:"Account to charge, a path in the share tree such as show/shot."`
@@ -363,8 +363,8 @@ type JobResult struct {
 	Detail string `json:"detail" doc:"Why it was refused; empty if it was not."`
 }
 
-// JobOrder is an action that is carried out in pieces, or waits for one that is. The last few that are done are shown
-// until the supervisor changes.
+// JobOrder is an action that is carried out in pieces, or waits for another such action. The last few that are done are
+// shown until the supervisor changes.
 type JobOrder struct {
 	Number   int64     `json:"number" doc:"Rises with each order on the job."`
 	Action   string    `json:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,suspend,resume,migrate,retire,complete,fail"`
@@ -451,7 +451,7 @@ type TokenRequest struct {
 	Uses       int `json:"uses,omitempty" minimum:"0" maximum:"10000" doc:"How often the token may be exchanged for another, as a joining worker does; it is then good for nothing else. 0: an ordinary token."`
 }
 
-// RotateRequest asks for a token like one that is in use.
+// RotateRequest asks for a token like an existing one.
 type RotateRequest struct {
 	OverlapSeconds int `json:"overlap_seconds" minimum:"0" maximum:"7776000" doc:"Time for which the old token remains valid."`
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Unlimited stands for "no limit but the site's" in max_cpus, as in qb.conf, on command lines and in Qube's own files.
+// Unlimited means "no limit but the site's" in max_cpus, as in qb.conf, on command lines and in Qube's own files.
 const Unlimited = "*"
 
 // widthLimit reads a max_cpus that may also be Unlimited.

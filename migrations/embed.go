@@ -1,8 +1,8 @@
-// Package migrations holds the history of the schema: numbered files that goose applies in order, each in a
-// transaction. Files that have been released never change; a new file mends what an old one got wrong. In
-// production the way is forward only; Down exists so that a test can go up, down and up again.
+// Package migrations holds the schema: numbered files that goose applies in order, each in a transaction. Until the
+// first release there is one, which is edited in place. A released file never changes; a new file corrects it. In
+// production the only direction is forward; Down exists so that tests can go up, down and up again.
 //
-// Read first: 0001_init.sql.
+// Read first: 0001_schema.sql, which documents all tables.
 package migrations
 
 import "embed"

@@ -28,9 +28,11 @@ Errors are ``qb.Error``; its ``code`` is the server's (docs/codes.md), on which 
 from __future__ import annotations
 
 import base64
+import collections.abc
 import concurrent.futures
 import contextlib
 import datetime
+import functools
 import hashlib
 import http.client
 import inspect
@@ -50,6 +52,7 @@ import sys
 import tempfile
 import threading
 import time
+import typing
 import urllib.parse
 import uuid
 import warnings
@@ -95,6 +98,10 @@ _ITEM_VARIABLES = frozenset((
     "QB_SYSTEM_EXIT_CODE",
     "QB_GPUS",
     "CUDA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",
+    "ROCR_VISIBLE_DEVICES",
+    "ZE_AFFINITY_MASK",
     "TMPDIR",
     "QB_INSTANCE_MARK",
 ))
@@ -150,10 +157,30 @@ class MapError(Error):
 
 # ---- where the farm is ----
 
+# Farms run on Linux. There the kernel says which account answers on a socket of this machine; elsewhere TLS proves who it is.
+_KERNEL_NAMES_PEERS = hasattr(socket, "SO_PEERCRED")
+
+
+def _config_folder() -> str:
+    """The folder for this user's configuration, the same as the commands': os.UserConfigDir of Go."""
+    if sys.platform == "win32":
+        base = os.environ.get("APPDATA") or os.path.expanduser("~\\AppData\\Roaming")
+    elif sys.platform == "darwin":
+        base = os.path.expanduser("~/Library/Application Support")
+    else:
+        base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.join(base, "qb")
+
+
+def _own_uid() -> int:
+    """The user id of this process; -1 where the system has none."""
+    return os.geteuid() if hasattr(os, "geteuid") else -1
+
+
 def _state_folder() -> str:
     if os.environ.get("QB_STATE"):
         return os.path.abspath(os.environ["QB_STATE"])
-    if os.geteuid() == 0:
+    if _own_uid() == 0:
         return _STATE_FOLDER
     base = os.environ.get("XDG_STATE_HOME", "")
     return os.path.join(base if os.path.isabs(base) else os.path.expanduser("~/.local/state"), "qb")
@@ -171,11 +198,13 @@ def _find() -> List[str]:
         return ["unix:" + farm["socket"]]
     if farm.get("url"):
         return [farm["url"]]
-    raise Error("unreachable", "no farm found; start one with qb farm, or set QB_SUPERVISOR to its address")
+    raise Error("unreachable", "no farm found; start one with qb farm, or set QB_SUPERVISOR to the address of a farm")
 
 
 def _farm_file() -> Dict[str, str]:
     """What the farm of this machine says of itself; {} if there is none."""
+    if not _KERNEL_NAMES_PEERS:
+        return {}
     folders = [_state_folder()]
     if not os.environ.get("QB_STATE") or folders[0] == _STATE_FOLDER:
         folders.append(_RUN_FOLDER)
@@ -233,15 +262,14 @@ def _meant_for(addresses: Sequence[str], own: str) -> bool:
 
 def _login() -> Dict[str, str]:
     """What the last `qb login` of this user left; {} if there was none. A file that others can read or write is refused."""
-    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    name = os.path.join(base, "qb", "login.json")
+    name = os.path.join(_config_folder(), "login.json")
     try:
         with open(name, "rb") as file:
             of = os.fstat(file.fileno())
-            if of.st_uid != os.geteuid():
+            if _own_uid() >= 0 and of.st_uid != _own_uid():
                 return {}
-            if of.st_mode & 0o077:
-                raise Error("usage", "%s has mode %03o: others on this machine can reach the token in it; revoke it with qb login -revoke, and log in again" % (name, of.st_mode & 0o777))
+            if _own_uid() >= 0 and of.st_mode & 0o077:
+                raise Error("usage", "%s has mode %03o: others on this machine can read the token in the file; revoke the token with qb login -revoke, and log in again" % (name, of.st_mode & 0o777))
             login = json.loads(file.read(_MAX_LOGIN))
         if isinstance(login, dict) and all(isinstance(login.get(key), str) and login[key] for key in ("url", "token")):
             return login
@@ -290,7 +318,7 @@ def _appointed(folder: str) -> Optional[int]:
 
 def _admits(uid: int) -> bool:
     """Whether an account may be the supervisor's: root, ours, or that of the service."""
-    return uid != _OVERFLOW_UID and uid in {0, os.geteuid(), _appointed(_RUN_FOLDER), _appointed(_STATE_FOLDER)}
+    return uid != _OVERFLOW_UID and uid in {0, _own_uid(), _appointed(_RUN_FOLDER), _appointed(_STATE_FOLDER)}
 
 
 def _number(address: str) -> Union[ipaddress.IPv4Address, ipaddress.IPv6Address]:
@@ -381,7 +409,7 @@ class _LocalConnection(http.client.HTTPConnection):
         address = "http://%s:%d" % (self.host, self.port)
         try:
             if not _here(self.sock.getsockname()[0], self.sock.getpeername()[0]):
-                raise Error("usage", "nothing was sent to %s: it is another machine, and a token would cross the network unencrypted; use https://" % address)
+                raise Error("usage", "nothing was sent to %s: the address is of another machine, and a token would cross the network unencrypted; use https://" % address)
             _check_peer(address, lambda: _tcp_peer(self.sock))
         except Error:
             self.close()
@@ -439,7 +467,7 @@ def _pinned(host: str, port: Optional[int], fingerprint: str, timeout: float) ->
                 trust.check_hostname = False
                 trust.load_verify_locations(cadata=one)
                 return trust
-    raise Error("untrusted", "nothing was sent to %s: its certificate is of another authority than the one that the token names (%s); ask the farm's administrator for a new token"
+    raise Error("untrusted", "nothing was sent to %s: the supervisor's certificate is of another authority than the one that the token names (%s); ask the farm's administrator for a new token"
                 % (host, fingerprint))
 
 
@@ -472,6 +500,8 @@ class Client:
     # requests
 
     def _connect(self, address: str, timeout: float) -> http.client.HTTPConnection:
+        if not _KERNEL_NAMES_PEERS and not address.startswith("https:"):
+            raise Error("usage", "nothing was sent to %s: on Windows and macOS commands talk to a supervisor by TLS alone, with a token; use https://HOST:PORT, and log in (qb login https://HOST:PORT)" % address)
         if address.startswith("unix:"):
             return _UnixConnection(address[len("unix:"):], timeout)
         url = urllib.parse.urlsplit(address)
@@ -506,6 +536,10 @@ class Client:
               timeout: Optional[float] = None) -> http.client.HTTPResponse:
         """Sends a request until somebody answers it, for self.retry seconds at most; every change carries a key, so that it
         is made once."""
+        if not re.fullmatch(r"/[!-~]*", path):
+            raise Error("usage", "path: %s is no path of the farm: begin it with /, and quote what is not ASCII" % _shown(path))
+        if not re.fullmatch(r"[A-Z]+", method):
+            raise Error("usage", "method: %s is no method: write GET, POST, PUT, PATCH or DELETE" % _shown(method))
         given = {name: _text(_query(value), name) for name, value in query.items() if value is not None}
         if given:
             path += "?" + urllib.parse.urlencode(given)
@@ -563,7 +597,7 @@ class Client:
 
     # jobs
 
-    def submit(self, command: Union[str, Sequence[str]], **attributes: Any) -> "JobHandle":
+    def submit(self, command: Union[str, Iterable[Any]], **attributes: Any) -> "JobHandle":
         """Submits a job. A text is a line for /bin/sh, a list is a program with its arguments; tokens such as QB_FRAME_NUMBER are
         replaced in both. Attributes are those of POST /v1/jobs: name, range, cpus, max_cpus (a number or "*"), priority,
         cluster, cwd (by default the current folder), umask (by default the current one), env, reservations, dependency, time_estimate (seconds of an
@@ -581,7 +615,7 @@ class Client:
         _warn(reply["job"], reply)
         return JobHandle(self, reply["job"], reply.get("before", []))
 
-    def job(self, id: int) -> "JobHandle":
+    def job(self, id: Union[int, str]) -> "JobHandle":
         """The job of that number; whether there is one is known when it is asked for."""
         return JobHandle(self, int(id))
 
@@ -605,7 +639,7 @@ class Client:
             if after:
                 headers["Last-Event-ID"] = after
             answer, opened = self._open("GET", "/v1/events", filters, headers=headers, timeout=90), time.monotonic()
-            broken: BaseException = EOFError("it ended")
+            broken: BaseException = EOFError("the stream ended")
             if again and not after:  # it cannot be asked for what happened meanwhile
                 yield {"type": "reset", "id": "", "job": None}
             again = True
@@ -928,6 +962,8 @@ def _is_text(value: str) -> bool:
 
 def _umask() -> int:
     """The umask of this process; to ask the system call for it would change it for other threads."""
+    if sys.platform == "win32":
+        return 0o022  # Windows has none, and the items run on Linux hosts
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as status:
             for line in status:
@@ -960,19 +996,26 @@ def _text(value: Union[str, bytes, "os.PathLike[Any]"], place: str, shown: bool 
     files of this program: in some a name comes as halves of characters, in others as other characters."""
     if isinstance(value, str) and re.split("[ ,]", place)[0] not in _OF_FILES:
         with contextlib.suppress(UnicodeEncodeError):
-            value.encode()
-            return value
+            return _no_nul(value.encode(), place, shown)
     try:
         data = os.fsencode(value)
     except UnicodeEncodeError:  # no file here can have that name
         data = str(value).encode("utf-8", "surrogatepass")
     try:
-        return data.decode()
+        return _no_nul(data, place, shown)
     except UnicodeDecodeError:
         encoding = sys.getfilesystemencoding()
         hint = "" if encoding == "utf-8" else "; this program takes names of files for %s, python3 -X utf8 for UTF-8" % encoding
         raise Error("usage", "%s: %s is not UTF-8; qb takes text in UTF-8 alone: write it in UTF-8, or rename what it names%s"
                     % (place.strip(), ascii(value) if shown else "its value", hint)) from None
+
+
+def _no_nul(data: bytes, place: str, shown: bool) -> str:
+    """What is text in UTF-8, without NUL."""
+    text = data.decode()
+    if "\0" in text:
+        raise Error("usage", "%s: %s has the character NUL; no process and no row can hold it: leave it out" % (place.strip(), ascii(text) if shown else "its value"))
+    return text
 
 
 def _quoted(part: Any) -> str:
@@ -993,14 +1036,14 @@ def _plain(value: Any, place: str = "", shown: bool = True) -> Any:
                 _plain(one, "%s %s" % (place, name) if place else str(name), shown=not place) for name, one in value.items()}
     if isinstance(value, Iterable):
         return [_plain(one, "%s, word %d" % (place, number)) for number, one in enumerate(value, 1)]
-    raise Error("usage", "%s: %.80r cannot be sent" % (place, value))
+    raise Error("usage", "%s: %.80r cannot be sent: use text, numbers, True, False, None, and lists and dicts of these" % (place, value))
 
 
 def _body(value: Any) -> bytes:
     try:
         return json.dumps(_plain(value), allow_nan=False).encode()
     except ValueError as error:
-        raise Error("usage", "this cannot be sent: %s" % error) from None
+        raise Error("usage", "the request cannot be sent: %s" % error) from None
 
 
 def _query(value: Any) -> str:
@@ -1239,7 +1282,7 @@ def _unpack(client: Client, work: str, values: Sequence[Any], transport: str, en
         for number in missing:
             row = rows.get(str(number))
             if row is not None:
-                found[number] = ItemError(number, values[number], "", "no result; the item is %s: %s" % (row["status"], row["reason"] or "it left none in the folder"))
+                found[number] = ItemError(number, values[number], "", "no result; the item is %s: %s" % (row["status"], row["reason"] or "the item left no result in the folder"))
     return found
 
 
@@ -1412,12 +1455,12 @@ def _entries(value: Any, shell: bool) -> List[str]:
         found = form.match(text, at)
         if found is None:
             raise Error("usage", "%r has a quote that is not closed, or nothing within" % value)
-        entry = found.group("bare")
+        entry = (found.group("bare") or "").strip()
         for quote in "\"'":
             inner = None if shell else found.group("double" if quote == '"' else "single")
             if inner is not None:
                 entry = inner.replace(quote * 2, quote) + found.group("after" if quote == '"' else "behind").rstrip()
-        entries.append(entry.strip())
+        entries.append(entry)
         at = found.end()
     return [one for one in entries if one]
 
@@ -1460,7 +1503,7 @@ def _attributes(job: Mapping[str, Any], known: Iterable[str]) -> Dict[str, Any]:
             body[_RENAMED.get(key, key)] = value
         elif key in _WITHOUT_EFFECT:
             if value not in _UNSET:
-                warnings.warn("qb has no %s; it has no effect" % key, stacklevel=5)
+                warnings.warn("qb has no %s; the attribute has no effect" % key, stacklevel=5)
         elif key not in known:
             raise Error("usage", "a job has no %r; jobs have %s" % (key, _few(_SAME + _LISTS + _TAGS + ("agenda", "package", "prototype"))))
     return body
@@ -1481,7 +1524,7 @@ def _request(job: Mapping[str, Any]) -> Tuple[Any, Dict[str, Any]]:
         body["dependency"] = ",".join(links + ["link-done-job-%s" % one for one in _split(job["waitfor"])])
     agenda = job.get("agenda") or []
     if any(isinstance(one, Mapping) and one.get("package") for one in agenda):
-        warnings.warn("qb has no package of an item; it has no effect", stacklevel=4)
+        warnings.warn("qb has no package of an item; the package has no effect", stacklevel=4)
     if isinstance(agenda, Agenda) and agenda.unchanged():
         body.update(agenda.source)
     elif agenda:
@@ -1683,7 +1726,7 @@ def _job(row: Mapping[str, Any]) -> Job:
     job["subjobstatus"] = "running" if job["cpustally"]["running"] and row["status"] != "suspended" else row["status"]
     for key in ("hosts", "omithosts", "groups", "omitgroups", "flags"):
         job[key] = ",".join(row[key])
-    job["mailaddress"] = ",".join(row.get("mailaddress", []))  # a supervisor of an older release has none
+    job["mailaddress"] = ",".join(row["mailaddress"])
     for key in _TAGS:
         job[key] = row["tags"].get(key, "")
     job["timesubmit"], job["timestart"], job["timecomplete"] = (_seconds(row[key]) for key in ("submitted_at", "started_at", "finished_at"))
@@ -1701,6 +1744,13 @@ def _work(row: Mapping[str, Any], job: int) -> Work:
                 reason=row["reason"], timestart=_seconds(row["started_at"]), timecomplete=_seconds(row["finished_at"]))
 
 
+def _several(words: Any) -> List[Any]:
+    """Several jobs or items. Bytes are refused: Python iterates them as numbers, which would be taken for jobs."""
+    if isinstance(words, Iterable) and not isinstance(words, (bytes, bytearray, memoryview)):
+        return list(words)
+    raise Error("usage", "%s is no job and no item: write 12, or \"12:5-9\" for items" % _shown(words))
+
+
 def _targets(words: Iterable[Any]) -> Iterator[Tuple[int, str]]:
     """Jobs, and items of them ("" for the whole job), of numbers, texts such as "12" and "12:5-9", jobs, works and lists of these."""
     for one in words:
@@ -1716,7 +1766,7 @@ def _targets(words: Iterable[Any]) -> Iterator[Tuple[int, str]]:
                 raise Error("usage", "%r is no job and no item: write 12, or 12:5-9 for items" % one)
             yield int(number), items
         else:
-            yield from _targets(one)
+            yield from _targets(_several(one))
 
 
 def _ids(words: Iterable[Any]) -> List[int]:
@@ -1832,7 +1882,7 @@ def _parts(words: Iterable[Any]) -> Iterator[Tuple[int, str, str]]:
             for job, items in _targets([one]):
                 yield job, items, ""
         else:
-            yield from _parts(one)
+            yield from _parts(_several(one))
 
 
 def _ordered(action: str, words: Iterable[Any]) -> List[Any]:
@@ -2012,7 +2062,9 @@ def stats(*ids: Any) -> List[Dict[str, Any]]:
 
 
 def _output(stream: str, id: Any, pos: int, length: Optional[int]) -> str:
-    job, item = next(_targets([id]))
+    job, item = next(_targets([id]), (0, ""))
+    if not job:
+        raise Error("usage", "no job is named: write 12, or 12:5 for an item")
     handle = _farm().job(job)
     names = [item] if item else [one["name"] for one in handle.items() if one["attempt"]]
     parts = []
@@ -2215,7 +2267,7 @@ def isadmin(user: Optional[str] = None) -> bool:
 # ---- preferences: of this user, on this machine ----
 
 def _preferences() -> str:
-    return os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "qb", "preferences.json")
+    return os.path.join(_config_folder(), "preferences.json")
 
 
 def _read_preferences() -> Dict[str, Any]:
@@ -2364,6 +2416,124 @@ def __getattr__(name: str) -> Any:
     if name in _NOT_TAKEN:
         raise NotTaken(name, _NOT_TAKEN[name])
     raise AttributeError("module qb has no %s" % name)
+
+
+# ---- what is taken from callers ----
+
+# The exceptions that Python raises for a wrong value. Others, such as KeyboardInterrupt, reach callers unchanged.
+_FAULTS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError, OSError)
+
+
+def _shown(value: Any) -> str:
+    """A value in an error. A value that may be large or private is shown by its type."""
+    if value is not None and not isinstance(value, (bool, int, float, str, bytes, os.PathLike)):
+        return "a " + type(value).__name__
+    try:
+        text = ascii(value)
+    except ValueError:  # a number of thousands of digits
+        return "a huge number"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _taken(value: Any, hint: Any, place: str) -> Any:
+    """A value as a function that asks for this type gets it. Raises TypeError, which says what is asked for."""
+    origin = typing.get_origin(hint)
+    if hint is Any or origin is collections.abc.Callable and callable(value) or hint is type(None) and value is None:
+        return value
+    if origin is Union:
+        wanted = []
+        for one in typing.get_args(hint):
+            try:
+                return _taken(value, one, place)
+            except TypeError as error:
+                wanted.append(str(error))
+        raise TypeError(" or ".join(wanted[:-1] if wanted[-1] == "None" else wanted))
+    if hint is str:
+        if isinstance(value, (str, bytes, os.PathLike)):
+            return _text(value, place)
+        raise TypeError("a text")
+    if hint is bool and isinstance(value, (bool, int)):
+        return value
+    if hint is int and isinstance(value, int) or hint is float and isinstance(value, (int, float)) and value == value:
+        return value
+    if origin is collections.abc.Mapping and isinstance(value, Mapping):
+        return value
+    if origin in (collections.abc.Sequence, collections.abc.Iterable) and isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
+        return list(value) if origin is collections.abc.Sequence and not isinstance(value, Sequence) else value
+    if inspect.isclass(hint) and isinstance(value, hint):
+        return value
+    names = {bool: "True or False", int: "a whole number", float: "a number", type(None): "None", collections.abc.Mapping: "a dictionary",
+             collections.abc.Sequence: "a list", collections.abc.Iterable: "a list", collections.abc.Callable: "a function"}
+    raise TypeError(names.get(origin or hint, getattr(hint, "__name__", "something else")))
+
+
+def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Wraps a function so that each failure through a value is a qb.Error: arguments are checked against the annotations, and an
+    exception that Python raises within the function names the arguments."""
+    signature, hints = inspect.signature(function), {}  # type: Tuple[inspect.Signature, Dict[str, Any]]
+
+    def bound(words: Tuple[Any, ...], named: Mapping[str, Any]) -> inspect.BoundArguments:
+        given = signature.bind(*words, **named)
+        if not hints:
+            hints.update(typing.get_type_hints(function))
+        for key, value in given.arguments.items():
+            kind = signature.parameters[key].kind
+            if key == "self" or kind == inspect.Parameter.VAR_KEYWORD:
+                continue
+            try:
+                place, hint = "%s, %s" % (name, key), hints[key]
+                if kind == inspect.Parameter.VAR_POSITIONAL:
+                    given.arguments[key] = tuple(_taken(one, hint, place) for one in value)
+                else:
+                    given.arguments[key] = _taken(value, hint, place)
+            except TypeError as error:
+                raise Error("usage", "%s: %s is %s; give %s" % (name, key, "a secret of another type" if key == "token" else _shown(value), error)) from None
+        return given
+
+    def refusal(given: inspect.BoundArguments, error: BaseException) -> Error:
+        told = []
+        for key, value in given.arguments.items():
+            if key != "self":
+                kind = signature.parameters[key].kind
+                told += ["%s = %s" % (part, _shown(one)) for part, one in
+                         (value.items() if kind == inspect.Parameter.VAR_KEYWORD else [(key, one) for one in value] if kind == inspect.Parameter.VAR_POSITIONAL
+                          else [(key, "..." if key == "token" else value)])]
+        return Error("usage", "%s: %s cannot be used: %s; help(qb.%s) says what it takes" % (name, _few(told) or "this", error or type(error).__name__, name))
+
+    def pieces(given: inspect.BoundArguments, answer: Iterator[Any]) -> Iterator[Any]:
+        try:
+            yield from answer
+        except Error:
+            raise
+        except _FAULTS as error:
+            raise refusal(given, error) from error
+
+    @functools.wraps(function)
+    def guarded(*words: Any, **named: Any) -> Any:
+        given = bound(words, named)
+        try:
+            answer = function(*given.args, **given.kwargs)
+        except Error:
+            raise
+        except _FAULTS as error:
+            raise refusal(given, error) from error
+        return pieces(given, answer) if inspect.isgenerator(answer) else answer
+
+    return guarded
+
+
+def _guard() -> None:
+    """Wraps all public functions and methods, so that a new one needs no line of its own."""
+    for name, one in list(globals().items()):
+        if inspect.isfunction(one) and one.__module__ == __name__ and not name.startswith("_"):
+            globals()[name] = _guarded(one, name)
+    for kind in (Client, JobHandle):
+        for name, one in list(vars(kind).items()):
+            if inspect.isfunction(one) and (name == "__init__" or not name.startswith("_")):
+                setattr(kind, name, _guarded(one, kind.__name__ if name == "__init__" else "%s.%s" % (kind.__name__, name)))
+
+
+_guard()
 
 
 def _main(words: Sequence[str]) -> int:

@@ -1,8 +1,10 @@
 """Tests of qb.py: ranges by themselves, everything else on a real farm, which QB_SUPERVISOR or QB_STATE names."""
 
 import asyncio
+import inspect
 import json
 import os
+import pathlib
 import random
 import re
 import signal
@@ -65,7 +67,7 @@ class Ranges(unittest.TestCase):
             qb.rangechunk("1-3", 0)
 
     def test_lists(self):
-        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../supervisor/facts/testdata/lists.json"), encoding="utf-8") as table:
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../supervisor/job/facts/testdata/lists.json"), encoding="utf-8") as table:
             lists = json.load(table)
         self.assertGreater(len(lists), 10)
         for one in lists:
@@ -208,6 +210,35 @@ class WhoAnswers(unittest.TestCase):
         late, _ = server.accept()
         with late:
             self.assertEqual(late.recv(100), b"")
+
+    def test_systems_that_name_no_account(self):
+        """On Windows and macOS nothing is sent without TLS, and no farm of this machine is looked for."""
+        kept = qb._KERNEL_NAMES_PEERS
+        self.addCleanup(setattr, qb, "_KERNEL_NAMES_PEERS", kept)
+        qb._KERNEL_NAMES_PEERS = False
+        server, port = self.listen(socket.AF_INET, "127.0.0.1")
+        for address in ("http://127.0.0.1:%d" % port, "unix:/run/qb/qb.sock", "http://farm:50001"):
+            with self.assertRaises(qb.Error) as caught:
+                qb.Client(address, token="secret", retry=0).request("GET", "/v1/ping")
+            self.assertEqual(caught.exception.code, "usage")
+            self.assertIn("on Windows and macOS commands talk to a supervisor by TLS alone", caught.exception.detail)
+            self.assertIn(address, caught.exception.detail)
+        server.settimeout(0.2)
+        with self.assertRaises(TimeoutError):
+            server.accept()
+        with open(os.path.join(self.folder, "farm.json"), "w", encoding="ascii") as file:
+            json.dump({"url": "http://127.0.0.1:1"}, file)
+        os.environ["QB_STATE"] = self.folder
+        self.assertEqual(qb._farm_file(), {})
+
+    def test_configuration_folders(self):
+        """Each system's folder is the one in which the commands keep the login."""
+        kept = sys.platform
+        self.addCleanup(setattr, sys, "platform", kept)
+        os.environ["APPDATA"], os.environ["HOME"] = self.folder, "/home/ada"
+        for name, want in (("win32", self.folder), ("darwin", "/home/ada/Library/Application Support"), ("linux", self.folder)):
+            sys.platform = name
+            self.assertEqual(qb._config_folder(), os.path.join(want, "qb"), name)
 
     @unittest.skipUnless(os.geteuid() == 0, "root alone can be another user")
     def test_a_stranger_is_sent_nothing(self):
@@ -491,6 +522,94 @@ class OnTheFarm(unittest.TestCase):
             warnings.simplefilter("always")
             qb.kill(qb.submit({"package": {"cmdline": "true"}, "mounts": "/x", "status": "blocked"}))
         self.assertTrue([one for one in caught if "mounts" in str(one.message)])
+
+    def test_every_argument_of_everything_public(self):
+        """Whatever is given for an argument, it works or is a qb.Error in words of Python or of the farm."""
+        job, folder = self.farm.submit("true"), tempfile.mkdtemp()
+        job.wait()
+        good = {"id": job.id, "job": job.id, "filename": folder + "/one", "text": "1-3", "size": 2, "count": 2, "item": 0, "items": "", "command": "true", "method": "GET",
+                "path": "/v1/jobs", "changes": {"priority": 5}, "resources": {}, "settings": {}, "tag": "prod_show", "address": "", "milliseconds": 20000, "action": "kill"}
+        wrong = [None, b"x", b"\xff", b"\0", "a\0b", pathlib.Path(folder) / "x", 3, -1, True, 2.0, float("nan"), float("inf"), 10 ** 400, 10 ** 6000, "x", "", "\ud800", [], ["a"], ["\0"], [[{}]], {},
+                 {"a": object()}, {"\0": "\0"}, {3: [None]}, {1}, os.environ, object(), len, "GENERATOR"]
+        public = [(name, one) for name, one in vars(qb).items() if inspect.isfunction(one) and not name.startswith("_")]
+        for kind, of in ((qb.Client, self.farm), (qb.JobHandle, job)):
+            public += [(name, getattr(of, name)) for name, one in vars(kind).items() if inspect.isfunction(one) and not name.startswith("_")]
+        self.assertGreater(len(public), 80)
+        old = {key: os.environ.pop(key, None) for key in ("XDG_CONFIG_HOME",)}
+        os.environ["XDG_CONFIG_HOME"] = folder
+        here = os.getcwd()
+        os.chdir(folder)  # some write files
+        try:
+            for name, function in public:
+                if name in ("events", "map"):  # one goes on for ever, the other runs what it is given
+                    continue
+                parameters = inspect.signature(function).parameters.values()
+                for under in parameters:
+                    for value in wrong:
+                        value = (n for n in [b"\xff"]) if value == "GENERATOR" else value
+                        words, named = [], {}
+                        if name == "jobinfo" and under.name not in ("args", "id"):
+                            named["id"] = job.id  # all jobs are many
+                        for one in parameters:
+                            if one is under and one.kind in (one.KEYWORD_ONLY, one.VAR_KEYWORD):
+                                named["name" if one.kind == one.VAR_KEYWORD else one.name] = value
+                            elif one is under:
+                                words.append(value)
+                            elif one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD):
+                                words.append(good.get(one.name, "x") if one.default is one.empty else one.default)
+                        with self.subTest(name=name, argument=under.name, value=ascii(type(value)) if isinstance(value, int) else ascii(value)):
+                            self.works_or_refuses(lambda: function(*words, **named))
+                qb.setsupervisor("")
+                qb.settimeout(20000)
+        finally:
+            os.chdir(here)
+            os.environ.pop("XDG_CONFIG_HOME")
+            os.environ.update({key: value for key, value in old.items() if value is not None})
+        for function, items in ((None, [1]), (3, [1]), (len, None), (len, 3), (len, b"x"), (len, [object()])):
+            self.assertRaises(qb.Error, self.farm.map, function, items)
+        for ids in (b"x", [b"1"], {1: 2}, None, 2.0):  # bytes are numbers, but those of no jobs
+            self.assertRaises(qb.Error, qb.kill, ids)
+        with self.assertRaises(qb.Error) as caught:
+            qb.genchunks(2.5, "1-3")
+        self.assertEqual(str(caught.exception), "genchunks: size is 2.5; give a whole number")
+
+    GOS = re.compile(r"\bmap\[|interface|\bnil\b|unmarshal|\bGo (struct|value)|struct field|\b(u?int|float)(8|16|32|64)\b|of type (int|string|bool)|(submit|modify)Request")
+
+    def works_or_refuses(self, call):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                answer = call()
+                if inspect.isgenerator(answer):
+                    for _ in zip(range(3), answer):
+                        pass
+        except qb.Error as error:
+            self.assertNotRegex(str(error), self.GOS)
+            self.assertGreater(len(str(error)), 4)
+            for one in error.errors:
+                self.assertNotRegex(one["message"], self.GOS)
+
+    def test_members_of_a_wrong_type(self):
+        """What is wrong with a member is said in the words of JSON, with its name."""
+        job = self.farm.submit("sleep 600", status="blocked")
+        document = self.farm.request("GET", "/v1/openapi.json")["components"]["schemas"]
+        for path, method, schema in (("/v1/jobs", "POST", "SubmitRequest"), ("/v1/jobs/%d" % job.id, "PATCH", "ModifyRequest"), ("/v1/jobs/%d/orders/block" % job.id, "POST", "ActionRequest")):
+            for member in document[schema]["properties"]:
+                for value in (2.5, 1e300, -1, "x", True, [], [1], [[]], {}, {"a": 1}, {"a": {}}, [None], 10 ** 30):
+                    body = {member: value}
+                    if schema == "SubmitRequest" and member not in ("command", "items"):
+                        body["command"] = ["true"]
+                    with self.subTest(schema=schema, member=member, value=value):
+                        try:
+                            made = self.farm.request(method, path, body=body)
+                        except qb.Error as error:
+                            said = str(error) + json.dumps(error.errors)
+                            self.assertNotRegex(said, self.GOS)
+                            self.assertIn(error.status, (400, 403, 404, 409, 413, 422))
+                        else:
+                            if schema == "SubmitRequest":
+                                self.farm.job(made["job"]).kill()
+        job.kill()
 
     def test_labels(self):
         jobs = qb.submit([{"name": "c", "label": "comp", "dependency": "link-complete-job-left,link-done-job-right", "package": {"cmdline": "true"}},

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"qb/supervisor/accounting"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/accounting"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
-// simAccounts are the accounts of a world and the budgets that people set in it. They have a chance of their own: the other
-// worlds do not change with them.
+// simAccounts are the accounts of a world and the budgets that people set in it. They have a chance of their own: the
+// other worlds do not change with them.
 type simAccounts struct {
 	on     bool
 	random *rand.Rand
@@ -27,7 +27,8 @@ var simMembers = []accounting.AccountAdded{
 	{Path: "misc", DefaultFor: []string{"*"}}, {Path: "show", Users: []string{"u0", "u1"}}, {Path: "show/shot", Users: []string{"u2"}, DefaultFor: []string{"u1"}},
 }
 
-// simAccountsEvery is one world in so many. Their commits are whole: a plan that is written in pieces may start more than is left.
+// simAccountsEvery is one world in so many. Their commits are whole: a plan that is written in pieces may start more
+// than is left.
 const simAccountsEvery = 8
 
 func newSimAccounts(w *simWorld) simAccounts {
@@ -78,9 +79,10 @@ func (a *simAccounts) change(w *simWorld, change accounting.Change, done func(ou
 	}})
 }
 
-// budget sets one that holds for longer than the world.
+// budget sets a budget that holds for longer than the world.
 func (a *simAccounts) budget(w *simWorld) {
-	b := accounting.BudgetSet{Path: []string{"u0", "u1", "misc/", "show/", "show/shot/", "misc/u2"}[a.random.IntN(6)], Period: 3650 * 24 * time.Hour, // also where clocks are set
+	// also where clocks are set
+	b := accounting.BudgetSet{Path: []string{"u0", "u1", "misc/", "show/", "show/shot/", "misc/u2"}[a.random.IntN(6)], Period: 3650 * 24 * time.Hour,
 
 		Amount: float64(2 + a.random.IntN(60)), Beyond: []string{accounting.BeyondWait, accounting.BeyondIdle}[a.random.IntN(2)]}
 	if a.added < len(simMembers) {
@@ -105,7 +107,7 @@ func (a *simAccounts) choose(given *facts.JobFacts) {
 	a.named[given.Submission] = simCharged(given.User, given.Account)
 }
 
-// simNoAccount stands for no account.
+// simNoAccount means no account.
 const simNoAccount = "-"
 
 func simCharged(user, asked string) string {
@@ -184,7 +186,8 @@ func (r *simRows) checkBudgets() {
 	}
 }
 
-// mayBeIdle says that a job may be beyond a budget of the kind idle, and have no primaries for it: what runs counts, too.
+// mayBeIdle says that a job may be beyond a budget of the kind idle, and have no primaries for it: what runs counts,
+// too.
 func (r *simRows) mayBeIdle(j facts.JobFacts) bool {
 	return slices.ContainsFunc(simPlaces(facts.Payer{Account: j.Account, Owner: j.User}), func(path string) bool { return r.books.budgets[path].row.Beyond == accounting.BeyondIdle })
 }

@@ -191,7 +191,7 @@ func (a *simAgent) step(ev core.Event) {
 }
 
 // tell puts the orders that change something into the story.
-func (a *simAgent) tell(o core.Order) {
+func (a *simAgent) tell(o core.Command) {
 	switch o := o.(type) {
 	case core.StartShim:
 		a.host.world.note("%s order: start %s with %v", a.host.name, o.Key, o.Item.Desired.Attempt)
@@ -204,7 +204,7 @@ func (a *simAgent) tell(o core.Order) {
 	}
 }
 
-func (a *simAgent) carryOut(o core.Order) {
+func (a *simAgent) carryOut(o core.Command) {
 	h := a.host
 	switch o := o.(type) {
 	case core.StartShim:
@@ -249,13 +249,13 @@ func (a *simAgent) carryOut(o core.Order) {
 	}
 }
 
-func (a *simAgent) toLink(key core.Key, o core.Order) {
+func (a *simAgent) toLink(key core.Key, o core.Command) {
 	if l := a.links[key]; l != nil {
 		l.take(o)
 	}
 }
 
-// sync sends one to the supervisor in use; one that is unavailable makes the agent try the next.
+// sync sends one to the supervisor in use; an unavailable one makes the agent try the next.
 func (a *simAgent) sync(s api.Sync) {
 	w, at := a.host.world, a.at
 	a.calls++

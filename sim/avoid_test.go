@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // simLeft is when an attempt was stopped for its job to go to another host.
@@ -130,7 +130,7 @@ func TestBarMigrated(t *testing.T) {
 		w.at(simScriptAt, func() {
 			for _, h := range w.hosts {
 				if ids := w.liveOn(h); len(ids) > 0 {
-					e := message.JobOrdered{Job: ids[0].Job, Action: facts.Migrate, By: "op"}
+					e := message.JobAction{Job: ids[0].Job, Action: facts.Migrate, By: "op"}
 					call := w.clients.order(e, w.rows.jobs[ids[0].Job].items)
 					done := call.done
 					call.done = func(r outbox.Reply) { done(r); migrated++ }

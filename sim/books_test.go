@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // simBooks is what owners have to pay, added up by the checks themselves.
@@ -30,7 +30,7 @@ const simCent = 0.001 // seconds that a charge may be off
 // long; if not, for no less than it computed and no more than it was given, of which the time after its lease is no
 // part (issue 6: charges equal the run times). Its last lease ended by two clocks: the farm's, to which it is charged,
 // and its host's, which froze it; if that one is the slower, it computed for as much longer as that lags in one lease,
-// and in no more, for each lease begins anew. Whatever clocks say meanwhile: only a database whose own clock is set
+// and in no more, for each lease starts again. Whatever clocks say meanwhile: only a database whose own clock is set
 // between two terms may have it wrong.
 func (r *simRows) checkCharge(a *facts.AttemptFacts, e facts.EndAttempt) {
 	w, run := r.world, r.world.truth.attempts[e.ID]
@@ -65,7 +65,7 @@ func (r *simRows) checkCharge(a *facts.AttemptFacts, e facts.EndAttempt) {
 		}
 		if run != nil {
 			least = (run.computed - run.on.lag(w.policy.ExecutionLease)).Seconds()
-			if !a.ReleasedAt.IsZero() { // it stood still, and ran on to end; nobody heard for how long
+			if !a.ReleasedAt.IsZero() { // it was suspended, and resumed until its end; for how long was not reported
 				least -= (w.policy.KillGrace + simKilled).Seconds()
 			}
 		}
@@ -77,7 +77,7 @@ func (r *simRows) checkCharge(a *facts.AttemptFacts, e facts.EndAttempt) {
 }
 
 // checkBooks: after each transaction the usage rows, of which nothing decays in these worlds, are the sums of all
-// that was charged: never twice, never not at all, whoever led.
+// that was charged: never twice, never not at all, whichever supervisor led.
 func (r *simRows) checkBooks() {
 	for owner, owed := range r.books.owed {
 		if has := r.books.rows[owner]; math.Abs(has.Total()-owed.Total()) > 1e-9*max(1, owed.Total()) || math.Abs(has.CPU-owed.CPU) > 1e-9*max(1, owed.CPU) {

@@ -6,15 +6,18 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // TestBarBigFarm: a job that fills all slots of a large farm at once, on a database that takes long for each row, ends
 // no term, nor does the kill of what runs of it: no commit may grow with the farm. (With all starts of a plan in one
 // commit each term ends in its first.)
 func TestBarBigFarm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes as long as all other tests here")
+	}
 	const slots, items, rows, fills, kills = 50, 900, 40, 25 * time.Second, 15 * time.Second
 	filled := 0
 	for seed := uint64(1); seed <= 2*simScripts; seed++ {
@@ -51,7 +54,7 @@ func TestBarBigFarm(t *testing.T) {
 					started++
 				}
 			}
-			w.clients.order(message.JobOrdered{Job: big, Action: facts.Kill, By: "op"}, items)
+			w.clients.order(message.JobAction{Job: big, Action: facts.Kill, By: "op"}, items)
 		})
 		for _, at := range []time.Duration{fills, fills + kills} {
 			w.by(simScriptAt+at, "L5", "its term goes on", func() bool { return w.database.epoch == epoch })

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"qb/smartshare"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
-	"qb/supervisor/planner"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/share/planner"
 )
 
 // What breaks the supervisor is set aside within this time, and all else goes on (R3).
@@ -47,7 +47,7 @@ func (t *simTerm) takesIn(e message.Event) bool {
 	return true
 }
 
-// divideBy has the leader, and whoever leads after it, plan otherwise.
+// divideBy has the leader, and later leaders, plan otherwise.
 func (w *simWorld) divideBy(divide planner.Divide) {
 	w.policy.Divide = divide
 	if term := w.leader(); term != nil {
@@ -67,11 +67,12 @@ func TestBarPlannerPanics(t *testing.T) {
 					panic("the planner panics on job " + s.Jobs[n].ID)
 				}
 			}
-			return planner.BalanceIn(scratch, s)
+			return planner.Decide(scratch, s)
 		}
 		term := w.leader()
 		w.divideBy(panics)
-		w.at(simScriptEnds-20*time.Second, func() { w.divideBy(planner.BalanceIn) }) // the supervisor is updated, and people unblock what waits
+		// the supervisor is updated, and people unblock what waits
+		w.at(simScriptEnds-20*time.Second, func() { w.divideBy(planner.Decide) })
 		w.by(simScriptAt+simSetAside, "R3", "the job is held, and plans are made", func() bool {
 			v := term.farm.View(term.now())
 			for _, j := range v.Jobs {
@@ -89,13 +90,14 @@ func TestBarPlannerPanics(t *testing.T) {
 					}
 				}
 			}
-			call := w.clients.order(message.JobOrdered{Job: culprit, Action: facts.Kill, By: "op"}, w.rows.jobs[culprit].items)
+			call := w.clients.order(message.JobAction{Job: culprit, Action: facts.Kill, By: "op"}, w.rows.jobs[culprit].items)
 			w.by(simScriptAt+simSetAside+simFound, "R3", "the order to kill it is answered", func() bool { return call.over })
 		})
 	})
 }
 
-// TestBarStepBreaks (R3): the reports of one host break the step. After three terms they are refused, and the next term goes on.
+// TestBarStepBreaks (R3): the reports of one host break the step. After three terms they are refused, and the next term
+// goes on.
 func TestBarStepBreaks(t *testing.T) {
 	script(t, func(w *simWorld, h *simHost) {
 		w.breaking = h.worker

@@ -49,7 +49,7 @@ func (b *simBusy) since(moment time.Duration) (busy time.Duration) {
 }
 
 // TestBusyAndStoppedCountOnce: a term listens to no host while its loop is busy or its process is stopped. Time for
-// which both hold is left out of a host's silence once, or checkDeaf would not see who is given work in vain.
+// which both hold is left out of a host's silence once, or checkDeaf would not see which host is given work in vain.
 func TestBusyAndStoppedCountOnce(t *testing.T) {
 	overlaps := 0
 	for seed := uint64(1); seed <= 300; seed++ {

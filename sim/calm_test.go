@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/explain"
-	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/why/explain"
 )
 
 // How long the world may take, once nothing fails any more.
@@ -80,9 +80,9 @@ func (w *simWorld) idleFor() time.Duration {
 	return simIdle
 }
 
-// patience is how long all that is left may take: the longer, the fewer of the slots are left to run it, and the
-// more items must run one after another for want of a licence or of a GPU. Those who want the one may have to wait
-// for those who want the other.
+// patience is how long all that is left may take: the longer, the fewer of the slots are left to run it, and the more
+// items must run one after another for want of a licence or of a GPU. Jobs that want the one may have to wait for those
+// that want the other.
 func (w *simWorld) patience() time.Duration {
 	all, left, gpus := 0, 0, 0
 	for _, h := range w.hosts {
@@ -155,7 +155,7 @@ func (c *simClients) letGo(healed bool) {
 	for id := facts.JobID(1); w.rows.jobs[id] != nil; id++ {
 		j := w.rows.jobs[id]
 		if healed && !j.facts.State.Final() && !w.servedAtAll(j.facts) {
-			c.order(message.JobOrdered{Job: id, Action: facts.Kill, By: "op"}, j.items)
+			c.order(message.JobAction{Job: id, Action: facts.Kill, By: "op"}, j.items)
 			continue
 		}
 		if healed && w.startsLater(id) { // by a clock that was set back
@@ -171,7 +171,7 @@ func (c *simClients) letGo(healed bool) {
 			continue
 		}
 		if j.facts.State == facts.Blocked || (held || len(j.facts.WaitFor) > 0) && !j.facts.State.Final() {
-			c.order(message.JobOrdered{Job: id, Action: facts.Unblock, By: "op"}, j.items)
+			c.order(message.JobAction{Job: id, Action: facts.Unblock, By: "op"}, j.items)
 		}
 	}
 }
@@ -459,7 +459,8 @@ func (r *simRows) same(live, rebuilt *message.View) {
 		}
 		is := rebuilt.Jobs[at]
 		w.sameOrders(was, is)
-		if r.jobs[was.ID].facts.RetryDelay > 0 && slices.ContainsFunc(was.WaitFor, facts.Link.Each) { // an item whose pause is over may wait for others once more, which a new term sees in its first step
+		if r.jobs[was.ID].facts.RetryDelay > 0 && slices.ContainsFunc(was.WaitFor, facts.Link.Each) {
+			// an item whose pause is over may wait for others once more, which a new term sees in its first step
 			was.Items.Pending, was.Items.Blocked = was.Items.Pending+was.Items.Blocked, 0
 			is.Items.Pending, is.Items.Blocked = is.Items.Pending+is.Items.Blocked, 0
 		}
@@ -476,8 +477,9 @@ func (r *simRows) same(live, rebuilt *message.View) {
 	}
 }
 
-// ordered says whether an order is being carried out on the job, or on one whose items it waits for: of items that a mark ended, and
-// that ran before, the order takes a row each in the term that began it, and the next one knows at once.
+// ordered says whether an order is being carried out on the job, or on one whose items it waits for: of items that a
+// mark ended, and that ran before, the order takes a row each in the term that began it, and the next one knows at
+// once.
 func ordered(all []facts.JobView, j facts.JobView) bool {
 	return len(j.Orders) > 0 || slices.ContainsFunc(all, func(o facts.JobView) bool {
 		return len(o.Orders) > 0 && slices.ContainsFunc(j.WaitFor, func(l facts.Link) bool { return l.Job == o.ID })

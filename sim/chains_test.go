@@ -10,18 +10,18 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/items"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
-// simChains are jobs that wait for items of others, by their numbers and by labels that may not be there yet. They have a chance of
-// their own.
+// simChains are jobs that wait for items of others, by their numbers and by labels that may not be there yet. They have
+// a chance of their own.
 type simChains struct {
 	on     bool
 	random *rand.Rand
-	rank   []int               // by submission: who has a lower one waits for nobody with a higher one
+	rank   []int               // by submission: who has a lower one waits for no one with a higher one
 	waits  map[string][]string // submissions by submission for which they were to wait, whatever became of that
 }
 
@@ -109,8 +109,8 @@ type simLinked struct {
 	parents []*items.Prepared
 }
 
-// linked reads what the endpoint reads: the states of the jobs that a dependency names, who has its labels, and the records of ended
-// jobs whose items decide.
+// linked reads what the endpoint reads: the states of the jobs that a dependency names, who has its labels, and the
+// records of ended jobs whose items decide.
 func (s *simSupervisor) linked(dependency string, group facts.JobID, own string) (l simLinked) {
 	memory := s.world.database.memory
 	if dependency != "" {
@@ -156,7 +156,7 @@ func (s *simSupervisor) linked(dependency string, group facts.JobID, own string)
 }
 
 // again adds to an order what it needs to know of the jobs that an ended one waited for.
-func (s *simSupervisor) again(e *message.JobOrdered) {
+func (s *simSupervisor) again(e *message.JobAction) {
 	row := s.world.rows.jobs[e.Job]
 	if row == nil {
 		return
@@ -185,8 +185,8 @@ func (j *simJobRow) meets(l facts.Link, n facts.ItemNo) bool {
 	return is != "" && (l.End == "done" || l.End == is)
 }
 
-// itemsHold says whether a link on items has come true for the whole of the job that has it: one item by item only when the parent
-// has ended.
+// itemsHold says whether a link on items has come true for the whole of the job that has it: one item by item only when
+// the parent has ended.
 func (r *simRows) itemsHold(j *simJobRow, l facts.Link) bool {
 	parent := r.jobs[l.Job]
 	if l.Items != "" {
@@ -211,7 +211,8 @@ func (r *simRows) waitsFor(j *simJobRow, n facts.ItemNo, links []facts.Link) *fa
 	return nil
 }
 
-// checkConditions: an item starts only when all that its job waits for has come true, and all that it waits for itself (S19).
+// checkConditions: an item starts only when all that its job waits for has come true, and all that it waits for itself
+// (S19).
 func (r *simRows) checkConditions(j *simJobRow, a facts.AttemptFacts) {
 	w := r.world
 	for _, l := range j.facts.WaitFor {
@@ -236,7 +237,7 @@ func (r *simRows) checkCircle(id facts.JobID) {
 	}
 }
 
-// reaches says whether a job waits for another, be it by way of others.
+// reaches says whether a job waits for another, directly or by way of others.
 func (r *simRows) reaches(from, goal facts.JobID) bool {
 	next, seen := []facts.JobID{from}, map[facts.JobID]bool{0: true}
 	for len(next) > 0 {
@@ -275,7 +276,8 @@ func (r *simRows) checkNamed() {
 			r.world.fail("S11: job %d no longer waits for label %s, which no job of its group has", n.job, l.Label)
 			return
 		}
-		if l.Job = parent.facts.ID; !r.holds(j, l) && !r.reaches(l.Job, n.job) { // such a condition is left out as a job runs again
+		if l.Job = parent.facts.ID; !r.holds(j, l) && !r.reaches(l.Job, n.job) {
+			// such a condition is left out as a job runs again
 			r.world.fail("S11: job %d no longer waits for job %d to be %s, which is %s (%+v)", n.job, l.Job, l.End, parent.facts.State, l)
 		}
 	}
@@ -339,7 +341,8 @@ func (t *simTerm) checkReasons() {
 	}
 }
 
-// TestBarRetriedAtOnce (S11): of a job that is killed and at once run again nobody is freed, if both come with one commit.
+// TestBarRetriedAtOnce (S11): of a job that is killed and at once run again no child is freed, if both come with one
+// commit.
 func TestBarRetriedAtOnce(t *testing.T) {
 	held := 0
 	for seed := uint64(1); seed <= simScripts; seed++ {
@@ -355,7 +358,7 @@ func TestBarRetriedAtOnce(t *testing.T) {
 					w.clients.give(child, func(waits facts.JobID) {
 						w.at(max(w.now, simScriptAt), func() { // the leader hears both at once
 							for _, action := range []facts.Action{facts.Kill, facts.Retry} {
-								e := message.JobOrdered{Job: id, Action: action, By: "op"}
+								e := message.JobAction{Job: id, Action: action, By: "op"}
 								w.clients.noteOrder(e, 3)
 								w.leader().supervisor.order(fmt.Sprintf("%s %d at once", action, id), e, func(r outbox.Reply, err error) {
 									if err == nil && r.Err == nil && action == facts.Retry && w.rows.jobs[waits].facts.State == facts.Blocked {

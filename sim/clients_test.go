@@ -8,9 +8,9 @@ import (
 
 	"qb/agenda"
 	"qb/api"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // simClients are the people: they submit, change and kill, and repeat a call whose answer is lost with the
@@ -21,7 +21,7 @@ type simClients struct {
 	jobs  []facts.JobID // that were acknowledged
 
 	killed    map[simItemID]bool        // ordered to be killed, before anybody acted on it
-	completed map[simItemID]bool        // ordered to be complete, likewise
+	completed map[simItemID]bool        // the same of those marked complete
 	reopened  map[facts.JobID]bool      // retry, requeue or redo was ordered
 	freed     map[facts.JobID]bool      // unblock was ordered
 	gave      map[string]bool           // orders, as "redo 7"
@@ -124,7 +124,7 @@ func (c *simClients) submit(n int) {
 		given.Reservations = simGPU + "=1"
 	case draw < 24:
 		given.Reservations = simLicence + "=1"
-	case draw < 30: // it stands before the others, and no host will ever do
+	case draw < 30: // it is before the others, and no host will ever do
 		given.Requirements, given.Priority = "host.name=nowhere", 1
 	}
 	if w.operatorGives(n) {
@@ -169,7 +169,7 @@ func (c *simClients) submit(n int) {
 	})
 }
 
-// checkSubmitted looks at every answer to a submission, also at those that nobody hears: always the same
+// checkSubmitted looks at every answer to a submission, also at the ones that no one hears: always the same
 // job (S7), and never before its row is there.
 func (c *simClients) checkSubmitted(token string, r outbox.Reply, err error) {
 	if err != nil || r.Err != nil {
@@ -242,7 +242,7 @@ func (c *simClients) change(id facts.JobID, e message.JobModified) {
 func (c *simClients) orderItems(id facts.JobID, action facts.Action) {
 	w := c.world
 	total := w.rows.jobs[id].items
-	e := message.JobOrdered{Job: id, Action: action, By: "op", Everybody: w.chance(500)}
+	e := message.JobAction{Job: id, Action: action, By: "op", Everybody: w.chance(500)}
 	if w.chance(500) {
 		var items []int
 		for n := range total {
@@ -260,13 +260,13 @@ func (c *simClients) orderItems(id facts.JobID, action facts.Action) {
 		c.wakeLater(e, total)
 	}
 	if w.policy.OrderRows == 1 && len(c.calls)%2 == 0 { // people who change their mind at once
-		c.order(message.JobOrdered{Job: id, Action: simPick(w, []facts.Action{facts.Kill, facts.Retry, facts.Interrupt, facts.ToComplete, facts.ToFailed}), By: "op"}, total)
+		c.order(message.JobAction{Job: id, Action: simPick(w, []facts.Action{facts.Kill, facts.Retry, facts.Interrupt, facts.ToComplete, facts.ToFailed}), By: "op"}, total)
 	}
 }
 
-// vary makes some orders others of the same kind, or of one instance or what is in a state. It draws nothing, so that it changes no
-// other draw.
-func (c *simClients) vary(e *message.JobOrdered) {
+// vary makes some orders others of the same kind, or of one instance or what is in a state. It draws nothing, so that
+// it changes no other draw.
+func (c *simClients) vary(e *message.JobAction) {
 	n := int(c.world.seed%97) + len(c.calls)
 	switch {
 	case n%2 == 0 && c.world.policy.ReleaseSlots && slices.Contains([]facts.Action{facts.Top, facts.Bottom, facts.Shove, facts.Block, facts.Unblock, facts.Retry}, e.Action):
@@ -292,7 +292,7 @@ func (c *simClients) vary(e *message.JobOrdered) {
 }
 
 // checkChosen: an order on one instance is for what that one runs, and one on several for no more (S17).
-func (c *simClients) checkChosen(e message.JobOrdered, r outbox.Reply) {
+func (c *simClients) checkChosen(e message.JobAction, r outbox.Reply) {
 	if e.Choice.Instances == nil || r.Err != nil {
 		return
 	}
@@ -303,7 +303,7 @@ func (c *simClients) checkChosen(e message.JobOrdered, r outbox.Reply) {
 	}
 }
 
-func (c *simClients) order(e message.JobOrdered, total int) *simCall {
+func (c *simClients) order(e message.JobAction, total int) *simCall {
 	c.noteOrder(e, total)
 	key := c.key()
 	call := &simCall{name: fmt.Sprintf("%s %d %v %v", e.Action, e.Job, e.Items, e.Choice),
@@ -316,7 +316,7 @@ func (c *simClients) order(e message.JobOrdered, total int) *simCall {
 }
 
 // noteOrder remembers what an order may bring about.
-func (c *simClients) noteOrder(e message.JobOrdered, total int) {
+func (c *simClients) noteOrder(e message.JobAction, total int) {
 	c.gave[fmt.Sprintf("%s %d", e.Action, e.Job)] = true
 	switch e.Action {
 	case facts.Kill, facts.ToComplete, facts.Retire:
@@ -340,7 +340,7 @@ func (c *simClients) noteOrder(e message.JobOrdered, total int) {
 }
 
 // checkOrder holds the answer to an order against what is promised of it.
-func (c *simClients) checkOrder(e message.JobOrdered, r outbox.Reply) {
+func (c *simClients) checkOrder(e message.JobAction, r outbox.Reply) {
 	c.checkChosen(e, r)
 	c.checkItems(e, r)
 	c.checkMoved(e, r)
@@ -360,7 +360,7 @@ func (c *simClients) lock(h *simHost, lock bool) {
 	}, done: func(r outbox.Reply) { c.checkPurged(e, asked, locks, r) }})
 }
 
-// confirmDead is a human's word on a machine that has no power.
+// confirmDead is an operator's confirmation that nothing runs on a machine, which has no power.
 func (c *simClients) confirmDead(h *simHost) {
 	e := message.HostConfirmedDead{Host: facts.HostID(h.worker), By: "admin"}
 	c.call(&simCall{name: "confirm-dead " + h.name, run: func(s *simSupervisor, answer func(outbox.Reply, error)) {

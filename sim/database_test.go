@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
+	terms "qb/supervisor/lead/term"
 	"qb/supervisor/store"
 	"qb/supervisor/store/storetest"
-	terms "qb/supervisor/term"
 )
 
 // simDatabase is the store with the time that it takes and the ways in which it fails. A session uses it
@@ -43,7 +43,7 @@ type simSession struct {
 	lastUse  time.Duration
 	closed   bool
 	mute     bool // nothing comes through to the client
-	gone     bool // nobody is at the other end any more
+	gone     bool // no one is at the other end any more
 	replaced bool // the rows were put back under it; another term may have its number
 }
 
@@ -98,7 +98,7 @@ func (s *simSession) end() {
 	}
 }
 
-// close is the client's end of it, by will or by death. What the server was told before, it may still do.
+// close is the client's end of it, by will or by death. What the server has received before, it may still do.
 func (s *simSession) close() {
 	s.waiting, s.gone = nil, true
 	if s.database.world.calm || s.database.world.chance(700) {
@@ -188,7 +188,7 @@ func (s *simSession) commit(writes []facts.Write) error {
 // check proves the term.
 func (s *simSession) check() error { return s.term.Check(context.Background()) }
 
-// fall ends all sessions and answers nobody for a while.
+// fall ends all sessions and answers no one for a while.
 func (d *simDatabase) fall(lasts time.Duration) {
 	w := d.world
 	d.down, d.leads = true, 0

@@ -8,8 +8,8 @@
 //	                          ▲                                                                    │
 //	                          └──────────── rules: rows against the truth of the shims ◀───────────┘
 //
-// In one world in sixteen only supervisors and their database fail, and people give all orders that there are (previews_test.go): there the
-// model knows for sure where a job may run, and holds what the orders promise against it.
+// In one world in sixteen only supervisors and their database fail, and people give all orders that there are
+// (previews_test.go): there the model knows for sure where a job may run, and holds what the orders promise against it.
 //
 // testdata/bugs is the bug bank: bugs as patches, each of which the simulator must find (tools/bugs).
 // Package sim/crash does the same with real processes.

@@ -256,7 +256,7 @@ func slowAnswers(w *simWorld) {
 	w.after(w.between(3*time.Second, 30*time.Second), func() { n.slow[host] = max(0, n.slow[host]-1) })
 }
 
-// endFaults makes everything whole again, but for a host that is gone for good now and then.
+// endFaults makes everything whole again, except for a host that is gone for good now and then.
 func (w *simWorld) endFaults() {
 	w.note("CALM")
 	w.calm = true
@@ -301,7 +301,7 @@ func changeSlots(w *simWorld) {
 	h.startAgent(w.between(0, 3*time.Second))
 }
 
-// setClock puts the database's wall clock forward or back. (That of a supervisor is read by nobody.)
+// setClock puts the database's wall clock forward or back. (That of a supervisor is read by no one.)
 func setClock(w *simWorld) {
 	by := w.mostly(10*time.Minute, 24*time.Hour, 300)
 	if w.chance(500) {

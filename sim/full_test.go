@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
-	"qb/supervisor/translate"
+	"qb/supervisor/wire/translate"
 )
 
-// A database without room refuses each commit, and can be read: supervisor/term/readonly.go without its goroutines.
+// A database without room refuses each commit, and can be read: supervisor/lead/term/readonly.go without its
+// goroutines.
 
 var (
 	errSimFull = api.Errorf(api.KindUnavailable, "read-only: the disk of the database is full")
@@ -34,7 +35,7 @@ func fillDatabase(w *simWorld) {
 	})
 }
 
-// noteDisk draws from a term's end whether the next one stands; true: that one begins at once.
+// noteDisk draws from a term's end whether the next one is; true: that one begins at once.
 func (s *simSupervisor) noteDisk(err error) bool {
 	switch {
 	case errors.Is(err, store.ErrFull):
@@ -74,7 +75,7 @@ func (t *simTerm) look() {
 	}
 }
 
-// keepRecords is what a read-only term adds to an answer: whatever the worker told of is listed in it, or the worker
+// keepRecords is what a read-only term adds to an answer: whatever the worker reported is listed in it, or the worker
 // forgets what no row knows (S5).
 func (w *simWorld) keepRecords(reply *api.SyncReply, finished []api.Finished) {
 	before := len(reply.Instances)

@@ -3,9 +3,9 @@ package sim
 import (
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // checkStart: nothing of a job starts before the time that was asked for (S22), by the time of the database, by which a term goes.

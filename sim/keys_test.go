@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
-// Keyed changes: in some worlds each change has its answer as a row of the same commit, as supervisor/term/once.go
+// Keyed changes: in some worlds each change has its answer as a row of the same commit, as supervisor/lead/term/once.go
 // has it, and changes of jobs name the version that they are meant for.
 
 // simKeys is what such a world knows of its calls.
@@ -27,7 +27,7 @@ type simKeys struct {
 // simKeyed is a call that a term works on; the same call, repeated meanwhile, waits for its word.
 type simKeyed struct {
 	waiting []func(outbox.Reply, error)
-	events  int  // in the farm's hands
+	events  int  // that the farm has not replied to
 	left    bool // the endpoint hands over no other
 }
 
@@ -86,7 +86,7 @@ func (t *simTerm) keyed(ticket outbox.Ticket, key string) {
 	}
 }
 
-// resolveKeyed is the farm's word on an event, durable now.
+// resolveKeyed passes on the farm's replies to events with a key, which are durable now.
 func (t *simTerm) resolveKeyed(replies []outbox.Reply) {
 	for _, r := range replies {
 		key := t.keyOf[r.Ticket]
@@ -112,7 +112,7 @@ func (t *simTerm) answers(replies []outbox.Reply) (writes []facts.Write) {
 	return writes
 }
 
-// keep: a change under a key is made once, whoever leads and however often it is asked for (S7).
+// keep: a change under a key is made once, whichever supervisor leads and however often it is asked for (S7).
 func (k *simKeys) keep(w *simWorld, key string) {
 	if k.kept[key] {
 		w.fail("S7: the change under %s is made a second time", key)
@@ -120,7 +120,7 @@ func (k *simKeys) keep(w *simWorld, key string) {
 	k.kept[key] = true
 }
 
-// version is the one that a change of a job names: that of the row, or one before.
+// version is what a change of a job names: that of the row, or one before.
 func (k *simKeys) version(w *simWorld, id facts.JobID) int64 {
 	if !k.on || w.chance(300) {
 		return 0

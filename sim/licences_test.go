@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/licences"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
-	"qb/supervisor/translate"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/licences"
+	"qb/supervisor/wire/translate"
 )
 
-// simLicences are people outside of the farm who use its licence, and items that find none. They have a chance of their own.
+// simLicences are people outside of the farm who use its licence, and items that find none. They have a chance of their
+// own.
 type simLicences struct {
 	on      bool
 	random  *rand.Rand
@@ -28,8 +29,8 @@ func newSimLicences(w *simWorld) simLicences {
 	return simLicences{on: w.seed%simLicencesEvery == 1 && w.faults.putBack == "", random: rand.New(rand.NewPCG(w.seed, 0x11c))}
 }
 
-// begin reports what is used outside now and then and, once all of that is answered, that nothing is: a report that is asked for again
-// may come late.
+// begin reports what is used outside now and then and, once all of that is answered, that nothing is: a report that is
+// asked for again may come late.
 func (l *simLicences) begin(w *simWorld) {
 	if !l.on {
 		return
@@ -94,7 +95,7 @@ func (w *simWorld) allowedLicences() int64 {
 	return 0
 }
 
-// sameResources: a new term would know of resources exactly what the one that leads knows.
+// sameResources: a new term would know of resources exactly what the leader knows.
 func (w *simWorld) sameResources(now time.Time, live, rebuilt *farm.Farm) {
 	if was, is := live.Resources(now), rebuilt.Resources(now); !slices.Equal(was, is) {
 		w.fail("licences: a new term would know %+v, and this one knows %+v", is, was)

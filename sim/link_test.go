@@ -28,7 +28,7 @@ type simLink struct {
 	queue   []func()
 }
 
-// simTold is done when the core has been told of an end.
+// simTold is done when the core has received an end.
 type simTold struct {
 	done bool
 	then []func()
@@ -83,7 +83,7 @@ func (l *simLink) workSoon() {
 	})
 }
 
-// wait keeps the link from all other work until the core has been told.
+// wait keeps the link from all other work until the core has received it.
 func (l *simLink) wait(then func()) {
 	if l.told.done {
 		then()
@@ -97,9 +97,9 @@ func (l *simLink) wait(then func()) {
 	})
 }
 
-func (l *simLink) take(o core.Order) { l.work(func() { l.carryOut(o) }) }
+func (l *simLink) take(o core.Command) { l.work(func() { l.carryOut(o) }) }
 
-func (l *simLink) carryOut(o core.Order) {
+func (l *simLink) carryOut(o core.Command) {
 	switch o := o.(type) {
 	case core.StartShim:
 		l.start(o)
@@ -122,7 +122,7 @@ func (l *simLink) carryOut(o core.Order) {
 	}
 }
 
-// sendOrForce is for orders that end something: a shim that cannot be told is killed.
+// sendOrForce is for orders that end something: a shim that cannot be reached is killed.
 func (l *simLink) sendOrForce(reason, code string, f func(*simShim)) {
 	if l.conn != nil || l.connect(false) {
 		l.send(f)
@@ -156,7 +156,7 @@ func (l *simLink) start(o core.StartShim) {
 	if h.full || l.a.folderGone {
 		h.couldNot = true
 		l.endHere(api.Finished{Attempt: l.attempt, Instance: l.key.Instance, Outcome: "refused",
-			Reason: shim.RefusedPrefix + "its shim cannot be started"})
+			Reason: shim.RefusedPrefix + "the item's shim cannot be started"})
 		l.wait(l.over)
 		return
 	}
@@ -193,7 +193,7 @@ func (l *simLink) over() {
 	l.a.post(core.ShimGone{Key: l.key})
 }
 
-// endHere is for an attempt that never began here, or whose end is acknowledged. On a disk that is full it is told
+// endHere is for an attempt that never began here, or whose end is acknowledged. On a disk that is full it is reported
 // without a record.
 func (l *simLink) endHere(f api.Finished) {
 	if h := l.a.host; h.full {
@@ -280,7 +280,7 @@ func (l *simLink) retrySoon() {
 	l.a.do(pause, func() { l.work(l.reconnect) })
 }
 
-// greet compares the shim's word with what was last known.
+// greet compares the shim's report with what was last known.
 func (l *simLink) greet(h core.Adopted) {
 	l.pause = 2 * time.Millisecond
 	if h.Attempt != l.attempt && l.ordered {
@@ -357,7 +357,7 @@ func (l *simLink) cleared() bool {
 }
 
 func (l *simLink) lost() api.Finished {
-	f := api.Finished{Attempt: l.attempt, Instance: l.key.Instance, Outcome: "lost", Reason: "its shim ended without a record"}
+	f := api.Finished{Attempt: l.attempt, Instance: l.key.Instance, Outcome: "lost", Reason: "the item's shim ended without a record"}
 	if l.forced != "" {
 		f.Outcome, f.Code, f.Reason = "stopped", l.forcedCode, l.forced
 	}
@@ -366,7 +366,7 @@ func (l *simLink) lost() api.Finished {
 
 // force kills a shim that does not answer, and its tree.
 func (l *simLink) force(reason, code string) {
-	l.forced, l.forcedCode = reason+"; its shim did not answer and was killed", code
+	l.forced, l.forcedCode = reason+"; the item's shim did not answer and was killed", code
 	if s := l.a.host.shims[l.key]; s != nil && s.alive {
 		l.a.host.world.note("%s: the shim of %s is killed by its agent", l.a.host.name, l.key)
 		l.a.host.world.some("a shim that did not answer killed by its agent")

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/facts"
-	"qb/supervisor/items"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/job/facts"
 	"qb/worker/core"
 )
 
@@ -169,7 +169,7 @@ func (m *simMachine) press() {
 		}
 		m.world.note("%s: the kernel kills %v, which has %d MB", on.host.name, largest.attempt, most/simMB)
 		m.world.some("the kernel killed for memory")
-		largest.outcome, largest.reason = "memory", "the kernel killed it"
+		largest.outcome, largest.reason = "memory", "the kernel killed the item"
 		on.ended(largest, true)
 	}
 }
@@ -187,8 +187,8 @@ func (a *simAgent) memory() core.HostMeasured {
 	return look
 }
 
-// stress is what people at the machine do now and then to its processors and its swap, until calm returns. It draws nothing, so that the rest of a
-// story is what it would be without.
+// stress is what people at the machine do now and then to its processors and its swap, until calm returns. It draws
+// nothing, so that the rest of a story is what it would be without.
 func (h *simHost) stress() (busy float64, swap api.SyncSwap) {
 	if h.world.calm || h.world.clients.verbs.on {
 		return 0, swap
@@ -218,7 +218,7 @@ func (a *simAgent) available() api.SyncMemory {
 	return api.SyncMemory{Total: m.total, Available: max(0, m.total-m.foreign-m.used(nil)), Reserve: h.reserve, Cap: h.offers}
 }
 
-// lookBetween looks before ends, and answers that may start something, are told to the core, as the agent does.
+// lookBetween looks before ends, and answers that may start something, are passed to the core, as the agent does.
 func (a *simAgent) lookBetween(events []core.Event) {
 	look := core.HostMeasured{Others: a.others, Between: true}
 	for _, ev := range events {
@@ -241,8 +241,8 @@ func (a *simAgent) lookBetween(events []core.Event) {
 }
 
 // promise takes in a started attempt's row: never is more promised on a machine, or of one host's part, than there is
-// for the farm even when others use the least. As with slots, a host is a row: a worker whose state folder was wiped and
-// that has another name is another host beside the former one, which has its part until its attempts are given up.
+// for the farm even when others use the least. As with slots, a host is a row: a worker whose state folder was wiped
+// and that has another name is another host beside the former one, which has its part until its attempts are given up.
 func (r *simRows) promise(a facts.AttemptFacts) {
 	h := r.world.holder(&a)
 	m := h.machine

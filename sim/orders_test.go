@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // simOrderRows makes orders large in most worlds: a commit changes so few attempts for them. It draws nothing, so that
@@ -19,10 +19,10 @@ func simOrderRows(seed uint64) int {
 }
 
 // putOrder takes in the row of an order under way (S15): it begins once, applies to so many items and only comes on.
-func (r *simRows) putOrder(w facts.PutOrder) {
+func (r *simRows) putOrder(w facts.PutAction) {
 	j, o := r.jobs[w.Order.Job], w.Order
 	r.world.note("row: order %d on job %d: %s from item %d, %d of %d", o.Number, o.Job, o.Action, o.Next, o.Done, o.Affected)
-	n := slices.IndexFunc(j.orders, func(old facts.OrderFacts) bool { return old.Number == o.Number })
+	n := slices.IndexFunc(j.orders, func(old facts.ActionFacts) bool { return old.Number == o.Number })
 	if w.Fresh != (n < 0) {
 		r.world.fail("S15: order %d on job %d is written as new %v, and is there: %v", o.Number, o.Job, w.Fresh, n >= 0)
 		return
@@ -44,7 +44,7 @@ func (r *simRows) putOrder(w facts.PutOrder) {
 	j.orders[n] = o
 }
 
-func (r *simRows) dropOrder(w facts.DropOrder) {
+func (r *simRows) dropOrder(w facts.DropAction) {
 	j := r.jobs[w.Job]
 	if len(j.orders) == 0 || j.orders[0].Number != w.Number {
 		r.world.fail("S15: order %d on job %d is deleted out of turn: %+v", w.Number, w.Job, j.orders)
@@ -58,15 +58,15 @@ func (r *simRows) dropOrder(w facts.DropOrder) {
 
 // reopening says whether an order under way lets ended items of the job run again.
 func (j *simJobRow) reopening() bool {
-	return slices.ContainsFunc(j.orders, func(o facts.OrderFacts) bool {
+	return slices.ContainsFunc(j.orders, func(o facts.ActionFacts) bool {
 		return o.Action == facts.Retry || o.Action == facts.Requeue || o.Action == facts.Redo || o.Action == facts.ToComplete
 	})
 }
 
-// sameOrders holds the orders of a job against those that a new term would go on with. What is left of one may differ
-// by items that a mark held and that the new term lets go at once.
+// sameOrders holds the orders of a job against the ones that a new term would go on with. What is left of one may
+// differ by items that a mark held and that the new term lets go at once.
 func (w *simWorld) sameOrders(was, is facts.JobView) {
-	same := slices.EqualFunc(was.Orders, is.Orders, func(a, b facts.OrderFacts) bool {
+	same := slices.EqualFunc(was.Orders, is.Orders, func(a, b facts.ActionFacts) bool {
 		return a.Number == b.Number && a.Action == b.Action && a.Affected == b.Affected && a.Begun.IsZero() == b.Begun.IsZero()
 	})
 	if !same {
@@ -77,8 +77,9 @@ func (w *simWorld) sameOrders(was, is facts.JobView) {
 // simUndo are the orders that take others back.
 var simUndo = map[facts.Action]facts.Action{facts.Kill: facts.Retry, facts.Block: facts.Unblock, facts.Suspend: facts.Resume}
 
-// undo takes some orders back: on just the items that they applied to, if nobody has changed the job since. It affects no others (S24).
-func (c *simClients) undo(e message.JobOrdered, r outbox.Reply) {
+// undo takes some orders back: on just the items that they applied to, if no one has changed the job since. It affects
+// no others (S24).
+func (c *simClients) undo(e message.JobAction, r outbox.Reply) {
 	w := c.world
 	action, known := simUndo[e.Action]
 	reply, is := r.Body.(message.ActionReply)
@@ -89,7 +90,7 @@ func (c *simClients) undo(e message.JobOrdered, r outbox.Reply) {
 	for _, s := range reply.Items {
 		total += (s.Last-s.First)/max(1, s.Step) + 1
 	}
-	back := message.JobOrdered{Job: e.Job, Action: action, By: "op", Items: reply.Items, IfVersion: reply.Version}
+	back := message.JobAction{Job: e.Job, Action: action, By: "op", Items: reply.Items, IfVersion: reply.Version}
 	w.after(time.Duration(len(c.calls)%7)*300*time.Millisecond, func() {
 		call := c.order(back, w.rows.jobs[e.Job].items)
 		call.done = func(r outbox.Reply) {

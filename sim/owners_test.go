@@ -4,8 +4,8 @@ import (
 	"cmp"
 
 	"qb/smartshare"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 )
 
 // drawOwners has fairshare rank owners in three worlds of sixteen, with accounts in one of them. What operators give is

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
-	"qb/supervisor/parts"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/wire/parts"
 )
 
-// simVerbs are worlds of people who give all the orders that Qube has, and submit preview items; only supervisors fail there, so that it is
-// known where a job may run. They have a chance of their own.
+// simVerbs are worlds of people who give all the orders that Qube has, and submit preview items; only supervisors fail
+// there, so that it is known where a job may run. They have a chance of their own.
 type simVerbs struct {
 	on     bool
 	random *rand.Rand
@@ -27,7 +27,7 @@ type simVerbs struct {
 	lifted map[facts.JobID]time.Duration  // when somebody last let a job go anywhere
 }
 
-// simVerbsWorld says in which worlds: none that stands elsewhere in the tests.
+// simVerbsWorld says in which worlds: none that is elsewhere in the tests.
 func simVerbsWorld(seed uint64) bool { return seed%24 == 7 || seed%48 == 19 }
 
 func newSimVerbs(w *simWorld, on bool) simVerbs {
@@ -86,7 +86,7 @@ func (v *simVerbs) begin(w *simWorld) {
 // order gives an order to a job, to some of its items or to some of its instances.
 func (v *simVerbs) order(c *simClients, job facts.JobID, action facts.Action) {
 	total := c.world.rows.jobs[job].items
-	e := message.JobOrdered{Job: job, Action: action, By: "op", Everybody: v.random.IntN(2) == 0}
+	e := message.JobAction{Job: job, Action: action, By: "op", Everybody: v.random.IntN(2) == 0}
 	first := v.random.IntN(total)
 	some := []agenda.Span{{First: first, Last: first + v.random.IntN(total-first), Step: 1}}
 	switch kind := v.random.IntN(4); {
@@ -114,7 +114,8 @@ func (v *simVerbs) choose(given *facts.JobFacts, items int) {
 // simSite is what the site has set for preview items.
 var simSite = parts.Site{Priority: 1, Most: -1}
 
-// divided are the rows of a submission, as the endpoint of submissions makes them, once it is chosen whether it has preview items.
+// divided are the rows of a submission, as the endpoint of submissions makes them, once it is chosen whether it has
+// preview items.
 func (c *simClients) divided(given *facts.JobFacts, items int) []facts.JobFacts {
 	c.verbs.choose(given, items)
 	rows, _, err := parts.Of(*given, func() (*agenda.Agenda, error) { return agenda.Parse(given.Agenda, 0) }, simSite)
@@ -149,13 +150,15 @@ func (s *simSupervisor) submitParts(rows []facts.JobFacts, blocked bool, heard f
 		}
 		rest, first := slices.Clone(rows[1:]), r.Body.(message.JobReply).Job.ID
 		rest[0].PGrp = cmp.Or(rest[0].PGrp, first)
-		rest[0].Division = &facts.Division{Jobs: []facts.JobID{first}, Agenda: rest[0].Division.Agenda} // preview items make two jobs
+		// preview items make two jobs
+		rest[0].Division = &facts.Division{Jobs: []facts.JobID{first}, Agenda: rest[0].Division.Agenda}
 		s.submitParts(rest, blocked, heard, answer)
 	})
 }
 
-// checkPreview: of a submission with preview items a job has these and no others, with a priority and a width of their own, and a later one of
-// its process group has all others, with those of the submission (S29). That it comes first is for checkFirst.
+// checkPreview: of a submission with preview items a job has these and no others, with a priority and a width of their
+// own, and a later one of its process group has all others, with those of the submission (S29). That it comes first is
+// for checkFirst.
 func (c *simClients) checkPreview(given facts.JobFacts) {
 	w, items := c.world, 0
 	if _, err := fmt.Sscanf(given.Agenda.Range, "1-%d", &items); err != nil {

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
-	"qb/supervisor/profiles"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/farm/profiles"
+	"qb/supervisor/job/facts"
 )
 
-// simProfiles are the profiles of the jobs of a world, and the people who correct them and have them forgotten. They have a
-// chance of their own: the other worlds do not change with them.
+// simProfiles are the profiles of the jobs of a world, and the people who correct them and have them forgotten. They
+// have a chance of their own: the other worlds do not change with them.
 type simProfiles struct {
 	on     bool
 	random *rand.Rand
@@ -69,7 +69,7 @@ func (p *simProfiles) change(w *simWorld) {
 }
 
 // checkProfiles: a job that ends teaches its profile one lesson, in the commit of its end: of as many items as it has
-// complete, with the longest of them and no less memory than the largest of them needed. Nobody else writes lessons.
+// complete, with the longest of them and no less memory than the largest of them needed. No other user writes lessons.
 func (r *simRows) checkProfiles(writes []facts.Write) {
 	for _, w := range writes {
 		if gone, is := w.(facts.DropProfile); is {
@@ -135,7 +135,7 @@ func (r *simRows) checkLesson(j *simJobRow, writes []facts.Write) {
 	r.world.some("a job that ended taught its profile")
 }
 
-// sameProfiles: a new term would know of profiles exactly what the one that leads knows.
+// sameProfiles: a new term would know of profiles exactly what the leader knows.
 func (w *simWorld) sameProfiles(now time.Time, live, rebuilt *farm.Farm) {
 	was, is := live.Profiles(now, facts.ProfileKey{}), rebuilt.Profiles(now, facts.ProfileKey{})
 	if !slices.Equal(was, is) {

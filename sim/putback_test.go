@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/farmkey"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/lead/farmkey"
 )
 
-// A database whose rows were put back: supervisor/term/putback.go without its goroutines.
+// A database whose rows were put back: supervisor/lead/term/putback.go without its goroutines.
 
 // simFarmKey is the key of all simulated farms.
 var simFarmKey = farmkey.New()

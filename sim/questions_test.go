@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 )
 
 // simQuestions are what people ask a farm between two events: what a plan would do, what if, and why. They change

@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 )
 
 // simReleased is for how long an attempt had given back its slots in truth, and since when by which clock it has now.
@@ -15,18 +15,19 @@ type simReleased struct {
 	askew      bool // the clock was set meanwhile
 }
 
-// release takes in that others may have an attempt's slots, or that it waits for them (S18): they go only when nothing of it runs.
+// release takes in that others may have an attempt's slots, or that it waits for them (S18): they go only when nothing
+// of it runs.
 func (r *simRows) release(e facts.ReleaseAttempt) {
 	w := r.world
 	a := r.checkLive(e.ID, "released")
 	if a == nil {
 		return
 	}
-	if a.State != facts.Running || e.From == facts.Moves || a.Standstill() != e.From || e.At.IsZero() {
-		w.fail("S18: %v is %s and %q, and is released from %q at %v", e.ID, a.State, a.Standstill(), e.From, e.At)
+	if a.State != facts.Running || e.From == facts.NotSuspended || a.SuspensionState() != e.From || e.At.IsZero() {
+		w.fail("S18: %v is %s and %q, and is released from %q at %v", e.ID, a.State, a.SuspensionState(), e.From, e.At)
 	}
 	w.note("row: %v is released at %v, resuming at %v", e.ID, e.At, e.Resuming)
-	if e.From == facts.Stands {
+	if e.From == facts.SuspendedHolding {
 		if run := w.truth.attempts[e.ID]; !w.policy.ReleaseSlots || run != nil && run.running {
 			w.fail("S18: the slots of %v are given to others, and in truth: %+v", e.ID, run)
 		}
@@ -51,7 +52,7 @@ func (r *simRows) stopRelease(a *facts.AttemptFacts) simReleased {
 	return was
 }
 
-// goesOn takes an attempt's slots back, of those that wait on its host the longest waiting first (S18).
+// goesOn takes an attempt's slots back, of the ones that wait on its host the longest waiting first (S18).
 func (r *simRows) goesOn(a *facts.AttemptFacts, e facts.SuspendAttempt) {
 	w := r.world
 	if a.ResumingAt.IsZero() || !e.At.IsZero() {
@@ -106,20 +107,20 @@ func (r *simRows) checkReleased(a *facts.AttemptFacts, e facts.EndAttempt) {
 	}
 }
 
-// wakeLater has people resume what they have suspended, once others may have its slots, and mostly think better of it while it waits
-// for them. It draws nothing, so that it changes no other draw.
-func (c *simClients) wakeLater(e message.JobOrdered, total int) {
+// wakeLater has people resume what they have suspended, once others may have its slots, and mostly think better of it
+// while it waits for them. It draws nothing, so that it changes no other draw.
+func (c *simClients) wakeLater(e message.JobAction, total int) {
 	w, n := c.world, int(c.world.seed%89)+len(c.calls)
 	wait := time.Duration(2+n%7) * time.Second
 	w.after(wait, func() {
 		if !w.calm {
-			c.order(message.JobOrdered{Job: e.Job, Action: facts.Resume, By: "op"}, total)
+			c.order(message.JobAction{Job: e.Job, Action: facts.Resume, By: "op"}, total)
 		}
 	})
 	then := []facts.Action{"", facts.Kill, facts.Suspend, facts.Preempt, facts.Migrate, facts.Block, facts.Interrupt}[n%7]
 	w.after(wait+time.Duration(200+n%900)*time.Millisecond, func() {
 		if !w.calm && then != "" {
-			c.order(message.JobOrdered{Job: e.Job, Action: then, By: "op"}, total)
+			c.order(message.JobAction{Job: e.Job, Action: then, By: "op"}, total)
 		}
 	})
 }

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/facts"
-	"qb/supervisor/items"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
-	"qb/supervisor/translate"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/wire/translate"
 )
 
 // What a request hears when no word on it will come.
@@ -177,7 +177,7 @@ func (s *simSupervisor) modify(key string, e message.JobModified, answer func(ou
 }
 
 // order gives an order on a job. A farm that holds it no more is given its record.
-func (s *simSupervisor) order(key string, e message.JobOrdered, answer func(outbox.Reply, error)) {
+func (s *simSupervisor) order(key string, e message.JobAction, answer func(outbox.Reply, error)) {
 	s.once(key, func(answer func(outbox.Reply, error)) {
 		t := s.term
 		if t == nil {

@@ -7,7 +7,7 @@ import (
 
 	"qb/agenda"
 	"qb/api"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // simRows is what has been made durable, kept apart from the store by its checks: each write is held
@@ -25,14 +25,15 @@ type simRows struct {
 	began    map[facts.AttemptID]time.Duration // when its row was made
 	books    simBooks
 	profiles map[facts.ProfileKey]facts.ProfileFacts
-	stopped  map[facts.AttemptID]time.Duration // of those that stop, since when
-	outlived map[facts.AttemptID]bool          // KILL, as a worker told
+	stopped  map[facts.AttemptID]time.Duration // of the ones that stop, since when
+	outlived map[facts.AttemptID]bool          // KILL, as a worker reported
 	late     map[simItemID]bool                // counted late
-	standing map[facts.AttemptID]time.Duration // of those that are suspended, since when
+	standing map[facts.AttemptID]time.Duration // of the ones that are suspended, since when
 	resumed  map[facts.AttemptID]int           // how often
 	released map[facts.AttemptID]simReleased   // for how long they had given back their slots
 
-	blackHole  bool            // the farm locks a host in this very transaction, or closes it to an owner, and gives its items back
+	// the farm locks a host in this very transaction, or closes it to an owner, and gives its items back
+	blackHole  bool
 	orderEpoch map[int64]int64 // in which an order was given
 
 	named   []simNamed
@@ -52,15 +53,16 @@ type simJobRow struct {
 	facts     facts.JobFacts
 	items     int
 	marks     []facts.Mark
-	orders    []facts.OrderFacts // under way and waiting
+	orders    []facts.ActionFacts // under way and waiting
 	attempts  map[facts.ItemNo][]facts.AttemptFacts
 	failures  map[facts.ItemNo]int // since a person last let the item run again
 	preempted map[facts.ItemNo]int // for sharing's sake, since then
-	strange   map[facts.ItemNo]int // ends that the item itself may have caused, uncharged, since then or since it was held for them
-	retries   int                  // most that the job ever allowed
-	effects   []*simEffect         // of orders
-	changed   int                  // transaction that last wrote its row or its marks
-	earlier   facts.JobFacts       // its row before that
+	// ends that the item itself may have caused, uncharged, since then or since it was held for them
+	strange map[facts.ItemNo]int
+	retries int            // most that the job ever allowed
+	effects []*simEffect   // of orders
+	changed int            // transaction that last wrote its row or its marks
+	earlier facts.JobFacts // its row before that
 }
 
 func newSimRows() *simRows {
@@ -116,9 +118,9 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 			r.putJob(w.Job)
 		case facts.ChangeMarks:
 			r.changeMarks(w)
-		case facts.PutOrder:
+		case facts.PutAction:
 			r.putOrder(w)
-		case facts.DropOrder:
+		case facts.DropAction:
 			r.dropOrder(w)
 		case facts.StartAttempt:
 			r.start(w.Attempt)
@@ -188,7 +190,7 @@ func (r *simRows) checkWhole(writes []facts.Write) {
 	r.checkProfiles(writes)
 }
 
-// simFreed is how long the end of a job may take to reach those who wait for it, over as many commits as it takes.
+// simFreed is how long the end of a job may take to reach the jobs that wait for it, over as many commits as it takes.
 const simFreed = 5 * time.Second
 
 // checkChildren: who waits for what has come true does not wait for it any longer.
@@ -377,7 +379,7 @@ func (r *simRows) end(e facts.EndAttempt) {
 	r.checkEnd(a, e)
 	j := r.jobs[e.ID.Job]
 	r.checkReleased(a, e)
-	if a.Standstill() == facts.Resuming {
+	if a.SuspensionState() == facts.Resuming {
 		w.some("what waited to go on ended")
 	}
 	r.held[a.Host] -= a.Taken()
@@ -398,7 +400,8 @@ func (r *simRows) end(e facts.EndAttempt) {
 		w.fail("%v is lost (%s) though only supervisors and their database failed", e.ID, e.Cause)
 	}
 	r.checkTries(j, e)
-	r.checkCharge(a, e) // after the rules of what runs: a wrong end is charged wrongly, too, and should be called by its name
+	// after the rules of what runs: a wrong end is charged wrongly, too, and should be called by its name
+	r.checkCharge(a, e)
 	switch {
 	case forMemory(e):
 	case e.State == facts.Failed:
@@ -471,7 +474,8 @@ func (r *simRows) reopen(w facts.ReopenAttempts) {
 // said is an answer to a worker: what it names must be durable, and meant for this host.
 func (r *simRows) said(reply *api.SyncReply) {
 	for _, d := range reply.Instances {
-		if r.world.given(truthID(d.Attempt)) == nil { // a leader whose rows were put back may say it until its next look at them
+		if r.world.given(truthID(d.Attempt)) == nil {
+			// a leader whose rows were put back may say it until its next look at them
 			r.world.fail("S6: a worker is told of %v, which no row knows", truthID(d.Attempt))
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
-// What a change of the rows must keep to, whoever wrote it. Each rule has the number that reliability.md
+// What a change of the rows must keep to, whichever supervisor wrote it. Each rule has the number that reliability.md
 // gives it; they are checked as the writes come, so that a story ends where it went wrong.
 
 // checkPut: versions count up by one, and a submission makes one job (S7).
@@ -44,7 +44,7 @@ func (r *simRows) checkLive(id facts.AttemptID, what string) *facts.AttemptFacts
 	return a
 }
 
-// checkEnd: what is told of an ended attempt can be (S14).
+// checkEnd: what an ended attempt is reported as can be true (S14).
 func (r *simRows) checkEnd(a *facts.AttemptFacts, e facts.EndAttempt) {
 	w := r.world
 	if e.From != a.State {
@@ -146,7 +146,7 @@ const (
 )
 
 // checkStop: the farm itself stops only what it may (S10): what a job has beyond its cpus, or, where that is
-// allowed, what stands in the way of a better priority.
+// allowed, what is in the way of a better priority.
 func (r *simRows) checkStop(a *facts.AttemptFacts) {
 	w := r.world
 	switch a.Reason {
@@ -248,7 +248,7 @@ const (
 	simKilled = 5 * time.Second  // beyond the grace, for a stopped item to end
 )
 
-// checkStopped: what was told to end has ended in bounded time, unless it outlives KILL (L3).
+// checkStopped: what was ordered to end has ended in bounded time, unless it outlives KILL (L3).
 func (w *simWorld) checkStopped(calm time.Duration) {
 	for _, id := range slices.SortedFunc(maps.Keys(w.rows.stopped), compareAttempts) {
 		run := w.truth.attempts[id]
@@ -265,7 +265,7 @@ func compareAttempts(a, b facts.AttemptID) int {
 }
 
 // checkGone: what ran on a host that is gone is given up after the execution lease, one further under the
-// brake, but for what outlived KILL there, which waits for a person (L2).
+// brake, except for what outlived KILL there, which waits for a person (L2).
 func (w *simWorld) checkGone(calm time.Duration) {
 	p := w.policy
 	if w.now < calm+simFound+2*p.ExecutionLease+p.KillGrace+p.LeaseMargin+simFound {

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // The bars of liveness, each in worlds where one thing alone goes wrong, at a known moment: then the time that
@@ -95,7 +95,7 @@ func TestBarVanished(t *testing.T) {
 	})
 }
 
-// TestBarRebooted (L2, F27): those of a rebooted host 15 s after it is heard, of which for 10 s nobody speaks from the
+// TestBarRebooted (L2, F27): those of a rebooted host 15 s after it is heard, of which for 10 s no one speaks from the
 // former boot; and then it is up.
 func TestBarRebooted(t *testing.T) {
 	script(t, func(w *simWorld, h *simHost) {
@@ -110,7 +110,7 @@ func TestBarRebooted(t *testing.T) {
 func TestBarKilled(t *testing.T) {
 	script(t, func(w *simWorld, h *simHost) {
 		killed := w.liveOn(h)[0].Job
-		call := w.clients.order(message.JobOrdered{Job: killed, Action: facts.Kill, By: "op"}, w.rows.jobs[killed].items)
+		call := w.clients.order(message.JobAction{Job: killed, Action: facts.Kill, By: "op"}, w.rows.jobs[killed].items)
 		call.done = func(outbox.Reply) {
 			w.by(w.now+w.policy.KillGrace+simKilled, "L3", "the killed job has no process", func() bool {
 				for item, run := range w.truth.running {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/licences"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/licences"
 )
 
 // simBounds are limits of instances, and a licence that is counted per host, each in worlds of its own. They have a chance of their own.

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 )
 
-// Worlds whose supervisors have other leases and graces than each other, and read them anew within a term: what one
+// Worlds whose supervisors have other leases and graces than each other, and read them again within a term: what one
 // has promised is kept by the next, and by itself.
 
 // Seeds of such worlds, of so many each one.
@@ -17,8 +17,8 @@ const (
 	simSettingsAt    = 7
 )
 
-// settingsDiffer is by the seed alone, so that all other worlds are as they would be without. In scripts settings stay, as
-// they say to the second what is to happen.
+// settingsDiffer is by the seed alone, so that all other worlds are as they would be without. In scripts settings stay,
+// as they say to the second what is to happen.
 func (w *simWorld) settingsDiffer() bool {
 	return !w.scripted && w.seed%simSettingsEvery == simSettingsAt
 }
@@ -49,7 +49,7 @@ func (s *simSupervisor) drawLease() {
 	s.world.note("%s: the lease is set to %s", s.name, s.lease)
 }
 
-// scheduleSettings has people edit configurations, and have them read anew, until calm returns.
+// scheduleSettings has people edit configurations, and have them read again, until calm returns.
 func (w *simWorld) scheduleSettings() {
 	if !w.settingsDiffer() {
 		return
@@ -87,8 +87,9 @@ func (s *simSupervisor) reread() {
 	})
 }
 
-// TestBarLoweredLease (S2): the next leader has a short lease, by its configuration or as it reads that again at once. What runs on a
-// host that is cut off at that moment is given up when the lease that it was granted has run out, and not before.
+// TestBarLoweredLease (S2): the next leader has a short lease, by its configuration or as it reads that again at once.
+// What runs on a host that is cut off at that moment is given up when the lease that it was granted has run out, and
+// not before.
 func TestBarLoweredLease(t *testing.T) {
 	waited := 0
 	script(t, func(w *simWorld, h *simHost) {

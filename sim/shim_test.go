@@ -24,7 +24,7 @@ type simShim struct {
 	last       api.AttemptID
 	closing    bool
 	conn       *simConn
-	deafTill   time.Duration // it answers nobody, though its timer rings
+	deafTill   time.Duration // it answers no one, though its timer rings
 	timer      int           // of the lease; an older one rings for nothing
 }
 
@@ -44,8 +44,8 @@ type simProcess struct {
 	suspended bool // by order, since
 	since     time.Duration
 	stood     time.Duration // suspended before
-	wentOn    int           // how often it was told to go on
-	number    int64         // of the suspension that it was told of last
+	wentOn    int           // how often it was ordered to go on
+	number    int64         // of the suspension that it was last sent
 	ending    bool          // it is stopped, and may wake for its TERM
 	stopped   bool
 	signalled bool // TERM was sent while it ran
@@ -86,7 +86,7 @@ func (s *simShim) do(d time.Duration, f func()) {
 	})
 }
 
-// tick ends a shim that nobody can or will ever ask again.
+// tick ends a shim that no agent can ask any more.
 func (s *simShim) tick() {
 	s.do(2*time.Second, func() {
 		switch it := s.item; {
@@ -159,7 +159,7 @@ func (s *simShim) order(d api.Desired, lease core.Moment) {
 		return
 	}
 	w := s.host.world
-	it := &simProcess{attempt: id, instance: d.Instance, suspended: d.Suspended, number: d.Standstill}
+	it := &simProcess{attempt: id, instance: d.Instance, suspended: d.Suspended, number: d.SuspensionID}
 	it.remaining, it.exit, it.stubborn = w.clients.fate(id)
 	if s.host.broken {
 		it.remaining, it.exit = 50*time.Millisecond, 1
@@ -339,7 +339,7 @@ func (s *simShim) record(it *simProcess, f api.Finished) {
 	}
 }
 
-// setLease takes the agent's word, later or earlier than the last one.
+// setLease sets the lease end that the agent sent. It may be later or earlier than the last one.
 func (s *simShim) setLease(end core.Moment) {
 	s.lease = end
 	s.timer++
@@ -383,7 +383,7 @@ func (s *simShim) checkLease() {
 	}
 }
 
-// measure tells the agent how the item stands, again and again: often while it is young, as much changes then.
+// measure tells the agent how the item is, again and again: often while it is young, as much changes then.
 func (s *simShim) measure(it *simProcess) {
 	wait := 4 * time.Second
 	if s.host.world.now-it.began < 4*time.Second {
@@ -398,7 +398,7 @@ func (s *simShim) measure(it *simProcess) {
 }
 
 func (s *simShim) sample(it *simProcess) {
-	m := core.ShimMeasured{Key: s.intent.key, CPU: 1, Wall: it.ran(s.host.world.now).Seconds(), Frozen: it.frozen, Suspended: it.frozen && it.suspended, Standstill: it.stands()}
+	m := core.ShimMeasured{Key: s.intent.key, CPU: 1, Wall: it.ran(s.host.world.now).Seconds(), Frozen: it.frozen, Suspended: it.frozen && it.suspended, SuspensionID: it.provenSuspension()}
 	if it.run != nil {
 		m.Memory, _ = s.host.machine.resident(it.run)
 	}

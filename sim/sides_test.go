@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/storetest"
 )
@@ -78,7 +78,7 @@ func (w *simWorld) turnTo(side int) {
 	w.side, w.database, w.rows = side, to.database, to.rows
 }
 
-// given is the row under which an attempt was given out, wherever: one that is live, if any.
+// given is the row under which an attempt was given out, wherever: a live one, if any.
 func (w *simWorld) given(id facts.AttemptID) (row *facts.AttemptFacts) {
 	all := slices.Clone(w.former)
 	for n, side := range w.sides {
@@ -126,7 +126,7 @@ type simDump struct {
 	promised map[string]map[facts.AttemptID]simPromise
 }
 
-// dump is taken when nobody waits for an answer: what was acknowledged is in it.
+// dump is taken when no one waits for an answer: what was acknowledged is in it.
 func (w *simWorld) dump() simDump {
 	d := simDump{w.database.memory.Dump(), w.rows.clone(), w.database.epoch, map[string]map[facts.AttemptID]simPromise{}}
 	for _, h := range w.hosts {
@@ -157,10 +157,11 @@ func (w *simWorld) backUp() {
 	w.after(time.Duration(terms+1)*5*time.Second+w.between(0, 5*time.Second), func() { w.putBack(dump) })
 }
 
-// putBack replaces the rows by those of a dump under whoever leads.
+// putBack replaces the rows by those of a dump under the supervisor that leads.
 func (w *simWorld) putBack(d simDump) {
 	if slices.ContainsFunc(w.hosts, func(h *simHost) bool { return h.disk.term.Term.Epoch <= d.epoch }) {
-		w.after(time.Second, func() { w.putBack(d) }) // what no host can know of, no host can tell: qb restore writes it into the rows
+		// what no host can know of, no host can tell: qb restore writes it into the rows
+		w.after(time.Second, func() { w.putBack(d) })
 		return
 	}
 	w.note("FAULT db: put back from epoch %d to %d", w.database.epoch, d.epoch)

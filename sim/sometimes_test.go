@@ -2,7 +2,7 @@ package sim
 
 import "slices"
 
-// simSometimes are the points that enough seeds must reach: a point that is never reached is one that the
+// simSometimes are the points that enough seeds must reach: a point that is never reached is a case that the
 // simulator does not test, whatever it says.
 var simSometimes = []string{
 	"a charge across a clock that was set",

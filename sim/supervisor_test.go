@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
+	terms "qb/supervisor/lead/term"
+	"qb/supervisor/lead/termwatch"
 	"qb/supervisor/store"
-	terms "qb/supervisor/term"
-	"qb/supervisor/termwatch"
 )
 
 // simSupervisor is a supervisor's process: it dies, freezes, wakes and leads as the real one does. What it
@@ -33,7 +33,7 @@ type simSupervisor struct {
 	lease     time.Duration // by its configuration; 0: the world's
 }
 
-// simTerm is a period of leadership: the loop and the committer of supervisor/term, without
+// simTerm is a period of leadership: the loop and the committer of supervisor/lead/term, without
 // their goroutines.
 type simTerm struct {
 	supervisor *simSupervisor
@@ -455,7 +455,7 @@ func (t *simTerm) compare() {
 	w.sameResources(now, t.farm, f)
 }
 
-// ask puts an event to the farm and waits for the word on it, no longer than wait.
+// ask sends an event to the farm and waits for the reply, no longer than wait.
 func (t *simTerm) ask(wait time.Duration, event func(outbox.Ticket) message.Event, answer func(outbox.Reply, error)) {
 	if t.over || t.farm == nil {
 		answer(outbox.Reply{}, errSimNoTerm)
@@ -487,7 +487,7 @@ func (t *simTerm) ask(wait time.Duration, event func(outbox.Ticket) message.Even
 	})
 }
 
-// report puts a worker's report to those that wait to be read, and answers one whose place it takes.
+// report puts a worker's report to the ones that wait to be read, and answers one whose place it takes.
 func (t *simTerm) report(sync message.WorkerSynced) {
 	w := t.supervisor.world
 	superseded, ok := t.reports.Put(t.now(), sync)

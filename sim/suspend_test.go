@@ -3,18 +3,18 @@ package sim
 import (
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 	"qb/worker/core"
 )
 
-// suspend has the item stand still, or go on, as its shim was told.
+// suspend has the item stand still, or go on, as its shim was ordered.
 func (s *simShim) suspend(o core.SuspendItem) {
 	w, it := s.host.world, s.item
 	if it == nil || it.attempt != o.Attempt || it.over || it.stopped {
 		return
 	}
-	if it.number = o.Standstill; it.suspended == o.Suspended {
+	if it.number = o.SuspensionID; it.suspended == o.Suspended {
 		s.sayUnstarted(it)
 		return
 	}
@@ -31,18 +31,18 @@ func (s *simShim) suspend(o core.SuspendItem) {
 	s.sayUnstarted(it)
 }
 
-// stands is the number of the suspension under which nothing of the item runs, 0 if something may.
-func (it *simProcess) stands() int64 {
+// provenSuspension is the number of the suspension under which nothing of the item runs, 0 if something may.
+func (it *simProcess) provenSuspension() int64 {
 	if !it.suspended || it.run != nil && !it.frozen || it.over || it.exited || it.ending || it.killing {
 		return 0
 	}
 	return it.number
 }
 
-// sayUnstarted tells the agent of an item, nothing of which runs yet, that it stands still.
+// sayUnstarted tells the agent of an item, nothing of which runs yet, that it is frozen.
 func (s *simShim) sayUnstarted(it *simProcess) {
-	if n := it.stands(); n != 0 && it.run == nil {
-		s.say(func(l *simLink) { l.a.post(core.ShimMeasured{Key: s.intent.key, Standstill: n}) })
+	if n := it.provenSuspension(); n != 0 && it.run == nil {
+		s.say(func(l *simLink) { l.a.post(core.ShimMeasured{Key: s.intent.key, SuspensionID: n}) })
 	}
 }
 
@@ -98,8 +98,8 @@ func (r *simRows) suspend(e facts.SuspendAttempt) {
 	}
 }
 
-// checkWentOn: what stands still by order goes on no more often than rows say so (S16). Only a database that was put back may
-// have forgotten that.
+// checkWentOn: what is suspended goes on no more often than rows say so (S16). Only a database that was put back
+// may have forgotten that.
 func (r *simRows) checkWentOn(id facts.AttemptID, times int) {
 	if w := r.world; times > r.resumed[id] && w.faults.putBack == "" && len(w.sides) == 0 {
 		w.fail("S16: %v goes on, the %d. time, and rows resumed it %d times", id, times, r.resumed[id])
@@ -121,14 +121,14 @@ func (w *simWorld) checkStanding(calm time.Duration) {
 	}
 }
 
-// resume ends what people have suspended, once all of it has stood still for a while.
+// resume ends what people have suspended, once all of it has was stopped for a while.
 func (c *simClients) resume(j *simJobRow) {
 	for a := range c.world.rows.everyLive() {
 		if since, stands := c.world.rows.standing[a.AttemptID]; stands && a.ResumingAt.IsZero() && a.Job == j.facts.ID && c.world.now-since < 3*simKilled {
 			return
 		}
 	}
-	c.order(message.JobOrdered{Job: j.facts.ID, Action: facts.Resume, By: "op"}, j.items)
+	c.order(message.JobAction{Job: j.facts.ID, Action: facts.Resume, By: "op"}, j.items)
 }
 
 // suspended says whether the job is, or an attempt of it.

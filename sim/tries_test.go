@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // simTruth is what really ran, as the commands themselves would write it down out of qb's reach. Nothing

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // simPlace is a job's place among those of its cluster and priority, the least first. Where fairshare ranks owners, an
@@ -38,7 +38,7 @@ func (p simPlace) precedes(o simPlace) bool {
 	return cmp.Or(cmp.Compare(p.global, o.global), cmp.Compare(p.turn, o.turn), cmp.Compare(p.id, o.id)) < 0
 }
 
-// simPosition is where all unfinished jobs stood before and after an order that moved one of them.
+// simPosition is where all unfinished jobs was before and after an order that moved one of them.
 type simPosition struct{ before, after map[facts.JobID]simPlace }
 
 func (r *simRows) places() map[facts.JobID]simPlace {
@@ -51,9 +51,9 @@ func (r *simRows) places() map[facts.JobID]simPlace {
 	return places
 }
 
-// checkMoved: a job that was put at the top or the bottom stands there, among all or among its owner's. Of all, only it has moved;
-// the owner's have exchanged their turns, and nobody else's have moved (S27).
-func (c *simClients) checkMoved(e message.JobOrdered, r outbox.Reply) {
+// checkMoved: a job that was put at the top or the bottom is there, among all or among its owner's. Of all, only it has
+// moved; the owner's have exchanged their turns, and no other user's have moved (S27).
+func (c *simClients) checkMoved(e message.JobAction, r outbox.Reply) {
 	reply, is := r.Body.(message.ActionReply)
 	if !is || r.Err != nil || reply.Affected == 0 || e.Action != facts.Top && e.Action != facts.Bottom {
 		return
@@ -100,8 +100,8 @@ func (c *simClients) checkMoved(e message.JobOrdered, r outbox.Reply) {
 // simOvertaken is how long the slot may take that a job is to have, while others get free ones.
 const simOvertaken = 8 * time.Second
 
-// checkFirst: no job begins while another of its owner waits that stands before it, asks for the same and has nothing (S27): one of
-// a better priority, such as preview items, or one that was put before it by hand.
+// checkFirst: no job begins while another of its owner waits that is before it, asks for the same and has nothing
+// (S27): one of a better priority, such as preview items, or a job that was put before it by hand.
 func (r *simRows) checkFirst(j *simJobRow, a facts.AttemptFacts) {
 	w := r.world
 	delete(r.overtaken, a.Job)
@@ -168,12 +168,12 @@ func (c *simClients) give(given facts.JobFacts, done func(facts.JobID)) {
 // TestBarTop (S27): of jobs that wait for the slots of another the last begins first, if it is put at the top.
 func TestBarTop(t *testing.T) {
 	moved := 0
-	for seed := uint64(1); seed <= simScripts; seed++ {
+	for seed := uint64(1); seed <= 4*simScripts; seed++ {
 		w := newVerbsWorld(seed)
 		w.clients.verbs.on, w.policy.CPUShare.Mode = false, "off"
 		var jobs []facts.JobID
 		w.at(simScriptAt-5*time.Second, func() {
-			w.clients.give(facts.JobFacts{Name: "crowd", User: "u1", CPUs: 40, Priority: 3, Agenda: agenda.Spec{Range: "1-60"}}, func(facts.JobID) {})
+			w.clients.give(facts.JobFacts{Name: "crowd", User: "u1", CPUs: 40, Priority: 3, Agenda: agenda.Spec{Range: "1-24"}}, func(facts.JobID) {})
 		})
 		for n := range 5 {
 			w.at(simScriptAt+time.Duration(n)*100*time.Millisecond, func() {
@@ -185,7 +185,7 @@ func TestBarTop(t *testing.T) {
 			if slices.Sort(jobs); len(jobs) < 5 {
 				return // somebody asked one who does not lead
 			}
-			call := w.clients.order(message.JobOrdered{Job: jobs[4], Action: facts.Top, By: "op", Everybody: seed%2 == 0}, 0)
+			call := w.clients.order(message.JobAction{Job: jobs[4], Action: facts.Top, By: "op", Everybody: seed%2 == 0}, 0)
 			done := call.done
 			call.done = func(r outbox.Reply) {
 				if done(r); !slices.ContainsFunc(jobs, func(id facts.JobID) bool { return len(w.rows.jobs[id].attempts) > 0 }) {
@@ -203,17 +203,17 @@ func TestBarTop(t *testing.T) {
 	}
 }
 
-// beginsFirst looks now and then whether the last of the jobs has begun as soon as the first of the others, but for the time that its slot
-// may take; until somebody orders another thing.
+// beginsFirst looks now and then whether the last of the jobs has begun as soon as the first of the others, except for
+// the time that its slot may take; until another order changes one of them.
 func (w *simWorld) beginsFirst(jobs []facts.JobID, versions int64, moved *int) {
 	others, now := 0, w.versions(jobs)
 	for _, id := range jobs[:4] {
 		others += min(1, len(w.rows.jobs[id].attempts))
 	}
 	switch top := w.rows.jobs[jobs[4]]; {
-	case now != versions:
 	case len(top.attempts) > 0:
 		*moved++
+	case now != versions:
 	case others > 1:
 		w.fail("S27: job %d was put before %v, %d of which have begun, and it has not", jobs[4], jobs[:4], others)
 	default:

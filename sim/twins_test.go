@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 	"qb/worker/core"
 )
 
@@ -118,7 +118,7 @@ func (w *simWorld) twin(h *simHost, as, machineID string, copied bool) *simHost 
 	return t
 }
 
-// removeHost is a human's word that a machine is gone for good and that another may have its name.
+// removeHost is an admin's order: the machine is gone for good, and another may have its name.
 func (c *simClients) removeHost(h *simHost) {
 	e := message.HostRemoved{Host: facts.HostID(h.worker), Dead: true, By: "admin"}
 	c.call(&simCall{name: "remove " + h.worker, run: func(s *simSupervisor, answer func(outbox.Reply, error)) {
@@ -209,7 +209,8 @@ func (r *simRows) renameHost(w facts.RenameHost) {
 	}
 	r.held[w.To.ID] += r.held[w.From]
 	delete(r.held, w.From)
-	for _, h := range append(slices.Clone(r.world.twins), r.world.hosts...) { // a machine that died under the old name ends under the new one
+	for _, h := range append(slices.Clone(r.world.twins), r.world.hosts...) {
+		// a machine that died under the old name ends under the new one
 		h.names[string(w.To.ID)] = h.names[string(w.To.ID)] || h.names[string(w.From)]
 	}
 	r.world.machineOf[w.To.ID] = r.world.machineOf[w.From]
@@ -228,7 +229,7 @@ func (r *simRows) forgetHost(id facts.HostID) {
 	delete(r.world.machineOf, id)
 }
 
-// refused counts who is refused, and why.
+// refused counts refused agents, by reason.
 func (w *simWorld) refused(in api.Sync, code string) {
 	switch {
 	case code == "":
@@ -255,7 +256,7 @@ func (w *simWorld) tookOver(h facts.HostFacts) {
 // isTwin says whether it is no host of the farm's own.
 func (h *simHost) isTwin() bool { return slices.Contains(h.world.twins, h) }
 
-// twinsOn says whether a twin of the host has power, so that nobody may say that nothing runs under its name.
+// twinsOn says whether a twin of the host has power, so that no one may say that nothing runs under its name.
 func (h *simHost) twinsOn() bool {
 	return slices.ContainsFunc(h.world.twins, func(t *simHost) bool { return t.on && h.names[t.worker] })
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // simEffect is what a transaction changed of a job on which it carries out an order, by the rows alone.
@@ -35,7 +35,8 @@ var simStopReasons = map[facts.Reason]facts.Action{
 	facts.ReasonMarkedComplete: facts.ToComplete, facts.ReasonMarkedFailed: facts.ToFailed, facts.ReasonSentAway: facts.Preempt, facts.ReasonRetired: facts.Retire,
 }
 
-// simTakes has the states of the items that an order is for. It is for what runs if that runs on as if nothing had been ordered.
+// simTakes has the states of the items that an order is for. It is for what runs if that runs on as if nothing had been
+// ordered.
 var simTakes = map[facts.Action][]agenda.State{
 	facts.Kill: {agenda.Pending, agenda.Blocked, agenda.Running}, facts.ToFailed: {agenda.Pending, agenda.Blocked, agenda.Running},
 	facts.Retry: {agenda.Failed, agenda.Killed}, facts.Requeue: {agenda.Failed, agenda.Killed}, facts.Redo: {agenda.Failed, agenda.Killed, agenda.Complete},
@@ -70,9 +71,9 @@ func (r *simRows) beforeOrders(writes []facts.Write) (effects []*simEffect) {
 		for n := range j.items {
 			a, state := j.latest(facts.ItemNo(n)), j.state(facts.ItemNo(n))
 			x.before = append(x.before, state)
-			plain := state == agenda.Running && a.State == facts.Running && a.Standstill() == facts.Moves
+			plain := state == agenda.Running && a.State == facts.Running && a.SuspensionState() == facts.NotSuspended
 			x.plain = append(x.plain, plain && simStopReasons[a.Reason] == "")
-			away := a != nil && (a.Reason == facts.ReasonSentAway || a.Reason == facts.ReasonRetired) && a.Standstill() == facts.Moves
+			away := a != nil && (a.Reason == facts.ReasonSentAway || a.Reason == facts.ReasonRetired) && a.SuspensionState() == facts.NotSuspended
 			if state == agenda.Running && a.State == facts.Running && !away { // what is suspended stays until it goes on
 				x.counted++
 			}
@@ -117,7 +118,7 @@ func (x *simEffect) read(writes []facts.Write) {
 			if w.ID.Job == x.job {
 				x.busy[int(w.ID.Item)] = true
 			}
-		case facts.PutOrder:
+		case facts.PutAction:
 			if w.Order.Job == x.job {
 				x.pieces, x.alone = true, x.alone && w.Fresh && !w.Order.Begun.IsZero()
 				if x.action == facts.Retire {
@@ -133,13 +134,13 @@ func (x *simEffect) read(writes []facts.Write) {
 					x.busy[int(w.Event.Item)] = true
 				}
 			}
-		case facts.DropOrder:
+		case facts.DropAction:
 			x.alone = x.alone && w.Job != x.job
 		}
 	}
 }
 
-// afterOrders looks at them when the transaction is applied, and keeps it for those who are answered.
+// afterOrders looks at them when the transaction is applied, and keeps it for the answers.
 func (r *simRows) afterOrders(effects []*simEffect) {
 	for _, x := range effects {
 		j := r.jobs[x.job]
@@ -162,7 +163,8 @@ func (r *simRows) afterOrders(effects []*simEffect) {
 	}
 }
 
-// effectOf finds what an order did that was answered with a version of its job, nil if the rows do not tell it from other changes.
+// effectOf finds what an order did that was answered with a version of its job, nil if the rows do not tell it from
+// other changes.
 func (w *simWorld) effectOf(job facts.JobID, action facts.Action, version int64) *simEffect {
 	if w.faults.putBack != "" { // versions come again
 		return nil
@@ -178,9 +180,9 @@ func (w *simWorld) effectOf(job facts.JobID, action facts.Action, version int64)
 	return nil
 }
 
-// checkItems: an order changes exactly the items that its answer names, and these are all that it is for of those that were
-// asked for (S24).
-func (c *simClients) checkItems(e message.JobOrdered, r outbox.Reply) {
+// checkItems: an order changes exactly the items that its answer names, and these are all that it is for of the ones
+// that were asked for (S24).
+func (c *simClients) checkItems(e message.JobAction, r outbox.Reply) {
 	reply, is := r.Body.(message.ActionReply)
 	if !is || r.Err != nil || reply.Affected == 0 || simTakes[e.Action] == nil {
 		return

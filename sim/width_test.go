@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // simInstance is an instance of a job.
@@ -51,13 +51,14 @@ func (r *simRows) widen(a facts.AttemptFacts) {
 	}
 }
 
-// simPieces is how long it takes at most until a plan is carried out whose rows take several commits; a leader may be stopped meanwhile.
+// simPieces is how long it takes at most until a plan is carried out whose rows take several commits; a leader may be
+// stopped meanwhile.
 const simPieces = 8 * time.Second
 
-// checkWidth: no new instance makes a job wider than it may be, but for those that are to leave (S25). Those that leave for it may
-// do so in one of the next commits of the same plan.
+// checkWidth: no new instance makes a job wider than it may be, except for the ones that are to leave (S25). The ones
+// that leave for it may do so in one of the next commits of the same plan.
 func (r *simRows) checkWidth() {
-	if r.wideIn != r.epoch { // whoever leads now plans anew
+	if r.wideIn != r.epoch { // the new leader plans again
 		clear(r.wide)
 		r.wideIn = r.epoch
 	}
@@ -91,8 +92,8 @@ func (r *simRows) widest(j *simJobRow) int {
 	return most
 }
 
-// checkRetired: who retires instances has the job so much narrower, by max_cpus and by cpus where that is more, and 1 wide at
-// least (S26). Retired items count as complete (S24), and nothing that runs is stopped.
+// checkRetired: who retires instances has the job so much narrower, by max_cpus and by cpus where that is more, and 1
+// wide at least (S26). Retired items count as complete (S24), and nothing that runs is stopped.
 func (r *simRows) checkRetired(x *simEffect) {
 	if x.retired == 0 || x.is.Version != x.was.Version+1 {
 		return
@@ -101,7 +102,7 @@ func (r *simRows) checkRetired(x *simEffect) {
 	is, _ := r.world.width(x.is)
 	if !limited {
 		if len(x.busy) > 0 {
-			return // how wide it was is not told
+			return // the rows do not say how wide it was
 		}
 		was = min(was, max(x.was.CPUs, x.counted))
 	}

@@ -5,18 +5,19 @@ import (
 	"reflect"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
-// simWords is what a term has been told by workers, and which of its answers they took, in truth.
+// simWords is what a term has heard from workers, and which of its answers they took, in truth.
 type simWords struct {
 	read   map[simWord]bool
-	last   map[string]uint64        // highest sequence of each incarnation, registrations aside
-	latest map[string]string        // incarnation that last spoke in this term, registrations aside
-	unsaid map[string]time.Duration // the first answer to a host since the host last took one, by the time for which the loop was not busy
-	took   time.Duration            // when decisions were last taken from the farm
+	last   map[string]uint64 // highest sequence of each incarnation, registrations aside
+	latest map[string]string // incarnation that last spoke in this term, registrations aside
+	// the first answer to a host since the host last took one, by the time for which the loop was not busy
+	unsaid map[string]time.Duration
+	took   time.Duration // when decisions were last taken from the farm
 }
 
 type simWord struct {
@@ -28,7 +29,7 @@ func newSimWords() *simWords {
 	return &simWords{read: map[simWord]bool{}, last: map[string]uint64{}, latest: map[string]string{}, unsaid: map[string]time.Duration{}}
 }
 
-// stale says that a word is one that the term has read already, or older than one that it has read, or
+// stale says that a word is a word that the term has read already, or older than such a word, or
 // comes from an agent that is dead and whose follower has spoken.
 func (s *simWords) stale(w *simWorld, e message.WorkerSynced) bool {
 	word := simWord{e.Incarnation, e.Sequence}
@@ -90,8 +91,8 @@ func differs(a, b *message.View) string {
 	return fmt.Sprintf("%d jobs and %d hosts, then %d and %d, or their sums", len(a.Jobs), len(a.Hosts), len(b.Jobs), len(b.Hosts))
 }
 
-// answered notes an answer that goes out to a host which waits for it, and heard that a host took one, whoever
-// gave it. What a late copy of an old sync is answered, nobody waits for.
+// answered notes an answer that goes out to a host which waits for it, and heard that a host took one, whichever term
+// gave it. What a late copy of an old sync is answered, no one waits for.
 func (t *simTerm) answered(host, incarnation string, sequence uint64) {
 	w := t.supervisor.world
 	if a := w.host(host).agent; a == nil || !a.waits() || a.asked != sequence || a.identity.Incarnation != incarnation {

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/licences"
-	"qb/supervisor/message"
-	"qb/supervisor/planner"
-	"qb/supervisor/slottime"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/licences"
+	"qb/supervisor/share/planner"
+	"qb/supervisor/share/slottime"
 	"qb/supervisor/store/storetest"
 )
 
@@ -222,7 +222,7 @@ type simTrace struct {
 	line  []byte
 	lines [simTraceKept][]byte
 	count int
-	whole io.Writer // nil but for one seed that is looked at
+	whole io.Writer // nil except for one seed that is looked at
 }
 
 const simTraceKept = 90

@@ -169,7 +169,7 @@ func (b *bottleneck) makeFlow() {
 	b.more = make([]int, len(b.groups))
 }
 
-// giveOdd gives the odd units to those that hold more already, then to the first in order.
+// giveOdd gives the odd units to the ones that hold more already, then to the first in order.
 func (b *bottleneck) giveOdd(odd int) {
 	takers, holds := Lend[int](b.f.Scratch, len(b.claims))[:0], Lend[bool](b.f.Scratch, len(b.claims))
 	for i := range b.claims {

@@ -17,17 +17,17 @@ func (c Contender) Yields(waiting Contender, itsItem float64) bool {
 // FirstEstimate is how long an item is taken to run before any has returned, in seconds.
 const FirstEstimate = 3600.0
 
-// Turn is one who may be served next.
-type Turn struct {
+// ServedContender is one who may be served next.
+type ServedContender struct {
 	Contender         // under stride
 	Served    float64 // under the lottery: slot seconds received per weight, none charged in advance
 	Known     int     // items that have returned
 	Item      float64 // seconds that the next one is taken to run, if any has returned
 }
 
-// Stride is who is served next, -1 if the one who has the slots goes on: of those that are behind by more than one item
-// of their own the one most behind. One of which no item has returned need only be behind.
-func Stride(own Turn, competitors []Turn, slots int) int {
+// Stride returns who gets the next slot, -1 if the one who has the slots goes on: of those behind by more than one
+// item of their own the one most behind. One of which no item has returned need only be behind.
+func Stride(own ServedContender, competitors []ServedContender, slots int) int {
 	best := -1
 	for n, other := range competitors {
 		item := 0.0
@@ -41,10 +41,10 @@ func Stride(own Turn, competitors []Turn, slots int) int {
 	return best
 }
 
-// Lottery is who is served next by chance, -1 if the one who has the slots goes on. One of which no item has returned is
-// taken to have the shortest, so that its length becomes known; what that first item took too much is made good before
-// it may draw again.
-func Lottery(own Turn, competitors []Turn, seed uint64, about ...uint64) int {
+// Lottery draws who gets the next slot, -1 if the one who has the slots goes on. One of which no item has returned
+// is taken to have the shortest, so that its length becomes known; what that first item took too much is made good
+// before it may draw again.
+func Lottery(own ServedContender, competitors []ServedContender, seed uint64, about ...uint64) int {
 	level := own.Served
 	for _, r := range competitors {
 		level = min(level, r.Served)

@@ -15,14 +15,17 @@ type Share struct {
 }
 
 // WaterFill divides the slots of one pool: among whole numbers between floor and cap the division whose
-// sorted levels are lexicographically largest. Where that leaves a choice, those that already hold more
+// sorted levels are lexicographically largest. Where that leaves a choice, the ones that already hold more
 // get the odd slots, then the first in the dispatch order. Floors are granted even beyond the slots.
 func WaterFill(shares []Share, slots int) []int {
 	n := len(shares)
 	floors, caps, weights := make([]int, n), make([]int, n), make([]float64, n)
 	claims := make([]int, n)
 	for i, s := range shares {
-		floors[i], caps[i], weights[i], claims[i] = s.Floor, max(s.Cap, s.Floor), s.Weight, i
+		floors[i] = s.Floor
+		caps[i] = max(s.Cap, s.Floor)
+		weights[i] = s.Weight
+		claims[i] = i
 	}
 	f := newFiller(floors, caps, weights)
 	base := f.highest(claims, slots)

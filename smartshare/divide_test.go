@@ -49,7 +49,7 @@ func TestWaterFillConserves(t *testing.T) {
 	})
 }
 
-// TestWaterFillMaxMin: nobody has two more than one who could use it, and who holds the odd slot keeps it.
+// TestWaterFillMaxMin: no one has two more than one who could use it, and who holds the odd slot keeps it.
 func TestWaterFillMaxMin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shares := drawShares(t, false)

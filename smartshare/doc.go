@@ -14,7 +14,7 @@
 //	                       targets, what each class keeps, what starts where
 //
 // Unit shapes (every instance takes the same) are divided exactly: Divide. Other shapes are packed
-// nearly exactly by package packing. It must never look at a clock, at the world, or at the order of a map.
+// nearly exactly by package packing. It must never depend on a clock, on input or output, or on the order of a map.
 //
 // Read first: order.go, divide.go, bottleneck.go.
 package smartshare

@@ -9,7 +9,7 @@ import (
 // classes, and the claims themselves.
 type Field struct {
 	Capacity []int   // free for division, by class: all slots but those of pinned instances
-	Vacant   []int   // of those, by class: free now, so that a start need not wait for an end; nil: all that nobody holds
+	Vacant   []int   // of those, by class: free now, so that a start need not wait for an end; nil: all that are free
 	Open     [][]int // the classes open to each group, none twice
 	Claims   []Claim // in dispatch order
 	// Serve is the order in which primaries are granted within a rank; nil: the dispatch order.
@@ -21,8 +21,9 @@ type Field struct {
 // Claim is what one job may have of a field. Pinned instances (running primaries, secondaries that may
 // not be stopped) are in no number but Floor and take no capacity.
 type Claim struct {
-	Group  int
-	Owner  int     // above 0: the surplus is divided by owner first, the lower numbers before; all claims have one or none has
+	Group int
+	// above 0: the surplus is divided by owner first, the lower numbers before; all claims have one or none has
+	Owner  int
 	Need   int     // primaries still to be placed
 	Tiers  []Tier  // where those may be placed; nil: wherever the group may
 	Floor  int     // secondaries pinned: they count towards the level
@@ -56,7 +57,7 @@ func (w KeepValue) Compare(v KeepValue) int {
 }
 
 // Division is the answer: by claim what it gets, by group and class where new instances go. In a class primaries start
-// before secondaries, so that those that wait for an end are the last.
+// before secondaries, so that the ones that wait for an end are the last.
 type Division struct {
 	Grant  []int      // primaries granted of Need
 	Tier   [][]int    // by claim and tier, if it has any: the part of Grant placed there
@@ -76,7 +77,8 @@ func (f *Field) Divide() Division {
 	f.capByLimits()
 	f.capByOwner()
 	n := len(f.Claims)
-	d := Division{Grant: Lend[int](f.Scratch, n), Tier: Lend[[]int](f.Scratch, n), Target: Lend[int](f.Scratch, n), Keep: Lend[[]int](f.Scratch, n)}
+	d := Division{Grant: Lend[int](f.Scratch, n), Tier: Lend[[]int](f.Scratch, n), Target: Lend[int](f.Scratch, n),
+		Keep: Lend[[]int](f.Scratch, n)}
 	keeps, starts := Lend[int](f.Scratch, f.holdings()), Lend[int](f.Scratch, 2*len(f.Open)*len(f.Capacity))
 	for i := range f.Claims {
 		n := len(f.Claims[i].Held)

@@ -5,9 +5,9 @@ import "math"
 // unbounded is the limit of an arc that has none.
 const unbounded = math.MaxInt
 
-// flow routes units from nodes (who asks) to classes (what there is), over other nodes where a node leads to such. Units
-// already routed may be routed anew, never taken back, so a node that cannot be served once cannot be served later: it
-// is dead, and so is everything it reaches (a maximum flow by shortest augmenting paths).
+// flow routes units from nodes (who asks) to classes (what there is), over other nodes where a node leads to such.
+// Units already routed may be routed again, never taken back, so a node that cannot be served once cannot be served
+// later: it is dead, and so is everything it reaches (a maximum flow by shortest augmenting paths).
 //
 // Classes and nodes are vertices: the classes come first, then the nodes.
 type flow struct {
@@ -34,7 +34,7 @@ type arc struct {
 
 type arcRef struct{ node, arc int }
 
-// step is how a search reaches a vertex: along an arc, or back along one that has units.
+// step is how a search reaches a vertex: along an arc, or back along an arc that has units.
 type step struct {
 	arcRef
 	back bool
@@ -43,7 +43,10 @@ type step struct {
 func newFlow(scratch *Scratch, room []int, arcs [][]arc) *flow {
 	f := &flow{room: append([]int(nil), room...), arcs: arcs, scratch: scratch}
 	n := len(room) + len(arcs)
-	f.into, f.dead, f.seen, f.from = make([][]arcRef, n), make([]bool, n), make([]bool, n), make([]step, n)
+	f.into = make([][]arcRef, n)
+	f.dead = make([]bool, n)
+	f.seen = make([]bool, n)
+	f.from = make([]step, n)
 	users := make([]int, n)
 	for node := range arcs {
 		for a := range arcs[node] {
@@ -72,7 +75,9 @@ func (f *flow) enter(node int) {
 func (f *flow) addNode(arcs []arc) (node int) {
 	node = len(f.arcs)
 	f.arcs, f.into = append(f.arcs, arcs), append(f.into, nil)
-	f.dead, f.seen, f.from = append(f.dead, false), append(f.seen, false), append(f.from, step{})
+	f.dead = append(f.dead, false)
+	f.seen = append(f.seen, false)
+	f.from = append(f.from, step{})
 	f.enter(node)
 	f.alive += min(1, len(arcs))
 	return node

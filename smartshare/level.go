@@ -47,7 +47,7 @@ func newFiller(floors, caps []int, weights []float64) *filler {
 	return f
 }
 
-// at is what claim i takes when the water stands at l.
+// at is what claim i takes when the water is at l.
 func (f *filler) at(i int, l level) int {
 	n := uint64(0)
 	if l.w == 1 && f.weight[i] == 1 {

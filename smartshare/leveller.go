@@ -25,7 +25,8 @@ type leveller struct {
 func newLeveller(f *Field, d *Division) *leveller {
 	n := len(f.Claims)
 	ints := func() []int { return Lend[int](f.Scratch, n) }
-	l := &leveller{field: f, d: d, total: append([]int(nil), f.Capacity...), node: ints(), count: ints(), alive: ints(), first: ints()}
+	l := &leveller{field: f, d: d, total: append([]int(nil), f.Capacity...), node: ints(), count: ints(), alive: ints(),
+		first: ints()}
 	floors, caps, weights := ints(), ints(), Lend[float64](f.Scratch, n)
 	arcs := make([][]arc, len(f.Open))
 	for g, classes := range f.Open {
@@ -36,8 +37,12 @@ func newLeveller(f *Field, d *Division) *leveller {
 	}
 	for i := range f.Claims {
 		c := &f.Claims[i]
-		floors[i], caps[i], weights[i] = c.Floor, max(c.Cap, c.Floor), c.Weight
-		l.alive[i], l.count[i], l.node[i] = i, c.Floor, c.Group
+		floors[i] = c.Floor
+		caps[i] = max(c.Cap, c.Floor)
+		weights[i] = c.Weight
+		l.alive[i] = i
+		l.count[i] = c.Floor
+		l.node[i] = c.Group
 		d.Tier[i] = Lend[int](f.Scratch, len(c.Tiers))
 		if own := f.ownArcs(c); own != nil {
 			l.node[i] = len(arcs)
@@ -130,11 +135,11 @@ func (l *leveller) nextBottleneck() bool {
 	for {
 		next, ok := l.fill.above(l.alive, level)
 		if !ok {
-			l.settle(level, level, true)
+			l.finalise(level, level, true)
 			return false
 		}
 		if !l.raise(next) {
-			l.settle(level, next, false)
+			l.finalise(level, next, false)
 			return true
 		}
 		level = next
@@ -223,9 +228,9 @@ func (l *leveller) raise(to level) bool {
 	return all
 }
 
-// settle solves the bottleneck of all dead claims, or of all that are left, whose odd units stand between two
+// finalise solves the bottleneck of all dead claims, or of all that are left, whose odd units stand between two
 // levels, and takes it out.
-func (l *leveller) settle(base, next level, last bool) {
+func (l *leveller) finalise(base, next level, last bool) {
 	in := l.dying
 	if last {
 		in = l.present

@@ -68,10 +68,10 @@ func (b *bounds) allow(members []int, more func(member int) int) bool {
 }
 
 // capByLimits lowers the caps of a field to what each claim is due under its limits: it raises the lowest claims that
-// can rise, then exchanges odd units. In one class whose limits are nested, or share no claims, the sorted levels are the
-// lexicographically largest. Where limits cross each other or lists of classes that is a problem without a known fast
-// answer; an odd unit may be with a claim that lets fewer others rise. In any case nothing is left that a claim could use.
-// An odd unit goes to a claim that holds it already, then to the first in order.
+// can rise, then exchanges odd units. In one class whose limits are nested, or share no claims, the sorted levels are
+// the lexicographically largest. Where limits cross each other or lists of classes that is a problem without a known
+// fast answer; an odd unit may be with a claim that lets fewer others rise. In any case nothing is left that a claim
+// could use. An odd unit goes to a claim that holds it already, then to the first in order.
 //
 // Where claims have owners only limits on all claims of one owner are obeyed here, by capByOwner.
 func (f *Field) capByLimits() {
@@ -86,7 +86,8 @@ func (f *Field) capByLimits() {
 		held[i] = f.Claims[i].held()
 		floors += f.Claims[i].Floor
 	}
-	r := riser{fill: l.fill, flow: l.flow, count: l.count, bound: sumOf(f.Capacity) + floors, node: l.node, limits: l.bounds,
+	r := riser{fill: l.fill, flow: l.flow, count: l.count, bound: sumOf(f.Capacity) + floors, node: l.node,
+		limits: l.bounds,
 		prefer: func(i int) int {
 			if held[i] > l.count[i] {
 				return 0

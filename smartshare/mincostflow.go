@@ -20,14 +20,15 @@ func (a cost) minus(b cost) cost {
 	return cost{a.first - b.first, a.work - b.work, a.tie - b.tie, a.wait - b.wait}
 }
 func (a cost) compare(b cost) int {
-	return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.work, b.work), cmp.Compare(a.tie, b.tie), cmp.Compare(a.wait, b.wait))
+	return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.work, b.work), cmp.Compare(a.tie, b.tie),
+		cmp.Compare(a.wait, b.wait))
 }
 
-// minCostFlow turns a bottleneck in which each claim has what is best for it alone and no start waits, but some classes are
-// overfull and some starts without room, into the cheapest that fits: shortest paths first, each by the cheapest
+// minCostFlow turns a bottleneck in which each claim has what is best for it alone and no start waits, but some classes
+// are overfull and some starts without room, into the cheapest that fits: shortest paths first, each by the cheapest
 // change, so that it stays the cheapest for what it serves (min-cost flow with convex costs).
 //
-// A unit at a group is a start without a class; at a claim an instance not yet told from a start; at a
+// A unit at a group is a start without a class; at a claim an instance that is not yet distinguished from a start; at a
 // class a slot in use; at the pool an odd unit without a claim; at the sink it is where it stays.
 type minCostFlow struct {
 	*bottleneck
@@ -65,9 +66,9 @@ func (b *bottleneck) fit() {
 	}
 }
 
-// takeWaitingBack undoes the starts that wait for an end: minCostFlow finds room for them anew. Its first potentials are
-// right only where no start waits; otherwise some residual arcs have a negative reduced cost, which Dijkstra's algorithm
-// does not allow.
+// takeWaitingBack undoes the starts that wait for an end: minCostFlow finds room for them again. Its first potentials
+// are right only where no start waits; otherwise some residual arcs have a negative reduced cost, which Dijkstra's
+// algorithm does not allow.
 func (b *bottleneck) takeWaitingBack() {
 	for g := range b.groups {
 		for a := range b.flow.arcs[g] {
@@ -100,7 +101,9 @@ func (b *bottleneck) newMinCostFlow() *minCostFlow {
 	r.pool = r.classAt + len(b.room)
 	r.sink = r.pool + 1
 	r.users, r.members = make([][]userRef, len(b.room)), make([][]int, len(b.groups))
-	r.potential, r.dist, r.reached = make([]cost, r.sink+1), make([]cost, r.sink+1), make([]reach, r.sink+1)
+	r.potential = make([]cost, r.sink+1)
+	r.dist = make([]cost, r.sink+1)
+	r.reached = make([]reach, r.sink+1)
 	r.dead, r.onPath = make([]bool, r.sink+1), make([]bool, r.sink+1)
 	for i := range b.claims {
 		c := &b.claims[i]
@@ -116,8 +119,8 @@ func (b *bottleneck) newMinCostFlow() *minCostFlow {
 	return r
 }
 
-// price sets the potentials under which what each claim has is best for it: no residual arc has a
-// negative reduced cost, provided that no start waits. The pool lies between the best claim without an odd unit and the worst with one.
+// price sets the potentials under which what each claim has is best for it: no residual arc has a negative reduced
+// cost, provided that no start waits. The pool lies between the best claim without an odd unit and the worst with one.
 func (r *minCostFlow) price() {
 	var without, with *cost
 	for i := range r.claims {

@@ -24,7 +24,8 @@ const (
 	terms
 )
 
-var termNames = [terms]string{"priority", "cluster", "fairshare", "vtime", "age", "id", "multifactor", "operator", "own_priority"}
+var termNames = [terms]string{"priority", "cluster", "fairshare", "vtime", "age", "id", "multifactor", "operator",
+	"own_priority"}
 
 // The orders that a site chooses from by name.
 var (
@@ -45,7 +46,7 @@ func ParseTerm(name string) (Term, bool) {
 
 func (t Term) String() string { return termNames[t] }
 
-// Key is what the dispatch order knows of a job. Smaller goes first, but for Fairshare and Points, where the
+// Key is what the dispatch order knows of a job. Smaller goes first, except for Fairshare and Points, where the
 // larger does. Tie must differ between any two jobs.
 type Key struct {
 	Priority  int
@@ -102,13 +103,15 @@ func (k *Key) word(t Term) uint64 {
 	return orderedInt(int64(k.Tie))
 }
 
-// Order returns the indices of the keys, first to be served first. The scratch, or nil, is for its work; the answer is new.
+// Order returns the indices of the keys, first to be served first. The scratch, or nil, is for its work; the answer is
+// new.
 func Order(s *Scratch, keys []Key, by []Term) []int {
 	list, room := Lend[Keyed](s, len(keys)), Lend[Keyed](s, len(keys))
 	for i := range list {
 		list[i].Place = i
 	}
-	for n := len(by); n >= 0; n-- { // the last word first: each of the others keeps, among its equals, the order that it finds
+	for n := len(by); n >= 0; n-- {
+		// the last word first: each of the others keeps, among its equals, the order that it finds
 		term := ByTie
 		if n < len(by) {
 			term = by[n]

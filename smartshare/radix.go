@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Keyed is one of many, told by its place among them, and the number by which it is to be ordered.
+// Keyed is one of many, identified by its place among them, and the number by which it is to be ordered.
 type Keyed struct {
 	Key   uint64
 	Place int

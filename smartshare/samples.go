@@ -13,7 +13,7 @@ type Samples struct {
 	classes []sampleClass // ascending
 }
 
-// sampleClass holds values that differ by at most one part in 64; the largest stands for all.
+// sampleClass holds values that differ by at most one part in 64; the largest is taken for all of them.
 type sampleClass struct {
 	index, count int
 	largest      float64
@@ -22,7 +22,7 @@ type sampleClass struct {
 // classesOfDoubling is into how many classes the values between one power of two and the next fall.
 const classesOfDoubling = 64
 
-// Add takes a value in; one that is not above zero, or not a number, is none.
+// Add takes a value in; a value that is not above zero, or not a number, is none.
 func (r *Samples) Add(v float64) {
 	if !(v > 0) || math.IsInf(v, 0) {
 		return

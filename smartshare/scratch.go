@@ -2,8 +2,9 @@ package smartshare
 
 import "fmt"
 
-// Scratch lends the memory of lists that all are given up together, so that one division after another needs none of its
-// own, and counts the steps of a division, so that none goes on for ever. A nil Scratch lends new memory and counts nothing.
+// Scratch lends the memory of lists that all are given up together, so that one division after another needs none of
+// its own, and counts the steps of a division, so that none goes on for ever. A nil Scratch lends new memory and counts
+// nothing.
 type Scratch struct {
 	pools       map[any]pool
 	spent, most int // steps; most is 0 if there is no bound
@@ -16,7 +17,7 @@ func (e WorkError) Error() string {
 	return fmt.Sprintf("the division takes more than %d steps", e.Most)
 }
 
-// Bound lets a division take so many steps from now on; one that takes more panics with a WorkError.
+// Bound lets a division take so many steps from now on; a division that takes more panics with a WorkError.
 func (s *Scratch) Bound(steps int) { s.spent, s.most = 0, steps }
 
 // Allow lets it take so many more.
@@ -72,8 +73,8 @@ func Lend[T any](s *Scratch, n int) []T {
 	return lent
 }
 
-// Reset takes all lists back. From then on there is room for as much as was lent, and a quarter more; what is four times
-// that is given up.
+// Reset takes all lists back. From then on there is room for as much as was lent, and a quarter more; what is four
+// times that is given up.
 func (s *Scratch) Reset() {
 	for _, p := range s.pools { // each by itself: the order does not matter
 		p.reset()

@@ -35,7 +35,7 @@ func (f *Field) capByOwner() {
 }
 
 // owners is the state of one division by owner: the flow of a leveller with two layers more, in which units go from an
-// owner over his claims to their nodes. They may be routed anew over another claim of the same owner. An owner that is
+// owner over his claims to their nodes. They may be routed again over another claim of the same owner. An owner that is
 // dissolved has no total any more: his claims are routed by themselves.
 type owners struct {
 	f       *Field
@@ -55,7 +55,8 @@ func newOwners(f *Field) *owners {
 	d := Division{Grant: make([]int, len(f.Claims)), Tier: make([][]int, len(f.Claims))}
 	l := newLeveller(f, &d)
 	l.grantPrimaries()
-	u := &owners{f: f, flow: l.flow, bounds: l.bounds, fill: l.fill, target: make([]int, len(f.Claims)), held: make([]int, len(f.Claims)),
+	u := &owners{f: f, flow: l.flow, bounds: l.bounds, fill: l.fill, target: make([]int, len(f.Claims)),
+		held:    make([]int, len(f.Claims)),
 		onePool: len(f.Capacity) == 1 && len(f.Open) == 1 && len(l.need) == 1}
 	var numbers []int
 	for i := range f.Claims {
@@ -126,8 +127,9 @@ func (u *owners) raiseOwners() {
 		}
 	}
 	u.limitOwners(caps)
-	r := riser{fill: newFiller(floors, caps, weights), flow: u.flow, count: u.total, bound: sumOf(u.f.Capacity) + sumOf(floors),
-		node: u.ofOwner, prefer: u.preferOwner}
+	r := riser{fill: newFiller(floors, caps, weights), flow: u.flow, count: u.total,
+		bound: sumOf(u.f.Capacity) + sumOf(floors),
+		node:  u.ofOwner, prefer: u.preferOwner}
 	r.rise(all)
 }
 
@@ -176,7 +178,8 @@ func (u *owners) preferOwner(o int) int {
 func (u *owners) freely(o, total int) []int {
 	shares := make([]Share, len(u.claims[o]))
 	for k, i := range u.claims[o] {
-		shares[k] = Share{Cap: u.fill.cap[i], Floor: u.f.Claims[i].Floor, Held: u.held[i], Weight: u.f.Claims[i].Weight, Rank: k}
+		shares[k] = Share{Cap: u.fill.cap[i], Floor: u.f.Claims[i].Floor, Held: u.held[i], Weight: u.f.Claims[i].Weight,
+			Rank: k}
 	}
 	u.f.Scratch.Spend(len(shares))
 	return WaterFill(shares, total)
@@ -207,7 +210,8 @@ func (u *owners) divideFreely() bool {
 	return true
 }
 
-// divideWithin divides an owner's total among his claims, the others' totals as they are. Under limits there may be room for more.
+// divideWithin divides an owner's total among his claims, the others' totals as they are. Under limits there may be
+// room for more.
 func (u *owners) divideWithin(o int) {
 	u.dissolve(o)
 	total := &bounds{left: []int{u.total[o]}, of: make([][]int, len(u.target))}
@@ -295,7 +299,7 @@ func (r *riser) raise(alive []int, to level) bool {
 	return true
 }
 
-// step raises those that stand right below a level by one, and drops those that cannot be.
+// step raises owners right below a level by one, and drops the ones that cannot be.
 func (r *riser) step(alive []int, to level) []int {
 	type candidate struct{ member, rank int }
 	var list []candidate
@@ -305,7 +309,10 @@ func (r *riser) step(alive []int, to level) []int {
 			list = append(list, candidate{m, r.prefer(m)})
 		}
 	}
-	slices.SortFunc(list, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.member, b.member)) })
+	slices.SortFunc(list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank),
+			cmp.Compare(a.member, b.member))
+	})
 	failed := map[int]bool{}
 	for _, c := range list {
 		if r.limits.most(c.member, 1) == 1 && r.flow.push(r.node[c.member], 1) == 1 {

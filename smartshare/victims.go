@@ -13,8 +13,9 @@ type Running struct {
 // VictimOrder is when an instance's turn to go comes among those of its job: the one with the least first key, of those
 // the one with the least other. Equals are the caller's to tell apart, by id.
 //
-// Under aggressive preemption the least lost work goes first, then the youngest. Under passive the one nearest its end does: without an item, else with the item that has
-// run longest, then the oldest; nothing is lost, only waited for, so that is the opposite on purpose.
+// Under aggressive preemption the least lost work goes first, then the youngest. Under passive the one nearest its end
+// does: without an item, else with the item that has run longest, then the oldest; nothing is lost, only waited for, so
+// that is the opposite on purpose.
 func VictimOrder(r Running, passive bool) (first, then uint64) {
 	switch {
 	case !passive:

@@ -13,17 +13,16 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/shim"
+	"qb/worker/tree"
 )
 
 // fork declares the instance and starts its shim, which inherits the lock and the listening socket.
 func (l *shimConn) fork(first api.AttemptID) error {
 	l.mark = rand.Text()
-	l.group = cgroup.New(l.a.groupKinds, l.mark)
-	l.counted = cgroup.NewCounters(l.group, l.mark)
-	lock, err := l.a.state.declare(shim.Intent{Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark, Group: l.group, Counted: l.counted})
+	l.tree = tree.New(l.a.groupKinds, l.mark)
+	lock, err := l.a.state.declare(shim.Intent{Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark, Names: l.tree})
 	if err != nil {
 		return err
 	}
@@ -65,7 +64,7 @@ func (a *agent) adopt() (core.Booted, error) {
 	var wait sync.WaitGroup
 	for i, in := range intents {
 		l := a.newShimConn(in.Key)
-		l.mark, l.group, l.counted = in.Mark, in.Group, in.Counted
+		l.mark, l.tree = in.Mark, in.Names
 		wait.Go(func() { found[i] = l.adopt(in) })
 		a.conns[in.Key] = l
 	}
@@ -75,7 +74,8 @@ func (a *agent) adopt() (core.Booted, error) {
 		return booted, err
 	}
 	for _, name := range torn {
-		a.log.Error("a record in the spool is torn and is ignored; its item counts as lost unless it still runs", "record", name)
+		a.log.Error("a record in the spool is incomplete and is ignored; its item counts as lost unless it still runs",
+			"record", name)
 	}
 	ended := map[api.AttemptID]bool{}
 	for _, f := range records {
@@ -107,7 +107,9 @@ func (a *agent) adopt() (core.Booted, error) {
 // in the spool.
 func (l *shimConn) adopt(in shim.Intent) *core.Adopted {
 	now, err := readNow(l.dir)
-	l.attempt, l.ended, l.reported = in.Attempt, false, make(chan struct{})
+	l.attempt = in.Attempt
+	l.ended = false
+	l.reported = make(chan struct{})
 	if err == nil {
 		l.attempt = now.Attempt
 	}
@@ -122,18 +124,19 @@ func (l *shimConn) adopt(in shim.Intent) *core.Adopted {
 		}
 		if h.Attempt == (api.AttemptID{}) { // never got an order: nothing of it ever ran
 			l.closing = true
-			l.send(shim.Order{Close: true})
+			l.send(shim.Command{Close: true})
 			return &core.Adopted{Key: l.key, State: core.StateClosing}
 		}
-		l.log.Info("taken up again", "attempt", shim.AttemptName(h.Attempt), "state", h.State)
+		l.log.Info("instance adopted", "attempt", shim.AttemptName(h.Attempt), "state", h.State)
 		return &core.Adopted{Key: l.key, Attempt: h.Attempt, State: h.State}
 	}
 	l.retry.Reset(l.pause)
 	return &core.Adopted{Key: l.key, Attempt: l.attempt, State: core.StateUnknown}
 }
 
-// buried removes an instance whose shim is dead and of which nothing is left. Ended says that the shim
-// had written its last record; if there is none now, it was acknowledged.
+// buried kills what is left of an instance whose shim is dead, makes sure that the spool has the record of its end, and
+// removes the instance. It returns false if a step fails, so that the caller tries again later. Ended says that the
+// shim had written that record. If it had and the spool has none now, the supervisor has acknowledged the record.
 func (l *shimConn) buried(ended bool) bool {
 	if !l.cleared() {
 		if again := l.cleared(); !again { // a child that was dying at the first look

@@ -16,12 +16,12 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/statedir"
+	"qb/internal/statedir"
 	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/picture"
+	"qb/worker/settings"
 	"qb/worker/shim"
-	"qb/worker/usage"
 )
 
 // Options are what the program around the agent decides.
@@ -30,10 +30,11 @@ type Options struct {
 	ShimCommand []string    // program and arguments that run shim.Main; empty: this program with "shim"
 	StopItems   func() bool // asked when the context ends: stop all items, or leave them running
 	NoDevices   bool        // another agent on this machine offers its GPUs
-	Trusted     []uint32    // accounts that may be the supervisor on this machine, beside those that api.NewClient trusts
-	Own         []string    // keys of CentralKeys that the configuration sets itself
-	RunAsShown  bool        // whoever starts the worker has said as whom items run
-	Check       Check       // before a restart
+	// accounts that may be the supervisor on this machine, beside the ones that api.NewClient trusts
+	Trusted    []uint32
+	Own        []string // keys of settings.CentralKeys that the configuration sets itself
+	RunAsShown bool     // the caller has printed as whom items run
+	Check      Check    // before a restart
 
 	groupKinds []string // kinds of control groups to try; nil: all
 }
@@ -52,7 +53,7 @@ const (
 // agent is the shell around the core: one goroutine steps it, connections to shims and senders hand it events.
 type agent struct {
 	ctx           context.Context
-	config        Config
+	config        settings.Config
 	log           *slog.Logger
 	state         *stateFolder
 	ends          endLog
@@ -64,7 +65,7 @@ type agent struct {
 	groupKinds    []string // kinds of control groups to try
 	core          *core.Core
 	launcher      *launcher
-	orders        orderGate
+	orders        commandGate
 	temps         *temps // nil: items have no folders of their own
 	ships         *shipper
 	pictures      *picture.Maker // nil: it makes none
@@ -81,20 +82,20 @@ type agent struct {
 	keeper    keeper
 	central   central
 	restart   restart
-	poller    *usage.Poller // nil: no command is to be asked
-	used      int64         // of the machine's memory, by anybody, at the last look
-	lookedAt  time.Time     // beside the regular looks
+	poller    *usagePoller // nil: no command is to be asked
+	used      int64        // of the machine's memory, by anybody, at the last look
+	lookedAt  time.Time    // beside the regular looks
 
 	mu     sync.Mutex
 	events []core.Event // bounded: connections to shims and senders wait for orders meanwhile
 	wake   chan struct{}
 }
 
-// Run is the worker: it returns when ctx ends (nil), when it is to be started again (ErrRestart) or when it cannot go on. Items run on,
-// in the care of their shims, unless StopItems says otherwise when ctx ends; then they are ended and reported, which takes at most
-// 15 seconds.
-func Run(ctx context.Context, config Config, options Options) error {
-	config, err := config.settled()
+// Run is the worker: it returns when ctx ends (nil), when it is to be started again (ErrRestart) or when it cannot go
+// on. Items run on, in the care of their shims, unless StopItems says otherwise when ctx ends; then they are ended and
+// reported, which takes at most 15 seconds.
+func Run(ctx context.Context, config settings.Config, options Options) error {
+	config, err := config.Settled(cores())
 	if err != nil {
 		return err
 	}
@@ -134,25 +135,29 @@ func Run(ctx context.Context, config Config, options Options) error {
 	for _, l := range a.conns {
 		a.linked.Go(func() { l.run(inner) })
 	}
-	a.log.Info("worker started", "host", config.Name, "slots", config.CPUs, "state", config.State, "run_as", config.RunAs, "adopted", len(booted.Instances))
+	checkLowUsers(config, a.log)
+	a.log.Info("worker started", "host", config.Name, "slots", config.CPUs, "state", config.State, "run_as", config.RunAs,
+		"adopted", len(booted.Instances))
 	if state.copied {
-		a.log.Warn("the state folder was a copy of another worker's and has been made new", "state", config.State)
+		a.log.Warn("the state folder was a copy of another worker's; the worker has cleared it and starts as a new one",
+			"state", config.State)
 	}
 	if a.pictures = a.newPictures(); a.pictures != nil {
 		a.linked.Go(func() { a.pictures.Run(inner) })
 	}
 	a.logGroups(options.RunAsShown && os.Geteuid() != 0)
-	if config.RunAs == RunAsAgent && !options.RunAsShown {
-		a.log.Warn("all items run as the worker's own user and are trusted: each can read the tokens and the state folder and change other items' results; only this user's jobs are taken (worker_run_as = \"owner\" as root keeps them apart)",
+	if config.RunAs == settings.RunAsAgent && !options.RunAsShown {
+		a.log.Warn("all items run as the worker's own user: each can read the tokens and the state folder and change the results of other items; the worker runs only this user's jobs; to separate items, run the worker as root with worker_run_as = \"owner\"",
 			"user", a.launcher.agentUser)
 	}
 	return a.loop(ctx, options.StopItems)
 }
 
-func newAgent(ctx context.Context, config Config, options Options, state *stateFolder) (*agent, error) {
+func newAgent(ctx context.Context, config settings.Config, options Options, state *stateFolder) (*agent, error) {
 	a := &agent{
 		ctx: ctx, config: config, log: options.Log, state: state, ends: endLog{dir: filepath.Join(state.root, "ends")},
-		restart: restart{check: options.Check, checked: make(chan checked)}, incarnation: rand.Text(), conns: map[core.Key]*shimConn{}, wake: make(chan struct{}, 1), orders: newOrderGate(),
+		restart: restart{check: options.Check, checked: make(chan checked)}, incarnation: rand.Text(),
+		conns: map[core.Key]*shimConn{}, wake: make(chan struct{}, 1), orders: newOrderGate(),
 	}
 	if a.groupKinds = options.groupKinds; a.groupKinds == nil {
 		a.groupKinds = cgroup.Kinds
@@ -175,14 +180,18 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	if err != nil {
 		return nil, err
 	}
-	if a.farm, err = newSupervisorConn(a, config.Supervisor, cmp.Or(own.Token, token), own.Pins, options.Trusted...); err != nil {
+	if a.farm, err = newSupervisorConn(a, config.Supervisor, cmp.Or(own.Token, token), own.Pins,
+		options.Trusted...); err != nil {
 		return nil, err
 	}
-	a.farm.file, a.farm.private, a.farm.own = config.TokenFile, private, own
+	a.farm.file = config.TokenFile
+	a.farm.private = private
+	a.farm.own = own
 	a.launcher = &launcher{
 		runAs: config.RunAs, agentUser: statedir.OwnName(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
-		supervisor: strings.Join(config.Supervisor, ","), host: config.Name, logLimit: int64(config.LogLimit), environ: os.Environ, programs: programFolder(), owners: map[string]ownerFacts{},
-		lowest: config.LowestUID, lowUsers: config.LowUsersFile, paths: config.pathEntries(),
+		supervisor: strings.Join(config.Supervisor, ","), host: config.Name, logLimit: int64(config.LogLimit),
+		environ: os.Environ, programs: programFolder(), owners: map[string]ownerFacts{},
+		lowest: config.LowestUID, lowUsers: config.LowUsersFile, paths: config.PathEntries(),
 	}
 	if os.Geteuid() == 0 {
 		a.launcher.private, a.launcher.temps = a.ownThings()
@@ -219,16 +228,18 @@ func shimCommand(given []string) ([]string, error) {
 
 // stress is what the configuration says of others' use of the machine.
 func (a *agent) stress() core.Stress {
-	return core.Stress{SwapLimit: int64(a.config.SwapLimit), ForeignCPU: a.config.ForeignCPU == ForeignSlots}
+	return core.Stress{SwapLimit: int64(a.config.SwapLimit), ForeignCPU: a.config.ForeignCPU == settings.ForeignSlots}
 }
 
 func (a *agent) identity() api.Sync {
 	c := a.config
 	return api.Sync{
 		Host: c.Name, MachineID: machineID(c.Name), BootID: a.boot, StateID: a.state.id, Incarnation: a.incarnation,
-		Slots: c.CPUs, Cores: cores(), Cluster: c.Cluster, Groups: c.Groups, Properties: c.properties(), Resources: c.resources(a.gpus, a.swap.since().Total), Spec: c.Spec,
-		RunAs: c.RunAs, AgentUser: a.launcher.agentUser, Owners: c.owners(), Version: api.Version(), Protocol: api.Protocol,
-		Central: a.central.Version, CentralError: a.central.err, OwnGroups: a.central.own.Groups, RestartOrder: a.restart.refused, RestartError: a.restart.why, Settings: c.shown(a.central.Values, a.central.keys),
+		Slots: c.CPUs, Cores: cores(), Cluster: c.Cluster, Groups: c.Groups, Properties: propertiesOf(c),
+		Resources: resourcesOf(c, a.gpus, a.swap.since().Total), Spec: c.Spec,
+		RunAs: c.RunAs, AgentUser: a.launcher.agentUser, Owners: ownersOf(c), Version: api.Version(), Protocol: api.Protocol,
+		Central: a.central.Version, CentralError: a.central.err, OwnGroups: a.central.own.Groups,
+		RestartOrder: a.restart.refused, RestartError: a.restart.why, Settings: c.Shown(a.central.Values, a.central.keys),
 	}
 }
 
@@ -271,7 +282,7 @@ func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
 			a.measureMemory(nil)
 		case <-host:
 			if !a.state.intact() {
-				return fmt.Errorf("the worker's state folder %s was removed or replaced; its items end by themselves, start the worker again", a.state.root)
+				return fmt.Errorf("the worker's state folder %s was removed or replaced; its items end by themselves; start the worker again", a.state.root)
 			}
 			a.look()
 		case r := <-a.restart.checked:
@@ -285,7 +296,7 @@ func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
 			over, deadline = nil, time.After(farewell)
 			a.step(core.Closing{Reason: closeReason})
 		case <-deadline:
-			a.log.Warn("not all items could be ended and reported in time; their shims go on, and the next worker with this state folder reports", "waited", farewell)
+			a.log.Warn("some items were not ended and reported in time; their shims continue, and the next worker with this state folder reports them", "waited", farewell)
 			return nil
 		}
 	}
@@ -310,7 +321,8 @@ func (a *agent) look() {
 	for _, l := range a.conns {
 		l.wake() // only its shim can hold its item to the lease
 	}
-	a.post(core.HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: a.left(nil), Refusing: why, Kept: a.keeper.now(time.Now()), Swap: a.swap.since(), Busy: busy, OthersBusy: othersBusy, Usage: a.poller.Latest()})
+	a.post(core.HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: a.left(nil), Refusing: why,
+		Kept: a.keeper.now(time.Now()), Swap: a.swap.since(), Busy: busy, OthersBusy: othersBusy, Usage: a.poller.Latest()})
 }
 
 // left adds the instances whose item has left its memory, though the core does not know yet: its log is still
@@ -352,7 +364,8 @@ func (a *agent) lookBetween(events []core.Event) {
 func (a *agent) measureMemory(ended []core.Key) {
 	a.lookedAt = time.Now()
 	if memory, err := hostMemory(); err == nil {
-		for _, o := range a.core.Step(shim.BootNow(), core.HostMeasured{Memory: a.offered(memory), Others: a.others, Between: true, Ended: a.left(ended), Refusing: a.core.Refusing()}) {
+		for _, o := range a.core.Step(shim.BootNow(), core.HostMeasured{Memory: a.offered(memory), Others: a.others,
+			Between: true, Ended: a.left(ended), Refusing: a.core.Refusing()}) {
 			a.carryOut(o)
 		}
 	}
@@ -367,7 +380,7 @@ func (a *agent) step(ev core.Event) {
 	}
 }
 
-func (a *agent) carryOut(o core.Order) {
+func (a *agent) carryOut(o core.Command) {
 	switch o := o.(type) {
 	case core.StartShim:
 		l := a.newShimConn(o.Key)
@@ -412,7 +425,7 @@ func (a *agent) carryOut(o core.Order) {
 	}
 }
 
-func (a *agent) toLink(key core.Key, o core.Order) {
+func (a *agent) toLink(key core.Key, o core.Command) {
 	if l := a.conns[key]; l != nil {
 		l.inbox <- o
 	}

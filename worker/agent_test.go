@@ -428,7 +428,7 @@ func TestSilentSupervisorLosesNothing(t *testing.T) {
 	f.awaitOutput(attempt(1, 0), "up")
 	f.server.CloseClientConnections()
 	f.with(func() { f.mute = true })
-	time.Sleep(400 * time.Millisecond) // it ends while nobody answers; nothing is judged by this wait
+	time.Sleep(400 * time.Millisecond) // it ends while no one answers; nothing is judged by this wait
 	f.with(func() { f.mute = false })
 	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "exit" {
 		t.Errorf("end = %+v", end)

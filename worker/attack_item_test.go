@@ -109,7 +109,7 @@ func hostileToFolder(state string, got func(string, error)) {
 			}
 		}
 	}
-	temp := os.Getenv("TMPDIR") // it stands in a folder of root's, with those of other items
+	temp := os.Getenv("TMPDIR") // it is in a folder of root's, with those of other items
 	got("moving TMPDIR", os.Rename(temp, temp+".old"))
 	got("removing TMPDIR", os.Remove(temp))
 	_, err := os.ReadDir(filepath.Dir(temp))
@@ -117,7 +117,7 @@ func hostileToFolder(state string, got func(string, error)) {
 }
 
 // TestAttackHostileItem: an item of a root worker reaches neither its shim nor its agent, in none of the ways that the
-// kernel has, and its end is told as it was.
+// kernel has, and its end is reported as it was.
 func TestAttackHostileItem(t *testing.T) {
 	u, ok := realUser(t)
 	if !ok {
@@ -157,8 +157,8 @@ func TestAttackHostileItem(t *testing.T) {
 	}
 }
 
-// TestAttackItemsFolder: what an item leaves in its TMPDIR, and swaps while it is stopped and forks, takes nothing of others
-// with it, and all its processes are gone.
+// TestAttackItemsFolder: what an item leaves in its TMPDIR, and swaps while it is frozen and forks, takes nothing of
+// others with it, and all its processes are gone.
 func TestAttackItemsFolder(t *testing.T) {
 	u, ok := realUser(t)
 	if !ok {

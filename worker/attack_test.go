@@ -18,6 +18,7 @@ import (
 	"qb/api"
 	"qb/worker/cgroup"
 	"qb/worker/core"
+	"qb/worker/settings"
 	"qb/worker/shim"
 )
 
@@ -40,14 +41,14 @@ func realUser(t *testing.T) (u *user.User, ok bool) {
 	return u, true
 }
 
-// ownersConfig is that of a worker of root, whose items run as their owners.
-func ownersConfig(t *testing.T, f *scriptedFarm) Config {
+// ownersConfig is the configuration of a worker that root runs, whose items run as their owners.
+func ownersConfig(t *testing.T, f *scriptedFarm) settings.Config {
 	c := testConfig(t, f)
-	c.RunAs = RunAsOwner
+	c.RunAs = settings.RunAsOwner
 	return c
 }
 
-// openFolder is one that every user may enter.
+// openFolder is a folder that every user may enter.
 func openFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "qb-open-")
@@ -61,8 +62,8 @@ func openFolder(t *testing.T) string {
 	return dir
 }
 
-// TestShimOpensNoPathOfAnOwner: what means another file to root's shim than to the owner's process, and what would block
-// whoever opens it, holds no slot, and tells nothing of files that are closed to the owner.
+// TestShimOpensNoPathOfAnOwner: what is another file to root's shim than to the owner's process, and what would
+// block a program that opens it, holds no slot, and tells nothing of files that are closed to the owner.
 func TestShimOpensNoPathOfAnOwner(t *testing.T) {
 	u, ok := realUser(t)
 	if !ok {
@@ -127,7 +128,7 @@ func TestShimOpensNoPathOfAnOwner(t *testing.T) {
 	f.await("the slots are free", func() bool { return len(f.last.Instances) == 0 })
 }
 
-// silentFolder is the root of a file system that answers nobody, as an owner's own program may offer one.
+// silentFolder is the root of a file system that answers no one, as an owner's own program may offer one.
 func silentFolder(t *testing.T) (dir string, ok bool) {
 	t.Helper()
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -148,8 +149,8 @@ func silentFolder(t *testing.T) (dir string, ok bool) {
 	return dir, true
 }
 
-// TestProgramOnASilentFileSystem: its start hangs. The shim hears orders meanwhile, however much it hears, and gives up by
-// itself in the end.
+// TestProgramOnASilentFileSystem: its start hangs. The shim hears orders meanwhile, however much it hears, and gives up
+// by itself in the end.
 func TestProgramOnASilentFileSystem(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)
@@ -185,8 +186,8 @@ func TestProgramOnASilentFileSystem(t *testing.T) {
 	f.await("the slots are free", func() bool { return len(f.last.Instances) == 0 })
 }
 
-// TestAttackSharedMemory (M3): what an item writes to /dev/shm is its own memory; neither that nor its System V memory, queues
-// and semaphores are there when it has ended, for the host or for the next item.
+// TestAttackSharedMemory (M3): what an item writes to /dev/shm is its own memory; neither that nor its System V memory,
+// queues and semaphores are there when it has ended, for the host or for the next item.
 func TestAttackSharedMemory(t *testing.T) {
 	u, ok := realUser(t)
 	if !ok {
@@ -210,7 +211,8 @@ func TestAttackSharedMemory(t *testing.T) {
 			t.Errorf("of 48 MB in its /dev/shm %d count", end.PeakMemory)
 		}
 	}
-	f.await("the host has nothing of it", func() bool { return leftInMemory(t, u.Uid) == "" }) // the kernel frees it a moment later
+	// the kernel frees it a moment later
+	f.await("the host has nothing of it", func() bool { return leftInMemory(t, u.Uid) == "" })
 	full := attempt(2, 0)
 	spec = f.job(2, "dd if=/dev/zero of=/dev/shm/big bs=1M count=200 status=none")
 	spec.Shell, spec.User, spec.Cwd = true, u.Username, "/"
@@ -246,8 +248,8 @@ func leftInMemory(t *testing.T, uid string) (lines string) {
 // TestAttackTrustedItems (M6): where all items run as the worker's own user, the start says so, before anything runs.
 func TestAttackTrustedItems(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[string]bool{RunAsAgent: true, RunAsOwner: false} {
-		if mode == RunAsOwner && os.Geteuid() != 0 {
+	for mode, want := range map[string]bool{settings.RunAsAgent: true, settings.RunAsOwner: false} {
+		if mode == settings.RunAsOwner && os.Geteuid() != 0 {
 			continue
 		}
 		var said bytes.Buffer
@@ -257,7 +259,7 @@ func TestAttackTrustedItems(t *testing.T) {
 		stop := runAgentOptions(t, config, testOptions(slog.NewTextHandler(&said, nil)))
 		f.await("the first sync", func() bool { return f.syncs > 0 })
 		stop()
-		if got := strings.Contains(said.String(), "all items run as the worker's own user and are trusted"); got != want {
+		if got := strings.Contains(said.String(), "all items run as the worker's own user:"); got != want {
 			t.Errorf("run_as %s: said %v, want %v: %s", mode, got, want, said.String())
 		}
 	}

@@ -1,95 +1,23 @@
 package worker
 
 import (
-	"encoding"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"path/filepath"
-	"reflect"
 	"slices"
-	"strings"
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/settings"
 	"qb/worker/shim"
 )
-
-// CentralKeys are the settings that the supervisor's file may set: they only say what the host offers. As whom items run, which
-// programs and folders the worker uses and what it keeps is for its own configuration alone.
-var CentralKeys = []string{
-	"worker_cpus", "worker_cluster", "worker_groups", "worker_properties", "worker_job_types", "worker_flags", "worker_resources", "worker_scratch",
-	"worker_memory", "worker_memory_reserve", "worker_swap_limit", "worker_foreign_cpu", "worker_calendar", "worker_nimby", "worker_kept_slots",
-	"worker_kept_action", "worker_spec",
-}
 
 // centralFile keeps what was taken last, so that a worker that starts offers at once what it did.
 const centralFile = "central"
 
-// WithCentral is the configuration with values of the supervisor's file, but for those that the own one sets.
-func (c Config) WithCentral(values map[string]json.RawMessage, own []string) (Config, error) {
-	into := reflect.ValueOf(&c).Elem()
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if !slices.Contains(CentralKeys, key) {
-			return c, fmt.Errorf("%s comes only from the worker's own qb.conf", key)
-		}
-		if slices.Contains(own, key) {
-			continue
-		}
-		if err := setField(into.FieldByIndex(fieldOf(key).Index), values[key]); err != nil {
-			return c, fmt.Errorf("%s = %s: %w", key, values[key], err)
-		}
-	}
-	return c, nil
-}
-
-// fieldOf is the member of Config that a key sets.
-func fieldOf(key string) reflect.StructField {
-	for field := range reflect.TypeFor[Config]().Fields() {
-		if field.Tag.Get("toml") == key {
-			return field
-		}
-	}
-	panic("worker: no setting " + key)
-}
-
-// setField sets a setting; sizes and durations are texts, or numbers, as in qb.conf.
-func setField(field reflect.Value, value json.RawMessage) error {
-	if text, ok := field.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		return text.UnmarshalText([]byte(strings.Trim(string(value), `"`)))
-	}
-	fresh := reflect.New(field.Type())
-	if err := json.Unmarshal(value, fresh.Interface()); err != nil {
-		return errors.New("not a value of this setting")
-	}
-	field.Set(fresh.Elem())
-	return nil
-}
-
-// shown are the settings that may be central, with where they come from.
-func (c Config) shown(central map[string]json.RawMessage, own []string) []api.Setting {
-	list := make([]api.Setting, 0, len(CentralKeys))
-	for _, key := range CentralKeys {
-		value := reflect.ValueOf(c).FieldByIndex(fieldOf(key).Index)
-		s := api.Setting{Key: key, Value: fmt.Sprint(value.Interface()), Origin: "built in"}
-		if text, err := json.Marshal(value.Interface()); err == nil && (value.Kind() == reflect.Slice || value.Kind() == reflect.Map) {
-			s.Value = string(text)
-		}
-		if _, set := central[key]; slices.Contains(own, key) {
-			s.Origin = "own"
-		} else if set {
-			s.Origin = "central"
-		}
-		list = append(list, s)
-	}
-	return list
-}
-
 // central is what the worker has taken of the supervisor's file.
 type central struct {
-	own  Config   // the configuration without it
-	keys []string // that the own one sets
+	own  settings.Config // the configuration without it
+	keys []string        // that the own one sets
 	api.Central
 	err string // why it was not taken
 }
@@ -98,12 +26,12 @@ type central struct {
 func (a *agent) takeCentral(c api.Central) {
 	config, err := a.central.own.WithCentral(c.Values, a.central.keys)
 	if err == nil {
-		config, err = config.settled()
+		config, err = config.Settled(cores())
 	}
 	a.central.Central.Version, a.central.err = c.Version, ""
 	if err != nil {
 		a.central.err = err.Error()
-		a.log.Warn("the supervisor's file sets what this worker cannot take; it keeps what it has", "error", err)
+		a.log.Warn("the central configuration (supervisor_worker_configfile) cannot be used on this host; the worker keeps its former settings", "error", err)
 		return
 	}
 	a.keeper.stop()
@@ -111,9 +39,9 @@ func (a *agent) takeCentral(c api.Central) {
 	a.config, a.central.Values = config, c.Values
 	a.launcher.hidesGPUs.Store(a.hidesGPUs())
 	if err := shim.ReplaceSealed(filepath.Join(a.state.root, centralFile), c, true); err != nil {
-		a.log.Warn("the central configuration cannot be kept; a restart of this worker begins without it", "error", err)
+		a.log.Warn("the central configuration cannot be saved; after a restart the worker starts without it until the supervisor sends it", "error", err)
 	}
-	a.log.Info("central configuration taken", "version", c.Version, "keys", slices.Sorted(maps.Keys(c.Values)))
+	a.log.Info("central configuration applied", "version", c.Version, "keys", slices.Sorted(maps.Keys(c.Values)))
 }
 
 // configure is the order to take a central configuration: the next sync tells what has become of it.

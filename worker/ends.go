@@ -19,8 +19,8 @@ import (
 )
 
 // endLog keeps the ends of a day for qb audit -workers, in files of lines that are only appended to. A record lies in
-// the spool, where it was written with the end, until the supervisor has acknowledged it; then it moves here. One that
-// was moved twice, as the agent died in between, is the same line twice.
+// the spool, where it was written with the end, until the supervisor has acknowledged it; then it moves here. A record
+// that was moved twice, as the agent died in between, is the same line twice.
 type endLog struct {
 	dir string
 
@@ -52,7 +52,7 @@ type endLine struct {
 // check takes in that the farm's time was now at some moment between sent and heard.
 func (l *endLog) check(boot string, sent, heard core.Moment, now time.Time) {
 	if now.IsZero() {
-		return // a supervisor of an older release
+		return // the supervisor did not say
 	}
 	half := (heard - sent).Seconds() / 2
 	c := api.ClockCheck{Boot: boot, At: sent.Seconds() + half, Time: now, Error: half}
@@ -73,7 +73,8 @@ func (l *endLog) add(r api.EndRecord) error {
 	}
 	var lines bytes.Buffer
 	out := json.NewEncoder(&lines)
-	if c := l.checked; !c.Time.IsZero() && (fresh || c.Boot != l.written.Boot || c.At-l.written.At >= clockEvery.Seconds()) {
+	if c := l.checked; !c.Time.IsZero() &&
+		(fresh || c.Boot != l.written.Boot || c.At-l.written.At >= clockEvery.Seconds()) {
 		if err := out.Encode(endLine{Clock: &c}); err != nil {
 			return fmt.Errorf("encoding a clock check: %w", err)
 		}
@@ -127,7 +128,7 @@ func (l *endLog) close() {
 
 func (l *endLog) path(number int) string { return filepath.Join(l.dir, strconv.Itoa(number)) }
 
-// numbers are those of the files, oldest first.
+// numbers are the numbers of the files, oldest first.
 func (l *endLog) numbers() (numbers []int, err error) {
 	names, err := proc.Names(l.dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -58,7 +58,7 @@ func TestEndLogIsKeptOverRestartsAndTornLines(t *testing.T) {
 	}
 }
 
-// TestEndLogMakesItsFolder: somebody removed it, or a worker of an earlier release made none.
+// TestEndLogMakesItsFolder: somebody removed it.
 func TestEndLogMakesItsFolder(t *testing.T) {
 	l := &endLog{dir: filepath.Join(t.TempDir(), "ends")}
 	if items, _ := itemsIn(t, l); items != nil {

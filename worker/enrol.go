@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/statedir"
+	"qb/internal/statedir"
 	"qb/worker/shim"
 )
 
@@ -51,7 +51,7 @@ func (s *stateFolder) key() (ed25519.PrivateKey, error) {
 	}
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != keyPEMBlock {
-		return nil, fmt.Errorf("the worker's key %s is no PEM block %s; remove it, and the worker makes another and enrols again", path, keyPEMBlock)
+		return nil, fmt.Errorf("the worker's key %s is no PEM block %s; remove the file, and the worker makes a new key and enrols again", path, keyPEMBlock)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *stateFolder) key() (ed25519.PrivateKey, error) {
 	}
 	private, ok := key.(ed25519.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("the worker's key %s is a %T; it must be Ed25519", path, key)
+		return nil, fmt.Errorf("the worker's key %s is a %T and must be Ed25519; remove the file, and the worker makes a new key", path, key)
 	}
 	return private, nil
 }
@@ -73,7 +73,8 @@ func makeKey(path string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the worker's key: %w", err)
 	}
-	if err := statedir.ReplaceWith(path, 0o600, pem.EncodeToMemory(&pem.Block{Type: keyPEMBlock, Bytes: der})); err != nil {
+	if err := statedir.ReplaceWith(path, 0o600, pem.EncodeToMemory(&pem.Block{Type: keyPEMBlock,
+		Bytes: der})); err != nil {
 		return nil, fmt.Errorf("writing the worker's key: %w", err)
 	}
 	return private, nil
@@ -105,15 +106,18 @@ func (f *supervisorConn) enrol(ctx context.Context, at uint32) {
 	}
 	f.own.Token, f.own.RenewAt = reply.Token, now.Add(time.Until(reply.ExpiresAt)/2)
 	if err := shim.ReplaceSealed(filepath.Join(f.a.state.root, "token"), f.own, true); err != nil {
-		f.a.log.Error("the worker's own token cannot be saved; it is asked for again at the next start", "error", err)
+		f.a.log.Error("the worker's own token cannot be saved; the worker requests another at the next start", "error", err)
 	}
 	f.use(f.own.Token)
-	f.a.log.Info("enrolled: this worker has a token of its own", "host", f.a.config.Name, "until", reply.ExpiresAt.Format(time.DateOnly))
+	f.a.log.Info("enrolled: this worker has a token of its own", "host", f.a.config.Name, "until",
+		reply.ExpiresAt.Format(time.DateOnly))
 }
 
 // enrolWith asks for a token that is bound to the key; the request is signed with it.
-func (s *stateFolder) enrolWith(ctx context.Context, c *api.Client, private ed25519.PrivateKey, name string) (reply api.EnrolReply, err error) {
-	e := api.Enrolment{Host: name, MachineID: machineID(name), StateID: s.id, PublicKey: private.Public().(ed25519.PublicKey), Time: time.Now().Unix(),
+func (s *stateFolder) enrolWith(ctx context.Context, c *api.Client, private ed25519.PrivateKey,
+	name string) (reply api.EnrolReply, err error) {
+	e := api.Enrolment{Host: name, MachineID: machineID(name), StateID: s.id,
+		PublicKey: private.Public().(ed25519.PublicKey), Time: time.Now().Unix(),
 		Version: api.Version(), Protocol: api.Protocol}
 	e.Signature = ed25519.Sign(private, e.Signed())
 	err = c.Call(ctx, api.Enrol, nil, e, &reply)
@@ -129,7 +133,7 @@ func (f *supervisorConn) deferEnrolment(now time.Time, err error) {
 		f.enrolAt = now.Add(enrolLater)
 	default:
 		f.enrolAt = now.Add(enrolLater)
-		f.a.log.Warn("this worker cannot enrol; it goes on with the token that it has", "error", err)
+		f.a.log.Warn("the worker cannot enrol and continues with its present token", "error", err)
 	}
 }
 

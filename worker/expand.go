@@ -5,15 +5,16 @@ import (
 	"fmt"
 
 	"qb/api"
-	"qb/pathmap"
+	"qb/internal/pathmap"
 	"qb/worker/shim"
 )
 
-// A path map may have a thousand bytes for two, and a token of a label four thousand for fifteen. So what counts is what an
-// item's texts become, and that is counted before it is made: an item that is too large ends with the reason, and never
-// becomes memory of the agent, nor an order that no shim reads.
+// A path map may have a thousand bytes for two, and a token of a label four thousand for fifteen. So what counts is
+// what an item's texts become, and that is counted before it is made: an item that is too large ends with the reason,
+// and never becomes memory of the agent, nor an order that no shim reads.
 
-// mapSteps is how many bytes may be compared to map the paths of one item: under a second, and many times what ordinary texts take.
+// mapSteps is how many bytes may be compared to map the paths of one item: under a second, and many times what ordinary
+// texts take.
 const mapSteps = 1 << 26
 
 // orderRoom is what of an order is not counted: names, numbers, groups of the owner, signs of licences and expressions.
@@ -60,7 +61,7 @@ func (e *tooLarge) Error() string {
 func (e *tooLarge) Unwrap() error { return e.why }
 
 // measure checks all words of an order as they go to its shim.
-func measure(o *shim.RunOrder) error {
+func measure(o *shim.RunCommand) error {
 	x := newExpansion()
 	for n, word := range o.Argv {
 		if err := x.took(argument(n), word, 0, nil); err != nil {
@@ -68,7 +69,7 @@ func measure(o *shim.RunOrder) error {
 		}
 	}
 	for n, entry := range o.Env {
-		if err := x.took(fmt.Sprintf("variable %d of its environment", n+1), entry, 0, nil); err != nil {
+		if err := x.took(fmt.Sprintf("variable %d of the item's environment", n+1), entry, 0, nil); err != nil {
 			return err
 		}
 	}
@@ -84,20 +85,20 @@ func measure(o *shim.RunOrder) error {
 	return nil
 }
 
-func argument(n int) string { return fmt.Sprintf("argument %d of its command", n) }
+func argument(n int) string { return fmt.Sprintf("argument %d of the item's command", n) }
 
 const (
 	largeOrders = 2         // are in the agent's memory at a time, from when they are made until their shims have them
-	smallOrder  = 256 << 10 // bytes: one that is smaller leaves its place before it is sent
+	smallOrder  = 256 << 10 // bytes: a smaller command leaves its place before it is sent
 )
 
-// orderGate keeps the memory for orders bounded, whatever the number of slots.
-type orderGate chan struct{}
+// commandGate keeps the memory for orders bounded, whatever the number of slots.
+type commandGate chan struct{}
 
-func newOrderGate() orderGate { return make(orderGate, largeOrders) }
+func newOrderGate() commandGate { return make(commandGate, largeOrders) }
 
 // enter waits for a place. A shim that does not read holds one for linkWrite at most.
-func (g orderGate) enter(ctx context.Context) (leave func()) {
+func (g commandGate) enter(ctx context.Context) (leave func()) {
 	select {
 	case g <- struct{}{}:
 		return func() { <-g }

@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -19,13 +20,14 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/statedir"
+	"qb/internal/statedir"
 	"qb/worker/core"
 	"qb/worker/proc"
+	"qb/worker/settings"
 	"qb/worker/shim"
 )
 
-// scriptedFarm is a supervisor of which the test is the scheduler: what it wants is what stands in
+// scriptedFarm is a supervisor of which the test is the scheduler: what it wants is what is in
 // wanted, an end takes the attempt off it, and then refill may put something else there.
 type scriptedFarm struct {
 	t      testing.TB
@@ -92,7 +94,8 @@ func (f *scriptedFarm) serveSync(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if s.Incarnation == f.last.Incarnation && s.Sequence <= f.last.Sequence { // its answer may be taken before that of the later one
+	if s.Incarnation == f.last.Incarnation && s.Sequence <= f.last.Sequence {
+		// its answer may be taken before that of the later one
 		http.Error(w, "it came after a later sync", http.StatusConflict)
 		return
 	}
@@ -156,8 +159,16 @@ func newer(reply api.SyncReply) any {
 	return later
 }
 
+var scriptedKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+
+// signedTerm is a term of the scripted farm.
+func signedTerm(epoch int64) *api.Term {
+	return &api.Term{Farm: []byte(scriptedKey.Public().(ed25519.PublicKey)), Lineage: "scripted", Epoch: epoch, Began: epoch,
+		Signature: ed25519.Sign(scriptedKey, api.TermMessage("scripted", epoch, epoch))}
+}
+
 func (f *scriptedFarm) reply(s api.Sync) api.SyncReply {
-	reply := api.SyncReply{Epoch: f.epoch, Sequence: s.Sequence, LeaseSeconds: f.lease, GraceSeconds: f.grace, Now: time.Now(), AskEnds: f.askEnds}
+	reply := api.SyncReply{Epoch: f.epoch, Term: signedTerm(f.epoch), Sequence: s.Sequence, LeaseSeconds: f.lease, GraceSeconds: f.grace, Now: time.Now(), AskEnds: f.askEnds}
 	held := map[int64]int64{}
 	for _, j := range s.Jobs {
 		held[j.Job] = j.Version
@@ -233,8 +244,8 @@ func (f *scriptedFarm) shellJob(id int64, line string) {
 
 var testPatience = patience()
 
-// patience is how long to wait for what is sure to come, on a machine that has other work too; longer on one that is slow
-// as a whole, as one that is emulated.
+// patience is how long to wait for what is sure to come, on a machine that has other work too; longer on a machine that
+// is slow as a whole, such as an emulated one.
 func patience() time.Duration {
 	if long, err := time.ParseDuration(os.Getenv("QB_TEST_PATIENCE")); err == nil {
 		return long
@@ -303,7 +314,7 @@ func (f *scriptedFarm) awaitOutput(id api.AttemptID, text string) {
 	})
 }
 
-// output is what an attempt wrote; of one that has ended all of it, which may come after its end.
+// output is what an attempt wrote; of an ended attempt all of it, which may come after its end.
 func (f *scriptedFarm) output(id api.AttemptID, stream byte) string {
 	f.t.Helper()
 	f.await("all of the log of "+shim.AttemptName(id), func() bool {
@@ -333,9 +344,9 @@ func plainLog(t testing.TB, data []byte, stream byte) (text []byte) {
 	return text
 }
 
-func testConfig(t testing.TB, f *scriptedFarm) Config {
-	c := DefaultConfig()
-	c.Name, c.CPUs, c.RunAs, c.DiskFloor = "h1", 4, RunAsAgent, 0
+func testConfig(t testing.TB, f *scriptedFarm) settings.Config {
+	c := settings.DefaultConfig()
+	c.Name, c.CPUs, c.RunAs, c.DiskFloor = "h1", 4, settings.RunAsAgent, 0
 	c.State = stateIn(t)
 	c.Supervisor = []string{f.server.URL}
 	return c
@@ -365,24 +376,24 @@ func stateIn(t testing.TB) string {
 }
 
 // runAgent runs an agent in this process; it stops its items when the test ends.
-func runAgent(t testing.TB, c Config) (stop func()) {
+func runAgent(t testing.TB, c settings.Config) (stop func()) {
 	t.Helper()
 	return runAgentWith(t, c, true)
 }
 
-func runAgentWith(t testing.TB, c Config, stopItems bool) (stop func()) {
+func runAgentWith(t testing.TB, c settings.Config, stopItems bool) (stop func()) {
 	t.Helper()
 	return runAgentLogging(t, c, stopItems, slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-func runAgentLogging(t testing.TB, c Config, stopItems bool, handler slog.Handler) (stop func()) {
+func runAgentLogging(t testing.TB, c settings.Config, stopItems bool, handler slog.Handler) (stop func()) {
 	t.Helper()
 	options := testOptions(handler)
 	options.StopItems = func() bool { return stopItems }
 	return runAgentOptions(t, c, options)
 }
 
-func runAgentOptions(t testing.TB, c Config, options Options) (stop func()) {
+func runAgentOptions(t testing.TB, c settings.Config, options Options) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- Run(ctx, c, options) }()
@@ -401,7 +412,7 @@ type testWriter struct{ t testing.TB }
 func (w testWriter) Write(p []byte) (int, error) { w.t.Logf("%s", p); return len(p), nil }
 
 // startAgent runs an agent as a process of its own, to be killed.
-func startAgent(t *testing.T, c Config) *exec.Cmd {
+func startAgent(t *testing.T, c settings.Config) *exec.Cmd {
 	t.Helper()
 	config, err := json.Marshal(c)
 	if err != nil {

@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
-	"qb/pathmap"
-	"qb/patterns"
+	"qb/internal/pathmap"
+	"qb/internal/patterns"
 	"qb/worker/core"
 	"qb/worker/shim"
 )
@@ -24,7 +25,7 @@ const (
 )
 
 // flights are the stages before and after an item's command: its job's checks, and the look for its files.
-func flights(item core.Item, order *shim.RunOrder, room *expansion) error {
+func flights(item core.Item, now time.Time, order *shim.RunCommand, room *expansion) error {
 	spec, values := item.Spec, itemTokens(item)
 	order.Rules = patterns.Rules{Progress: patterns.Split(spec.RegexProgress), Errors: patterns.Split(spec.RegexErrors),
 		Highlights: patterns.Split(spec.RegexHighlights), OutputPaths: patterns.Split(spec.RegexOutputPaths)}
@@ -39,7 +40,7 @@ func flights(item core.Item, order *shim.RunOrder, room *expansion) error {
 	add(&order.Before, spec.Preflights, codePreflight, spec.Agenda)
 	add(&order.Before, spec.AgendaPreflights, codeAgendaPreflight, false)
 	for _, text := range spec.Validate {
-		stages, err := outputChecks(item, text, room)
+		stages, err := outputChecks(item, text, now, room)
 		failed = cmp.Or(failed, err)
 		order.After = append(order.After, stages...)
 	}
@@ -65,14 +66,6 @@ func programFolder() string {
 		return "" // it is not known then
 	}
 	return filepath.Dir(path)
-}
-
-// pathEntries are those of worker_path_map, FROM=TO.
-func (c Config) pathEntries() (entries []string) {
-	for _, from := range slices.Sorted(maps.Keys(c.PathMap)) {
-		entries = append(entries, from+"="+c.PathMap[from])
-	}
-	return entries
 }
 
 // mapping maps the paths of a text.
@@ -117,8 +110,10 @@ func (l *launcher) translated(item core.Item) (core.Item, error) {
 	}
 	spec.Cwd, spec.Validate = m.Path(spec.Cwd), mapOutputs(&m, spec.Validate)
 	spec.Command = each("argument", spec.Command, word)
-	spec.Preflights, spec.Postflights = each("preflight", spec.Preflights, line), each("postflight", spec.Postflights, line)
-	spec.AgendaPreflights, spec.AgendaPostflights = each("preflight", spec.AgendaPreflights, line), each("postflight", spec.AgendaPostflights, line)
+	spec.Preflights, spec.Postflights = each("preflight", spec.Preflights, line),
+		each("postflight", spec.Postflights, line)
+	spec.AgendaPreflights, spec.AgendaPostflights = each("preflight", spec.AgendaPreflights, line),
+		each("postflight", spec.AgendaPostflights, line)
 	env := make(map[string]string, len(spec.Env))
 	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
 		env[name] = text("the variable "+shown(name), spec.Env[name], len(name)+len("="), m.Word)

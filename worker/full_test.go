@@ -16,7 +16,7 @@ import (
 	"qb/worker/shim"
 )
 
-// noSpaceFor keeps a record from being written anew: what is written first and then renamed is in the way.
+// noSpaceFor keeps a record from being written again: a folder of that name is in the way.
 func noSpaceFor(t *testing.T, s shim.Spool, id api.AttemptID) {
 	t.Helper()
 	if err := os.Mkdir(s.Path(id)+".tmp", 0o700); err != nil {
@@ -89,7 +89,7 @@ func fillDisk(t *testing.T, path string) {
 	}
 }
 
-// TestFullDiskTellsTheEndsOfTheOld: with no byte left the ends of what runs are told, kept over a restart of
+// TestFullDiskTellsTheEndsOfTheOld: with no byte left the ends of what runs are reported, kept over a restart of
 // the agent until they are acknowledged, and nothing new is taken; with space again all goes on. Where no disk
 // can be mounted, the records alone find no space.
 func TestFullDiskTellsTheEndsOfTheOld(t *testing.T) {
@@ -145,7 +145,7 @@ func TestFullDiskTellsTheEndsOfTheOld(t *testing.T) {
 }
 
 // TestLossOnAFullDiskOutlivesTheAgent: a shim is killed, and its agent before anybody took its word, with no space for
-// a record. The next agent tells the loss, and does not start the attempt again, though it is told to run it; if the
+// a record. The next agent tells the loss, and does not start the attempt again, though it is ordered to run it; if the
 // space set aside is gone too, it does so when there is some.
 func TestLossOnAFullDiskOutlivesTheAgent(t *testing.T) {
 	t.Parallel()
@@ -199,7 +199,7 @@ func TestLossOnAFullDiskOutlivesTheAgent(t *testing.T) {
 }
 
 // TestRecordThatWaitsForRoomHoldsNoMemory: an item has ended, and its shim can write that nowhere. What the item had is
-// free, and so its instance is told to hold nothing: else it would be taken off what others use, and promised twice.
+// free, and so its instance is ordered to hold nothing: else it would be taken off what others use, and promised twice.
 func TestRecordThatWaitsForRoomHoldsNoMemory(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)

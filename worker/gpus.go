@@ -24,12 +24,12 @@ func (a *agent) findGPUs(dev string, theirs bool) {
 	case !theirs:
 		var err error
 		if theirs, err = lockDevices(dev); err != nil {
-			a.log.Warn("the machine's GPUs are offered; whether another worker offers them too cannot be known", "error", err)
+			a.log.Warn("the worker offers the machine's GPUs, but cannot find out whether another worker offers them too; if so, set gpus = 0 in worker_resources of one", "error", err)
 		}
 	}
 	switch {
 	case theirs && configured:
-		a.log.Warn("another worker of this machine offers its GPUs too; both give the same devices, as each counts from 0; set gpus = 0 in worker_resources of one", "gpus", said)
+		a.log.Warn("another worker of this machine offers its GPUs too, so two items may get the same device; set gpus = 0 in worker_resources of one", "gpus", said)
 	case theirs:
 		a.log.Info("no GPUs are offered: another worker of this machine offers them", "gpus", found)
 		a.gpusElsewhere = true
@@ -41,7 +41,7 @@ func (a *agent) findGPUs(dev string, theirs bool) {
 // hidesGPUs says whether items that hold no GPU see none: where this worker, or another one of the machine, gives them.
 func (a *agent) hidesGPUs() bool {
 	_, configured := a.config.Resources["gpus"]
-	return a.config.resources(a.gpus, 0)["gpus"] > 0 || a.gpusElsewhere && !configured
+	return resourcesOf(a.config, a.gpus, 0)["gpus"] > 0 || a.gpusElsewhere && !configured
 }
 
 // lockDevices takes the lock for the life of this process and says whether another worker has it. Any user of the

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"qb/worker/settings"
 )
 
 // holdLock has another process lock a folder, itself or through a child that has ended.
@@ -57,7 +59,7 @@ func deviceFolderOf(t *testing.T, gpus int) string {
 	return dev
 }
 
-// The lock of a worker counts, that of a stranger does not, whoever took it for him.
+// The lock of a worker counts; that of another user does not.
 func TestLocksOfDevices(t *testing.T) {
 	t.Parallel()
 	if theirs, err := lockDevices(deviceFolderOf(t, 0)); theirs || err != nil {
@@ -89,11 +91,11 @@ func TestGPUsAreCountedOnce(t *testing.T) {
 	for n, offered := range []int{2, 0, 0} {
 		a := &agent{log: slog.New(slog.DiscardHandler)}
 		a.findGPUs(dev, false)
-		if got := a.config.resources(a.gpus, 0)["gpus"]; got != offered || !a.hidesGPUs() {
+		if got := resourcesOf(a.config, a.gpus, 0)["gpus"]; got != offered || !a.hidesGPUs() {
 			t.Errorf("worker %d offers %d GPUs and hides them: %v", n+1, got, a.hidesGPUs())
 		}
 	}
-	none := &agent{log: slog.New(slog.DiscardHandler), config: Config{Resources: map[string]int{"gpus": 0}}}
+	none := &agent{log: slog.New(slog.DiscardHandler), config: settings.Config{Resources: map[string]int{"gpus": 0}}}
 	if none.findGPUs(dev, false); none.hidesGPUs() {
 		t.Error("a worker that is not to care for GPUs hides them")
 	}

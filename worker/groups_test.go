@@ -16,6 +16,7 @@ import (
 	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/proc"
+	"qb/worker/settings"
 )
 
 // still says whether a process is stopped, by a signal or by its control group.
@@ -51,13 +52,13 @@ func usableGroups() map[string][]string {
 }
 
 // grouped runs an agent that may use some kinds of groups only, until the test ends.
-func (f *scriptedFarm) grouped(config Config, kinds []string) {
+func (f *scriptedFarm) grouped(config settings.Config, kinds []string) {
 	options := testOptions(slog.DiscardHandler)
 	options.StopItems, options.groupKinds = func() bool { return true }, kinds
 	runAgentOptions(f.t, config, options)
 }
 
-// ticker is a job whose item writes on and on, and so do a child that shows whose it is, and one that hides:
+// ticker is a job whose item writes on and on, and so do a child that shows whose it is, and a hidden child:
 // it has left its parents, its session and its environment. All write into the file.
 func (f *scriptedFarm) ticker(id int64) (file string) {
 	file = filepath.Join(f.t.TempDir(), "ticks")

@@ -11,9 +11,10 @@ import (
 	"testing"
 
 	"qb/api"
-	"qb/statedir"
-	"qb/units"
+	"qb/internal/statedir"
+	"qb/internal/units"
 	"qb/worker/core"
+	"qb/worker/settings"
 	"qb/worker/shim"
 )
 
@@ -91,7 +92,7 @@ func TestLaunchFailuresSayWhy(t *testing.T) {
 		{api.JobSpec{Command: []string{file("plain", "#!/bin/sh\n", 0o644)}}, []string{"plain", "permission denied", "not executable"}},
 		{api.JobSpec{Command: []string{file("orphan", "#!/no/interpreter -x\n", 0o755)}}, []string{"orphan", "/no/interpreter"}},
 		{api.JobSpec{Command: []string{file("noise", "\x01\x02\x03", 0o755)}}, []string{"noise", "exec format error"}},
-		{api.JobSpec{Command: []string{dir}}, []string{dir, "it is a directory"}},
+		{api.JobSpec{Command: []string{dir}}, []string{dir, "the path is a directory"}},
 		{api.JobSpec{Command: []string{"true"}, Cwd: "relative"}, []string{"relative", "not an absolute path"}},
 		{api.JobSpec{Command: huge}, []string{"argument list too long", "MiB"}},
 		{api.JobSpec{Command: []string{}}, []string{"the command is empty"}},
@@ -133,7 +134,7 @@ func TestWorkingFolderIsTheHostsFault(t *testing.T) {
 	config := testConfig(t, f)
 	owner := statedir.OwnName()
 	if os.Geteuid() == 0 { // root may go everywhere
-		config.RunAs, config.LowestUID, owner = RunAsOwner, 0, "daemon"
+		config.RunAs, config.LowestUID, owner = settings.RunAsOwner, 0, "daemon"
 	}
 	runAgent(t, config)
 	cases := []struct{ cwd, code, want string }{
@@ -204,13 +205,13 @@ func TestOwnersAndRights(t *testing.T) {
 	f := newScriptedFarm(t)
 	config := testConfig(t, f)
 	if os.Geteuid() != 0 {
-		config.RunAs = RunAsOwner
+		config.RunAs = settings.RunAsOwner
 		if err := config.Startable(); err == nil || !strings.Contains(err.Error(), "needs root") {
 			t.Errorf("worker_run_as = owner without root: %v", err)
 		}
 		return
 	}
-	config.RunAs, config.LowestUID = RunAsOwner, 0
+	config.RunAs, config.LowestUID = settings.RunAsOwner, 0
 	runAgent(t, config)
 	daemon, err := user.Lookup("daemon")
 	if err != nil {
@@ -242,7 +243,7 @@ func TestOwnersAndRights(t *testing.T) {
 
 func TestRootAgentServesOnlyRoot(t *testing.T) {
 	t.Parallel()
-	l := &launcher{runAs: RunAsAgent, agentUser: "root", environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
+	l := &launcher{runAs: settings.RunAsAgent, agentUser: "root", environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
 	item := core.Item{Spec: api.JobSpec{User: "alice", Command: []string{"true"}}}
 	if _, err := prepared(l, item); err == nil || shim.Unstarted(err).Outcome != "refused" || !strings.Contains(err.Error(), `"alice"`) {
 		t.Errorf("alice's item on a root agent: %v", err)

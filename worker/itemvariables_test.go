@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ func outerItem() core.Item {
 	item.Spec = api.JobSpec{Job: 124, User: "ann", Agenda: true, Padding: 4, Command: []string{"true"}}
 	item.Desired.Attempt = api.AttemptID{Job: 124, Item: 7, Number: 2}
 	item.Desired.Start, item.Desired.End, item.Desired.Step, item.Desired.Name = "0007", "0009", "2", "7-9x2"
-	item.Desired.Env = map[string]string{"CUDA_VISIBLE_DEVICES": "1", "QB_GPUS": "1"}
+	item.Desired.Env = map[string]string{"QB_GPUS": "1"}
 	return item
 }
 
@@ -44,10 +45,16 @@ func TestItemVariablesAreTheTable(t *testing.T) {
 	t.Parallel()
 	l := &launcher{environ: func() []string { return nil }, temps: "/tmp/qb-x", supervisor: "http://farm", host: "vm-1", programs: "/bin"}
 	set := environmentOf(t, l, outerItem())
+	if _, has := set["ROCR_VISIBLE_DEVICES"]; has {
+		t.Error("an item with GPUs has ROCR_VISIBLE_DEVICES")
+	}
+	l.hidesGPUs.Store(true)
+	set["ROCR_VISIBLE_DEVICES"] = environmentOf(t, l, core.Item{})["ROCR_VISIBLE_DEVICES"]
 	for _, ofOwner := range []string{"PATH", "HOME", "SHELL", "USER", "LOGNAME"} {
 		delete(set, ofOwner)
 	}
-	for _, ofStages := range []string{"QB_FRAME_STATUS", "QB_INSTANCE_STATUS", "QB_SYSTEM_EXIT_CODE", proc.MarkVariable} { // by the shim
+	for _, ofStages := range []string{"QB_FRAME_STATUS", "QB_INSTANCE_STATUS", "QB_SYSTEM_EXIT_CODE", proc.MarkVariable} {
+		// by the shim
 		set[ofStages] = ""
 	}
 	var table []string
@@ -99,35 +106,105 @@ func TestCopiedEnvironments(t *testing.T) {
 	})
 }
 
-// TestHiddenGPUs: an item without GPUs sees none, unless its job names some or the host gives none.
+// visible is how many devices of a machine programs see, by what its runtime makes of the variables: nil is not set.
+type visible struct {
+	of    string
+	count func(value func(name string) *string) int
+}
+
+const devices = 4 // of each runtime
+
+// listed is how many devices a list shows that ends at the first number that no device has.
+func listed(list string) (n int) {
+	for entry := range strings.SplitSeq(list, ",") {
+		if number, err := strconv.Atoi(entry); err != nil || number < 0 || number >= devices {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// runtimes are CUDA, both ways of AMD's (clr: HIP_VISIBLE_DEVICES if it is not empty, else CUDA_VISIBLE_DEVICES, of the
+// devices that ROCr shows, counted from 0; OpenCL: GPU_DEVICE_ORDINAL), and Intel's.
+var runtimes = []visible{
+	{"CUDA", func(value func(string) *string) int {
+		if list := value("CUDA_VISIBLE_DEVICES"); list != nil {
+			return listed(*list)
+		}
+		return devices
+	}},
+	{"HIP", func(value func(string) *string) int {
+		return ofAMD(value, "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+	}},
+	{"OpenCL", func(value func(string) *string) int { return ofAMD(value, "GPU_DEVICE_ORDINAL") }},
+	{"Level Zero", func(value func(string) *string) int {
+		list := value("ZE_AFFINITY_MASK")
+		if list == nil || *list == "" {
+			return devices
+		}
+		return listed(*list)
+	}},
+}
+
+func ofAMD(value func(string) *string, names ...string) int {
+	shown := devices
+	if list := value("ROCR_VISIBLE_DEVICES"); list != nil {
+		shown = listed(*list)
+	}
+	for _, name := range names {
+		if list := value(name); list != nil && *list != "" {
+			return min(listed(*list), shown)
+		}
+	}
+	return shown
+}
+
+// TestHiddenGPUs: by the rules of each runtime an item sees the GPUs that it holds, one without GPUs sees none unless
+// its job names some, and all where the host gives none.
 func TestHiddenGPUs(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct {
 		hides bool
 		job   map[string]string
-		given map[string]string
-		want  string
+		gpus  string
+		want  [4]int // by runtime
 	}{
-		{false, nil, nil, "unset"},
-		{true, nil, nil, ""},
-		{true, map[string]string{"CUDA_VISIBLE_DEVICES": "3"}, nil, "3"},
-		{true, map[string]string{"CUDA_VISIBLE_DEVICES": "3"}, map[string]string{"CUDA_VISIBLE_DEVICES": "0,1"}, "0,1"},
+		{false, nil, "", [4]int{4, 4, 4, 4}},
+		{true, nil, "", [4]int{0, 0, 0, 0}},
+		{true, map[string]string{"CUDA_VISIBLE_DEVICES": "3"}, "", [4]int{1, 1, 4, 0}},
+		{true, map[string]string{"CUDA_VISIBLE_DEVICES": ""}, "", [4]int{0, 0, 0, 0}},
+		{true, map[string]string{"HIP_VISIBLE_DEVICES": "1,2"}, "", [4]int{0, 2, 4, 0}},
+		{true, map[string]string{"ROCR_VISIBLE_DEVICES": "3"}, "", [4]int{0, 1, 1, 0}},
+		{true, map[string]string{"ZE_AFFINITY_MASK": "1"}, "", [4]int{0, 0, 0, 1}},
+		{true, nil, "1", [4]int{1, 1, 1, 1}},
+		{true, map[string]string{"CUDA_VISIBLE_DEVICES": "3"}, "0,1", [4]int{2, 2, 2, 2}},
+		{true, map[string]string{"ROCR_VISIBLE_DEVICES": "3", "HIP_VISIBLE_DEVICES": "0"}, "2,3", [4]int{2, 2, 2, 2}},
+		{false, map[string]string{"ROCR_VISIBLE_DEVICES": ""}, "2,3", [4]int{2, 2, 2, 2}},
 	} {
 		l := &launcher{environ: func() []string { return nil }}
 		l.hidesGPUs.Store(one.hides)
 		var item core.Item
-		item.Spec.Env, item.Desired.Env = one.job, one.given
-		got, has := environmentOf(t, l, item)["CUDA_VISIBLE_DEVICES"]
-		if !has {
-			got = "unset"
+		item.Spec.Env = one.job
+		if one.gpus != "" {
+			item.Desired.Env = map[string]string{"QB_GPUS": one.gpus}
 		}
-		if got != one.want {
-			t.Errorf("%+v: %q", one, got)
+		env := environmentOf(t, l, item)
+		for n, runtime := range runtimes {
+			got := runtime.count(func(name string) *string {
+				if value, has := env[name]; has {
+					return &value
+				}
+				return nil
+			})
+			if got != one.want[n] {
+				t.Errorf("%+v: %s sees %d devices", one, runtime.of, got)
+			}
 		}
 	}
 }
 
-// TestLastMark: a process belongs to the instance whose mark stands last in its environment, however many there are.
+// TestLastMark: a process belongs to the instance whose mark is last in its environment, however many there are.
 func TestLastMark(t *testing.T) {
 	t.Parallel()
 	sleep, err := exec.LookPath("sleep")

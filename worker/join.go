@@ -10,17 +10,18 @@ import (
 
 	"qb/api"
 	"qb/api/pin"
+	"qb/worker/settings"
 	"qb/worker/shim"
 )
 
 // joinFor bounds a join, all addresses together.
 const joinFor = 30 * time.Second
 
-// Join makes the state folder that of a host of the farm at these addresses: a supervisor that shows a certificate of the
-// CA in the token gets the token and the public key of the folder, and gives a token of the host's own. From then on the
-// folder knows the farm. If it fails, the folder is as it was.
-func Join(ctx context.Context, config Config, token string, trusted ...uint32) error {
-	config, err := config.settled()
+// Join makes the state folder that of a host of the farm at these addresses: a supervisor that shows a certificate of
+// the CA in the token gets the token and the public key of the folder, and gives a token of the host's own. From then
+// on the folder knows the farm. If it fails, the folder is as it was.
+func Join(ctx context.Context, config settings.Config, token string, trusted ...uint32) error {
+	config, err := config.Settled(cores())
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,8 @@ func Join(ctx context.Context, config Config, token string, trusted ...uint32) e
 		c.CloseIdle()
 		var refusal *api.Error
 		if errors.As(err, &refusal) && refusal.Kind == api.KindUnauthorized {
-			return api.Errorf(api.KindUnauthorized, "joining %s: %v; for a worker: qbadmin worker token, which prints a new line", address, err)
+			return api.Errorf(api.KindUnauthorized,
+				"joining %s: %v; for a worker: qbadmin worker token, which prints a new line", address, err)
 		}
 		if err != nil && (!errors.As(err, &refusal) || refusal.Kind != api.KindUnavailable) {
 			return err
@@ -67,7 +69,8 @@ func Join(ctx context.Context, config Config, token string, trusted ...uint32) e
 			failed = errors.Join(failed, err)
 			continue
 		}
-		own := ownToken{Token: reply.Token, RenewAt: time.Now().Add(time.Until(reply.ExpiresAt) / 2), Supervisor: config.Supervisor}
+		own := ownToken{Token: reply.Token, RenewAt: time.Now().Add(time.Until(reply.ExpiresAt) / 2),
+			Supervisor: config.Supervisor}
 		if set != nil {
 			own.Pins = set.Pins()
 		}

@@ -14,7 +14,8 @@ import (
 
 	"qb/api"
 	"qb/api/pin"
-	"qb/supervisor/certs"
+	"qb/supervisor/access/certs"
+	"qb/worker/settings"
 )
 
 // joinable answers enrolments by TLS, as a farm of its own CA does.
@@ -39,8 +40,8 @@ func serveTLS(t *testing.T, ca *certs.Own, answer http.HandlerFunc) (url string)
 	return "https://" + l.Addr().String()
 }
 
-// TestJoinAmongOtherFarms: of several addresses those of another CA are sent nothing. The worker joins at one of its own farm,
-// and says what is wrong if there is none.
+// TestJoinAmongOtherFarms: of several addresses those of another CA are sent nothing. The worker joins at one of its
+// own farm, and says what is wrong if there is none.
 func TestJoinAmongOtherFarms(t *testing.T) {
 	t.Parallel()
 	others, ours := atomic.Int32{}, atomic.Int32{}
@@ -50,8 +51,8 @@ func TestJoinAmongOtherFarms(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(api.EnrolReply{Token: "own", ExpiresAt: time.Now().Add(time.Hour)})
 	})
 	join := func(addresses ...string) error {
-		config := DefaultConfig()
-		config.Name, config.CPUs, config.State, config.RunAs = "rn1", 1, filepath.Join(t.TempDir(), "w"), RunAsAgent
+		config := settings.DefaultConfig()
+		config.Name, config.CPUs, config.State, config.RunAs = "rn1", 1, filepath.Join(t.TempDir(), "w"), settings.RunAsAgent
 		config.Supervisor = addresses
 		return Join(t.Context(), config, pin.Join("qb_worker_0123456789abcdef_secret", ca.Fingerprint()))
 	}
@@ -69,8 +70,8 @@ func TestJoinAmongOtherFarms(t *testing.T) {
 	}
 }
 
-// A worker that joins sends its secret to the farm of the token's fingerprint alone, by TLS alone. Then the folder knows
-// the farm; where joining fails it knows what it knew before.
+// A worker that joins sends its secret to the farm of the token's fingerprint alone, by TLS alone. Then the folder
+// knows the farm; where joining fails it knows what it knew before.
 func TestJoin(t *testing.T) {
 	const secret = "qb_worker_0123456789abcdef_secret"
 	var asked, refuse atomic.Int32
@@ -86,8 +87,8 @@ func TestJoin(t *testing.T) {
 		}
 		_ = json.NewEncoder(w).Encode(api.EnrolReply{Token: "own", ExpiresAt: time.Now().Add(time.Hour)})
 	})
-	config := DefaultConfig()
-	config.Name, config.CPUs, config.State, config.RunAs = "rn1", 1, filepath.Join(t.TempDir(), "w"), RunAsAgent
+	config := settings.DefaultConfig()
+	config.Name, config.CPUs, config.State, config.RunAs = "rn1", 1, filepath.Join(t.TempDir(), "w"), settings.RunAsAgent
 	join := func(at, token string) error {
 		config.Supervisor = []string{at}
 		return Join(t.Context(), config, token)
@@ -128,7 +129,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// A worker that has joined learns the next CA of its farm from the one that it knows, and keeps it.
+// A worker that has joined learns the next CA of its farm from the CA that it knows, and keeps it.
 func TestJoinedLearnsCA(t *testing.T) {
 	state := t.TempDir()
 	ca, err := certs.OpenOwn(state, []string{"127.0.0.1"}, slog.New(slog.DiscardHandler))

@@ -6,26 +6,27 @@ import (
 
 	"qb/worker/core"
 	"qb/worker/people"
+	"qb/worker/settings"
 )
 
 // keeper knows how many slots are kept for people now.
 type keeper struct {
-	calendar people.Calendar
-	watcher  *people.Watcher // nil: nobody asks who is there
+	calendar settings.Calendar
+	watcher  *people.Watcher // nil: people at the host do not matter
 	idle     time.Duration
-	kept     core.Kept // while they are
+	kept     core.KeptSlots // while they are
 	stop     func()
 }
 
 // startKeeper is one for a configuration that is valid.
-func (a *agent) startKeeper(c Config) (k keeper) {
+func (a *agent) startKeeper(c settings.Config) (k keeper) {
 	ctx, stop := context.WithCancel(a.ctx)
-	k.calendar, _ = people.ParseCalendar(c.Calendar)
+	k.calendar, _ = settings.ParseCalendar(c.Calendar)
 	k.idle, k.stop = c.Nimby.Std(), stop
 	if k.idle > 0 {
 		k.watcher = people.Watch(ctx, a.log)
 	}
-	k.kept = core.Kept{Slots: c.CPUs, Return: c.KeptAction == KeptReturn}
+	k.kept = core.KeptSlots{Slots: c.CPUs, Return: c.KeptAction == settings.KeptReturn}
 	if c.KeptSlots > 0 {
 		k.kept.Slots = min(c.CPUs, c.KeptSlots)
 	}
@@ -33,7 +34,7 @@ func (a *agent) startKeeper(c Config) (k keeper) {
 }
 
 // now is what the clock and the people at the host make of it; the calendar goes by local time.
-func (k keeper) now(now time.Time) core.Kept {
+func (k keeper) now(now time.Time) core.KeptSlots {
 	kept := k.kept
 	switch {
 	case k.calendar.Holds(now.Local()):
@@ -41,7 +42,7 @@ func (k keeper) now(now time.Time) core.Kept {
 	case k.watcher != nil && k.watcher.Present(now, k.idle):
 		kept.Code = core.KeptForPeople
 	default:
-		return core.Kept{}
+		return core.KeptSlots{}
 	}
 	return kept
 }

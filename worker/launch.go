@@ -17,6 +17,7 @@ import (
 	"qb/api"
 	"qb/worker/core"
 	"qb/worker/proc"
+	"qb/worker/settings"
 	"qb/worker/shim"
 )
 
@@ -63,26 +64,26 @@ func (l *launcher) ownerFor(spec api.JobSpec) (ownerFacts, error) {
 		return owner, shim.Refused(err)
 	}
 	if uid := spec.UID; uid != nil && owner.known == nil && *uid != int64(owner.login.UID) {
-		return owner, shim.UIDDiffers(fmt.Errorf("%q has the uid %d here, and %d where the job was submitted: they may be two people; give the user one uid on all machines", spec.User, owner.login.UID, *uid))
+		return owner, shim.UIDDiffers(fmt.Errorf("%q has the uid %d here, and %d where the job was submitted: the name may mean two people; give the user the same uid on all machines", spec.User, owner.login.UID, *uid))
 	}
 	return owner, nil
 }
 
 // orderFor makes the order for one attempt. An error is a reason for the attempt's end; see shim.Unstarted.
-func (l *launcher) orderFor(item core.Item, owner ownerFacts) (shim.RunOrder, error) {
+func (l *launcher) orderFor(item core.Item, owner ownerFacts) (shim.RunCommand, error) {
 	item, err := l.translated(item)
 	if err != nil {
-		return shim.RunOrder{}, err
+		return shim.RunCommand{}, err
 	}
 	spec, d := item.Spec, item.Desired
-	order := shim.RunOrder{Attempt: d.Attempt, Instance: d.Instance, Umask: 0o022, LogLimit: l.logLimit, Dir: spec.Cwd}
+	order := shim.RunCommand{Attempt: d.Attempt, Instance: d.Instance, Umask: 0o022, LogLimit: l.logLimit, Dir: spec.Cwd}
 	if d.HardLimit {
 		order.Memory = d.Memory
 	}
 	if spec.Umask != nil {
 		order.Umask = *spec.Umask & 0o777
 	}
-	if l.runAs == RunAsOwner {
+	if l.runAs == settings.RunAsOwner {
 		order.Login = &owner.login
 	}
 	order.Private = l.private
@@ -91,13 +92,13 @@ func (l *launcher) orderFor(item core.Item, owner ownerFacts) (shim.RunOrder, er
 	}
 	room := newExpansion()
 	if order.Argv, err = arguments(item, room); err != nil {
-		return shim.RunOrder{}, err
+		return shim.RunCommand{}, err
 	}
 	if order.Env, err = l.environment(item, owner); err != nil {
-		return shim.RunOrder{}, err
+		return shim.RunCommand{}, err
 	}
-	if err = flights(item, &order, room); err != nil {
-		return shim.RunOrder{}, err
+	if err = flights(item, time.Now(), &order, room); err != nil {
+		return shim.RunCommand{}, err
 	}
 	order.NoLicence = d.NoLicence
 	if order.Dir == "" {
@@ -107,7 +108,7 @@ func (l *launcher) orderFor(item core.Item, owner ownerFacts) (shim.RunOrder, er
 		order.Dir = "/"
 	}
 	if strings.ContainsRune(order.Dir, 0) || !strings.HasPrefix(order.Dir, "/") {
-		return shim.RunOrder{}, fmt.Errorf("the working directory %q is not an absolute path", shown(order.Dir))
+		return shim.RunCommand{}, fmt.Errorf("the working directory %q is not an absolute path", shown(order.Dir))
 	}
 	return order, measure(&order)
 }
@@ -125,7 +126,7 @@ func arguments(item core.Item, room *expansion) ([]string, error) {
 	values := itemTokens(item)
 	if item.Spec.Shell {
 		line, err := values.inShell(strings.Join(command, " "), room.most(0))
-		return []string{"/bin/sh", "-c", line}, room.took("its command", line, 0, err)
+		return []string{"/bin/sh", "-c", line}, room.took("the item's command", line, 0, err)
 	}
 	argv := make([]string, len(command))
 	for n, word := range command {
@@ -148,7 +149,7 @@ func (l *launcher) environment(item core.Item, owner ownerFacts) ([]string, erro
 			env[name] = value
 		}
 	}
-	if l.runAs == RunAsOwner && owner.path != "" && !slices.Contains(l.passEnv, "PATH") {
+	if l.runAs == settings.RunAsOwner && owner.path != "" && !slices.Contains(l.passEnv, "PATH") {
 		env["PATH"] = owner.path
 	}
 	switch {
@@ -159,16 +160,17 @@ func (l *launcher) environment(item core.Item, owner ownerFacts) ([]string, erro
 	}
 	env["HOME"], env["SHELL"] = owner.home, owner.shell
 	env["USER"], env["LOGNAME"] = item.Spec.User, item.Spec.User
-	if l.runAs == RunAsAgent {
+	if l.runAs == settings.RunAsAgent {
 		env["USER"], env["LOGNAME"] = l.agentUser, l.agentUser
 	}
-	if l.hidesGPUs.Load() {
-		env["CUDA_VISIBLE_DEVICES"], env["QB_GPUS"] = "", "" // unless it holds some
+	job := ofJob(item)
+	if l.hidesGPUs.Load() && !holdsGPUs(item) {
+		maps.Copy(env, api.NoGPUVariables(job))
 	}
-	for _, more := range []map[string]string{ofJob(item.Spec.Env), item.Desired.Env} {
+	for _, more := range []map[string]string{job, item.Desired.Env, gpus(item)} {
 		for name, value := range more {
 			if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
-				return nil, fmt.Errorf("the environment variable %q has a name or a value that no process can have", shown(name))
+				return nil, fmt.Errorf("the environment variable %q has = or NUL in its name, or NUL in its value; rename the variable or remove the NUL", shown(name))
 			}
 			env[name] = value
 		}
@@ -181,14 +183,30 @@ func (l *launcher) environment(item core.Item, owner ownerFacts) ([]string, erro
 	return list, nil
 }
 
-// ofJob is a job's environment without what belongs to another instance: if it has a mark, it is a copy of that item's.
-func ofJob(env map[string]string) map[string]string {
-	if _, copied := env[proc.MarkVariable]; !copied {
+// ofJob is the environment of an item's job without what belongs to another instance: if it has a mark, it is a copy of
+// that item's. Beside GPUs that the item holds, ROCR_VISIBLE_DEVICES of the job would make other ones of their numbers.
+func ofJob(item core.Item) map[string]string {
+	env := item.Spec.Env
+	_, copied := env[proc.MarkVariable]
+	_, numbers := env["ROCR_VISIBLE_DEVICES"]
+	if numbers = numbers && holdsGPUs(item); !copied && !numbers {
 		return env
 	}
 	own := maps.Clone(env)
-	maps.DeleteFunc(own, func(name, _ string) bool { return api.IsItemVariable(name) })
+	maps.DeleteFunc(own, func(name, _ string) bool {
+		return copied && api.IsItemVariable(name) || numbers && name == "ROCR_VISIBLE_DEVICES"
+	})
 	return own
+}
+
+func holdsGPUs(item core.Item) bool { return item.Desired.Env["QB_GPUS"] != "" }
+
+// gpus tells an item by the variables of all runtimes which GPUs it holds.
+func gpus(item core.Item) map[string]string {
+	if !holdsGPUs(item) {
+		return nil
+	}
+	return api.GPUVariables(item.Desired.Env["QB_GPUS"])
 }
 
 func (l *launcher) passes(name string) bool {
@@ -196,7 +214,7 @@ func (l *launcher) passes(name string) bool {
 	case "LANG", "LANGUAGE", "TZ":
 		return true
 	case "PATH", "TMPDIR":
-		return l.runAs == RunAsAgent || slices.Contains(l.passEnv, name)
+		return l.runAs == settings.RunAsAgent || slices.Contains(l.passEnv, name)
 	}
 	return strings.HasPrefix(name, "LC_") || slices.Contains(l.passEnv, name)
 }
@@ -205,7 +223,8 @@ func (l *launcher) itemVariables(item core.Item) map[string]string {
 	d, spec := item.Desired, item.Spec
 	slots := strconv.Itoa(max(d.Slots, 1))
 	env := map[string]string{
-		"QBJOBID": fmt.Sprint(d.Attempt.Job), "QBSUBID": strconv.Itoa(d.Instance), "QBPGRPID": fmt.Sprint(cmp.Or(spec.PGrp, spec.Job)),
+		"QBJOBID": fmt.Sprint(d.Attempt.Job), "QBSUBID": strconv.Itoa(d.Instance),
+		"QBPGRPID":    fmt.Sprint(cmp.Or(spec.PGrp, spec.Job)),
 		"QB_JOBSLOTS": slots, "QB_ALLOCATIONS": "host.processors=" + slots,
 		"QB_FRAME_PADDING": strconv.Itoa(spec.Padding), "QB_SUPERVISOR": l.supervisor,
 		"QB_ATTEMPT": strconv.Itoa(d.Attempt.Number), "QB_ITEM": strconv.Itoa(d.Attempt.Item), "QB_HOST": l.host,
@@ -222,12 +241,12 @@ func (l *launcher) itemVariables(item core.Item) map[string]string {
 
 // ownerOf finds whom an item runs as, and refuses whom this host may not serve.
 func (l *launcher) ownerOf(name string) (ownerFacts, error) {
-	if l.runAs == RunAsAgent && name != l.agentUser {
-		return ownerFacts{}, fmt.Errorf("its worker runs all items as %s (worker_run_as = %q) and so takes only that user's jobs, not those of %q", l.agentUser, RunAsAgent, name)
+	if l.runAs == settings.RunAsAgent && name != l.agentUser {
+		return ownerFacts{}, fmt.Errorf("the host's worker runs all items as %s (worker_run_as = %q), so it runs no jobs of %q; for jobs of all users, run the worker as root with worker_run_as = \"owner\"", l.agentUser, settings.RunAsAgent, name)
 	}
 	owner := l.lookUp(name)
 	switch {
-	case l.runAs == RunAsAgent:
+	case l.runAs == settings.RunAsAgent:
 		owner.home = cmp.Or(shim.Variable(l.environ(), "HOME"), owner.home)
 		return owner, nil
 	case owner.known != nil:
@@ -245,7 +264,7 @@ func (l *launcher) mayServe(name string, uid uint32) error {
 	case uid == 0:
 		return nil
 	case unnamed(uid):
-		why = "stands for users without a number"
+		why = "is that of nobody"
 	case int64(uid) < int64(l.lowest):
 		why = fmt.Sprintf("is below worker_lowest_uid = %d", l.lowest)
 	default:
@@ -276,7 +295,7 @@ func lookUpOwner(name string) ownerFacts {
 	facts := ownerFacts{home: "/", shell: "/bin/sh"}
 	u, err := user.Lookup(name)
 	if err != nil {
-		facts.known = fmt.Errorf("it does not know the user %q; add him, or keep his jobs from this host", name)
+		facts.known = fmt.Errorf("the host does not know the user %q; add the user there, or keep the user's jobs from this host", name)
 		return facts
 	}
 	facts.home = u.HomeDir

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/pause"
+	"qb/internal/pause"
 )
 
 // While a sync is being held, the other addresses are asked now and then whether one of them leads: a

@@ -134,7 +134,7 @@ func TestItemGoesOnWithoutItsLog(t *testing.T) {
 	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.want(core.Key{Job: 1, Instance: 1}, attempt(1, 1))
 	end := f.awaitEnd(attempt(1, 0))
-	if end.Outcome != "exit" || *end.ExitCode != 3 || end.Reason != "its log is not whole: 15 bytes of its output could not be written: no space left on device" {
+	if end.Outcome != "exit" || *end.ExitCode != 3 || end.Reason != "the item's log is not complete: 15 bytes of its output could not be written: no space left on device" {
 		t.Errorf("on a full disk: %+v", end)
 	}
 	os.Remove(full)
@@ -176,11 +176,11 @@ func TestLogGoesOnWithRoomAgain(t *testing.T) {
 	os.Remove(fill)
 	touch("room")
 	end := f.awaitEnd(id)
-	if end.Outcome != "exit" || *end.ExitCode != 0 || !strings.HasPrefix(end.Reason, "its log is not whole: ") {
+	if end.Outcome != "exit" || *end.ExitCode != 0 || !strings.HasPrefix(end.Reason, "the item's log is not complete: ") {
 		t.Errorf("end = %+v", end)
 	}
 	var missing, dropped int
-	fmt.Sscanf(end.Reason, "its log is not whole: %d bytes", &missing)
+	fmt.Sscanf(end.Reason, "the item's log is not complete: %d bytes", &missing)
 	text := f.output(id, 0)
 	for _, note := range strings.Split(text, "\n[qb: ")[1:] {
 		var n int
@@ -285,8 +285,8 @@ func TestLogOfAnUnknownAttemptIsDropped(t *testing.T) {
 	}
 }
 
-// TestLogThatIsNeverTaken: a log that has ended and is refused each time is dropped after a while, one that waits for its supervisor
-// is not.
+// TestLogThatIsNeverTaken: a log that has ended and is refused each time is dropped after a while, a log that waits for
+// its supervisor is not.
 func TestLogThatIsNeverTaken(t *testing.T) {
 	t.Parallel()
 	for kind, dropped := range map[api.Kind]bool{

@@ -9,6 +9,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/settings"
 	"qb/worker/shim"
 )
 
@@ -55,7 +56,7 @@ func TestOwnersHaveTheirLoginPath(t *testing.T) {
 		{"/opt/bin:/bin", nil, []string{"PATH"}, "PATH=/agent"}, // worker_pass_env
 		{"/opt/bin:/bin", map[string]string{"PATH": "/job"}, []string{"PATH"}, "PATH=/job"},
 	} {
-		l := &launcher{runAs: RunAsOwner, passEnv: c.passed, environ: func() []string { return []string{"PATH=/agent"} }, owners: map[string]ownerFacts{
+		l := &launcher{runAs: settings.RunAsOwner, passEnv: c.passed, environ: func() []string { return []string{"PATH=/agent"} }, owners: map[string]ownerFacts{
 			"alice": {login: shim.Login{UID: 5000}, path: c.path, home: "/", at: time.Now()},
 		}}
 		item.Spec.Env = c.env

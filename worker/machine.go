@@ -8,13 +8,16 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"qb/worker/settings"
 )
 
 // properties are what requirements may ask of this machine: what the kernel says of it, and over that what
 // qb.conf says.
-func (c Config) properties() map[string]string {
+func propertiesOf(c settings.Config) map[string]string {
 	all := map[string]string{"os": runtime.GOOS}
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {
@@ -34,8 +37,8 @@ func (c Config) properties() map[string]string {
 	return all
 }
 
-// processorSpeed is the speed of the first processor in MHz: its highest, else that of now in hundreds, as it changes all the
-// time; "" if the kernel does not tell.
+// processorSpeed is the speed of the first processor in MHz: its highest, else that of now in hundreds, as it changes
+// all the time; "" if the kernel does not tell.
 func processorSpeed(highest, cpuinfo string) string {
 	if text, err := os.ReadFile(highest); err == nil {
 		if khz, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && khz > 0 {
@@ -57,7 +60,7 @@ func processorSpeed(highest, cpuinfo string) string {
 }
 
 // resources are what qb.conf gives jobs to reserve, the GPUs found where it does not speak of them, and the swap space.
-func (c Config) resources(gpus int, swap int64) map[string]int {
+func resourcesOf(c settings.Config, gpus int, swap int64) map[string]int {
 	all := map[string]int{}
 	maps.Copy(all, c.Resources)
 	if _, said := all["gpus"]; !said && gpus > 0 {
@@ -72,7 +75,9 @@ func (c Config) resources(gpus int, swap int64) map[string]int {
 	return all
 }
 
-var gpuFile = regexp.MustCompile(`^nvidia[0-9]+$`)
+var gpuFile = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^nvidia[0-9]+$`)
+})
 
 // countGPUs counts the device files of GPUs. In a container that is what it was given; CUDA numbers those
 // from 0, as the supervisor does.
@@ -83,7 +88,7 @@ func countGPUs(dev string) int {
 	}
 	n := 0
 	for _, e := range entries {
-		if gpuFile.MatchString(e.Name()) {
+		if gpuFile().MatchString(e.Name()) {
 			n++
 		}
 	}

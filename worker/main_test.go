@@ -17,6 +17,7 @@ import (
 
 	"qb/api"
 	"qb/worker/cgroup"
+	"qb/worker/settings"
 	"qb/worker/shim"
 )
 
@@ -84,7 +85,7 @@ func TestMain(m *testing.M) {
 }
 
 func agentMain(config string) int {
-	var c Config
+	var c settings.Config
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2

@@ -45,7 +45,7 @@ func TestPeakIsLearnedAndLimitIsKept(t *testing.T) {
 		t.Errorf("an item over its limit of 150 MB: %+v", end)
 	}
 	keeper := keeperHere("keeper", cgroup.Kinds)
-	if byKernel := strings.HasPrefix(end.Reason, "the kernel killed it at its limit of 150 MiB"); byKernel != (keeper == "kernel") {
+	if byKernel := strings.HasPrefix(end.Reason, "the kernel killed the item at its limit of 150 MiB"); byKernel != (keeper == "kernel") {
 		t.Errorf("limits are kept by the %s, and it says %q", keeper, end.Reason)
 	}
 	t.Log(end.Reason)

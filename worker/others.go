@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/worker/proc"
-	"qb/worker/shim"
+	"qb/worker/tree"
 )
 
-// otherAgents sums up what items of other agents on this machine have, and the seconds of processor time that they had: of
-// what descends from shims whose folders are not below root. Their kernel numbers are world-readable; pages that several
-// share count in each.
+// otherAgents sums up what items of other agents on this machine have, and the seconds of processor time that they had:
+// of what descends from shims whose folders are not below root. Their kernel numbers are world-readable; pages that
+// several share count in each.
 func otherAgents(root string) (memory int64, seconds float64) {
 	for _, p := range proc.All() {
 		if p.Parent != 2 && foreignShim(p.PID, root) {
-			_, resident, cpu := shim.TreeUse(p.PID)
+			_, resident, cpu := tree.Use(p.PID)
 			memory += resident
 			seconds += cpu
 		}
@@ -34,7 +34,8 @@ func foreignShim(pid int, root string) bool {
 		return false
 	}
 	words := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
-	if len(words) != 3 || words[1] != "shim" || filepath.Base(filepath.Dir(words[2])) != "i" || strings.HasPrefix(words[2], root+"/") {
+	if len(words) != 3 || words[1] != "shim" || filepath.Base(filepath.Dir(words[2])) != "i" ||
+		strings.HasPrefix(words[2], root+"/") {
 		return false
 	}
 	var process, folder unix.Stat_t

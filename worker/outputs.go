@@ -9,8 +9,8 @@ import (
 
 	"qb/agenda"
 	"qb/api"
-	"qb/pathmap"
-	"qb/units"
+	"qb/internal/pathmap"
+	"qb/internal/units"
 	"qb/worker/core"
 	"qb/worker/shim"
 )
@@ -19,29 +19,41 @@ import (
 // nothing, as a pipe may wait for ever and a device may do something. Its exit status is which of the files is at
 // fault, from 1.
 const outputScript = `[ "$QB_FRAME_STATUS" = complete ] || exit 0
-least=$1 n=0
-shift
+least=$1 since=$2 n=0
+shift 2
 for path; do
 	n=$((n + 1))
 	case $path in /*) ;; *) path=./$path ;; esac
 	[ -f "$path" ] || { echo "qb: $path is missing, or no regular file" >&2; exit $n; }
 	size=$(stat -L -c %s -- "$path") || exit $n
 	[ "$size" -ge "$least" ] || { echo "qb: $path has $size bytes, at least $least are wanted" >&2; exit $n; }
+	[ "$since" -gt 0 ] || continue
+	at=$(stat -L -c %Y -- "$path") || exit $n
+	[ "$at" -ge "$since" ] || {
+		echo "qb: $path was written $((since - at)) s before this attempt could (or the clocks of its file server and this host differ)" >&2
+		exit $n
+	}
 done`
 
 const (
-	outputsAt    = 5           // which word of an output check is the first path
-	outputsEach  = 100         // files of one check: more than these, an exit status has no room for
+	outputsAt   = 6   // which word of an output check is the first path
+	outputsEach = 100 // files of one check: more than these, an exit status has no room for
+	// that the clock of a file server may be behind this host's, by which files count as new
+	outputsClock = 5 * time.Second
 	outputsLimit = time.Minute // for one check: a file system that does not answer must not keep the item
 )
 
-// outputChecks are the stages that fail if a file is missing or too small; text is PATH or PATH:SIZE. One with a NUMBER
-// token is a file for each number of the item.
-func outputChecks(item core.Item, text string, room *expansion) ([]shim.Stage, error) {
-	path, least := units.CutSize(text)
-	paths, err := outputPaths(item, path, room)
+// outputChecks are the stages that fail if a file is missing, too small or, of those with :new, older than the attempt,
+// which begins now. One with a NUMBER token is a file for each number of the item.
+func outputChecks(item core.Item, text string, now time.Time, room *expansion) ([]shim.Stage, error) {
+	of := units.ParseOutput(text)
+	paths, err := outputPaths(item, of.Path, room)
 	if err != nil {
 		return nil, err
+	}
+	since, fault := int64(0), shim.FaultMissing
+	if of.New {
+		since, fault = now.Add(-outputsClock).Unix(), "is missing, too small or older than the attempt"
 	}
 	var stages []shim.Stage
 	for from := 0; from < len(paths); from += outputsEach {
@@ -51,8 +63,9 @@ func outputChecks(item core.Item, text string, room *expansion) ([]shim.Stage, e
 			what += fmt.Sprintf(" or one of %d more", len(some)-1)
 		}
 		stages = append(stages, shim.Stage{
-			Argv: append([]string{"/bin/sh", "-c", outputScript, "qb", strconv.FormatInt(least, 10)}, some...), Files: outputsAt, Limit: outputsLimit,
-			Text: "output file " + what + " is missing or too small", Code: codeOutput,
+			Argv: append([]string{"/bin/sh", "-c", outputScript, "qb", strconv.FormatInt(of.Least, 10),
+				strconv.FormatInt(since, 10)}, some...),
+			Files: outputsAt, Fault: fault, Limit: outputsLimit, Text: "output file " + what + " " + fault, Code: codeOutput,
 		})
 	}
 	return stages, nil
@@ -62,13 +75,13 @@ func outputChecks(item core.Item, text string, room *expansion) ([]shim.Stage, e
 func mapOutputs(m *pathmap.Map, texts []string) []string {
 	mapped := make([]string, len(texts))
 	for n, text := range texts {
-		path, _ := units.CutSize(text)
+		path := units.ParseOutput(text).Path
 		mapped[n] = m.Path(path) + text[len(path):]
 	}
 	return mapped
 }
 
-// outputPaths is the files that a path with tokens stands for.
+// outputPaths is the files that a path with tokens names.
 func outputPaths(item core.Item, text string, room *expansion) (paths []string, err error) {
 	numbers := []string{item.Desired.Start}
 	if item.Spec.Agenda && strings.Contains(text, "FRAME_NUMBER") {
@@ -94,7 +107,8 @@ func itemNumbers(item core.Item) (numbers []string, err error) {
 	}
 	a, err := agenda.Parse(agenda.Spec{Range: d.Name, Padding: item.Spec.Padding}, api.MaxOutputs)
 	if many := (*agenda.LimitError)(nil); errors.As(err, &many) {
-		return nil, fmt.Errorf("the item has %s numbers, and at most %s files of an item are looked for", agenda.Grouped(many.Count), agenda.Grouped(many.Limit))
+		return nil, fmt.Errorf("the item has %s numbers, and at most %s files of an item are looked for",
+			agenda.Grouped(many.Count), agenda.Grouped(many.Limit))
 	}
 	if err != nil {
 		return nil, err

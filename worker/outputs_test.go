@@ -25,6 +25,9 @@ func writeOutput(t *testing.T, path, kind string, least int) bool {
 	switch kind {
 	case "file":
 		err = os.WriteFile(path, make([]byte, least), 0o600)
+	case "old":
+		past := time.Now().Add(-time.Minute)
+		err = errors.Join(os.WriteFile(path, make([]byte, least), 0o600), os.Chtimes(path, time.Now(), past))
 	case "link":
 		err = errors.Join(os.WriteFile(path+".to", make([]byte, least), 0o600), os.Symlink(filepath.Base(path)+".to", path))
 	case "small":
@@ -47,7 +50,7 @@ func writeOutput(t *testing.T, path, kind string, least int) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return kind == "file" || kind == "link"
+	return kind == "file" || kind == "link" || kind == "old"
 }
 
 // TestOutputsAgainstFiles: whatever the numbers of an item, the name of its files and what lies there, the item is
@@ -56,7 +59,7 @@ func writeOutput(t *testing.T, path, kind string, least int) bool {
 func TestOutputsAgainstFiles(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 9))
-	bad := []string{"small", "pipe", "link to a pipe", "device", "terminal", "folder", "socket", "dangling", "none"}
+	bad := []string{"old", "small", "pipe", "link to a pipe", "device", "terminal", "folder", "socket", "dangling", "none"}
 	names := []string{"out.QB_PADDED_FRAME_NUMBER.exr", "-r QB_FRAME_NUMBER.png", "a,b 'QB_FRAME_NUMBER\" $x*.exr", "x.QB_FRAME_NUMBER.QB_FRAME_START.QB_FRAME_NUMBER", "end.QB_FRAME_END", "-", "one file"}
 	for n := range 120 {
 		spec := agenda.Spec{Range: []string{"1-7", "9-1x2", "1-3,7,20", "5", "a,b,-3--5", "100-300x2"}[r.IntN(6)], Chunk: 1 + r.IntN(200), Padding: r.IntN(5), Named: r.IntN(2) == 0}
@@ -72,6 +75,10 @@ func TestOutputsAgainstFiles(t *testing.T) {
 			least = 1024
 			text += ":1K"
 		}
+		fresh := r.IntN(2) == 0
+		if fresh {
+			text += ":new"
+		}
 		dir, fault := t.TempDir(), ""
 		for _, file := range expectedFiles(t, name, of, spec.Padding) {
 			kind := "file"
@@ -81,11 +88,11 @@ func TestOutputsAgainstFiles(t *testing.T) {
 			if n%3 > 0 && fault == "" && r.IntN(3) == 0 {
 				kind = bad[r.IntN(len(bad))]
 			}
-			if !writeOutput(t, filepath.Join(dir, file), kind, least) {
+			if !writeOutput(t, filepath.Join(dir, file), kind, least) || kind == "old" && fresh {
 				fault = file
 			}
 		}
-		stages, err := outputChecks(item, text, newExpansion())
+		stages, err := outputChecks(item, text, time.Now(), newExpansion())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,15 +140,15 @@ func expectedFiles(t *testing.T, name string, of agenda.Item, padding int) (file
 func TestTooManyOutputs(t *testing.T) {
 	t.Parallel()
 	item := core.Item{Desired: api.Desired{Name: "1-90000000", Start: "1", End: "90000000"}, Spec: api.JobSpec{Agenda: true}}
-	if _, err := outputChecks(item, "f.QB_FRAME_NUMBER", newExpansion()); err == nil || !strings.Contains(err.Error(), "90,000,000") {
+	if _, err := outputChecks(item, "f.QB_FRAME_NUMBER", time.Now(), newExpansion()); err == nil || !strings.Contains(err.Error(), "90,000,000") {
 		t.Errorf("90 million files: %v", err)
 	}
 	item.Desired.Name, item.Desired.End = "1-10000", "10000"
-	stages, err := outputChecks(item, fmt.Sprintf("%0200d.QB_FRAME_NUMBER", 0), newExpansion())
+	stages, err := outputChecks(item, fmt.Sprintf("%0200d.QB_FRAME_NUMBER", 0), time.Now(), newExpansion())
 	if err != nil || len(stages) != 100 {
 		t.Errorf("10,000 files: %d checks, %v", len(stages), err)
 	}
-	if _, err := outputChecks(item, fmt.Sprintf("%02000d.QB_FRAME_NUMBER", 0), newExpansion()); err == nil {
+	if _, err := outputChecks(item, fmt.Sprintf("%02000d.QB_FRAME_NUMBER", 0), time.Now(), newExpansion()); err == nil {
 		t.Error("20 MB of files are taken")
 	}
 }

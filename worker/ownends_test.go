@@ -33,8 +33,8 @@ func waysToFail(t *testing.T) []wayToFail {
 	}
 }
 
-// TestNoLicenceInEveryFailure: however an item fails, one that says it found no licence ends so, and one that does not
-// say it ends as it did. One that is done is done, whatever it wrote.
+// TestNoLicenceInEveryFailure: however an item fails, an item that says it found no licence ends so, and an item that
+// does not say it ends as it did. A done item is done, whatever it wrote.
 func TestNoLicenceInEveryFailure(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)
@@ -115,11 +115,11 @@ func TestProcessesLeftAreReported(t *testing.T) {
 		want := ""
 		switch {
 		case one.left == 1:
-			want = "a process that it left behind was ended (sleep)"
+			want = "a process that the item left behind was ended (sleep)"
 		case one.left > 4:
-			want = fmt.Sprintf("%d processes that it left behind were ended (sleep, sleep, sleep, sleep, …)", one.left)
+			want = fmt.Sprintf("%d processes that the item left behind were ended (sleep, sleep, sleep, sleep, …)", one.left)
 		case one.left > 0:
-			want = fmt.Sprintf("%d processes that it left behind were ended (sleep%s)", one.left, strings.Repeat(", sleep", one.left-1))
+			want = fmt.Sprintf("%d processes that the item left behind were ended (sleep%s)", one.left, strings.Repeat(", sleep", one.left-1))
 		}
 		code, reason, log := "", want, ""
 		if want != "" {

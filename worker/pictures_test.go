@@ -37,8 +37,8 @@ func drawn(t *testing.T, path string) string {
 	return "echo " + base64.StdEncoding.EncodeToString(out.Bytes()) + " | base64 -d > " + path
 }
 
-// TestPictures: what an item that is done has written is shown, by the name that -validate checks; what one that failed has written is
-// not. An end does not wait for a picture.
+// TestPictures: what an item that is done has written is shown, by the name that -validate checks; what a failed item
+// has written is not. An end does not wait for a picture.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)

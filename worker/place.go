@@ -10,21 +10,21 @@ import (
 	"qb/worker/shim"
 )
 
-// place is where a folder was made. A copy of it, on a cloned disk or beside it, has another one.
-type place struct {
+// folderID is where a folder was made. A copy of it, on a cloned disk or beside it, has another one.
+type folderID struct {
 	Machine string `json:"machine"`
 	Inode   uint64 `json:"inode"`
 }
 
-// settlePlace makes a copied folder a new one: what its instances, records and output speak of runs, if at all, under
+// adoptFolder makes a copied folder a new one: what its instances, records and output speak of runs, if at all, under
 // the folder of which it is a copy.
-func (s *stateFolder) settlePlace(machine string) error {
+func (s *stateFolder) adoptFolder(machine string) error {
 	var stat unix.Stat_t
 	if err := unix.Stat(s.root, &stat); err != nil {
 		return fmt.Errorf("looking at the worker's state folder %s: %w", s.root, err)
 	}
-	path, here := filepath.Join(s.root, "place"), place{machine, stat.Ino}
-	var was place
+	path, here := filepath.Join(s.root, "place"), folderID{machine, stat.Ino}
+	var was folderID
 	err := shim.ReadSealed(path, &was)
 	if err == nil && was == here {
 		return nil
@@ -47,7 +47,8 @@ func (s *stateFolder) settlePlace(machine string) error {
 }
 
 func makeFolders(root string) error {
-	for _, dir := range []string{root, filepath.Join(root, "i"), filepath.Join(root, "spool"), filepath.Join(root, "log")} {
+	for _, dir := range []string{root, filepath.Join(root, "i"), filepath.Join(root, "spool"),
+		filepath.Join(root, "log")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("making the worker's state folder %s: %w", dir, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/settings"
 	"qb/worker/shim"
 )
 
@@ -94,7 +95,7 @@ func TestLowUsersAreRefused(t *testing.T) {
 	}
 	list := filepath.Join(t.TempDir(), "low-users")
 	ask := func(name string) error {
-		l := &launcher{runAs: RunAsOwner, lowest: 1000, lowUsers: list, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
+		l := &launcher{runAs: settings.RunAsOwner, lowest: 1000, lowUsers: list, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
 		_, err := prepared(l, core.Item{Spec: api.JobSpec{User: name, Command: []string{"true"}}})
 		return err
 	}
@@ -103,7 +104,7 @@ func TestLowUsersAreRefused(t *testing.T) {
 		mode os.FileMode
 		want string
 	}{
-		{"", 0, "cannot be read"}, {"games\n", 0o644, "does not list it"}, {"# ours\n daemon # the old one\n", 0o644, ""}, {"daemon\n", 0o666, "root alone"},
+		{"", 0, "cannot be read"}, {"games\n", 0o644, "does not list "}, {"# ours\n daemon # the old one\n", 0o644, ""}, {"daemon\n", 0o666, "users other than root may change it"},
 	} {
 		os.Remove(list)
 		if c.mode != 0 {
@@ -117,11 +118,12 @@ func TestLowUsersAreRefused(t *testing.T) {
 	}
 }
 
-// TestNobodysItemsAreRefused: ids that the system gives to whom it cannot name are as the low ones, whatever the lowest is.
+// TestNobodysItemsAreRefused: ids that the system gives to whom it cannot name are as the low ones, whatever the lowest
+// is.
 func TestNobodysItemsAreRefused(t *testing.T) {
 	t.Parallel()
 	list := filepath.Join(t.TempDir(), "low-users")
-	l := &launcher{runAs: RunAsOwner, lowUsers: list, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
+	l := &launcher{runAs: settings.RunAsOwner, lowUsers: list, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
 	ask := func(uid uint32) error {
 		l.owners["him"] = ownerFacts{login: shim.Login{UID: uid}, home: "/", shell: "/bin/sh", at: time.Now()}
 		_, err := prepared(l, core.Item{Spec: api.JobSpec{User: "him", Command: []string{"true"}}})
@@ -144,11 +146,11 @@ func TestNobodysItemsAreRefused(t *testing.T) {
 	}
 }
 
-// TestOwnersUIDIsCompared: a name that is another user's here than where the job was submitted is refused, as the host's
-// fault. A job whose owner's uid nobody proved goes by the name.
+// TestOwnersUIDIsCompared: a name that is another user's here than where the job was submitted is refused, as the
+// host's fault. A job whose owner's uid is not proven goes by the name.
 func TestOwnersUIDIsCompared(t *testing.T) {
 	t.Parallel()
-	for _, runAs := range []string{RunAsOwner, RunAsAgent} {
+	for _, runAs := range []string{settings.RunAsOwner, settings.RunAsAgent} {
 		l := &launcher{runAs: runAs, agentUser: "ann", lowest: 1000, environ: func() []string { return nil }, owners: map[string]ownerFacts{
 			"ann": {login: shim.Login{UID: 5001}, home: "/", shell: "/bin/sh", at: time.Now()},
 		}}
@@ -171,8 +173,8 @@ func TestOwnersUIDIsCompared(t *testing.T) {
 	}
 }
 
-// TestFolderStaysForWhatRunsOn: an agent that leaves an item to its shim leaves the folder of the items' own too, empty or
-// not, as the shim may be about to use it. One that leaves nothing removes it.
+// TestFolderStaysForWhatRunsOn: an agent that leaves an item to its shim leaves the folder of the items' own too, empty
+// or not, as the shim may be about to use it. An item that leaves nothing removes it.
 func TestFolderStaysForWhatRunsOn(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Log("only items of a root worker have a folder of their own")

@@ -8,31 +8,33 @@ import (
 
 	"qb/worker/cgroup"
 	"qb/worker/shim"
+	"qb/worker/tree"
 )
 
 // logGroups logs once which control groups this host allows. That it allows none is a warning unless that is usual.
 func (a *agent) logGroups(usual bool) {
 	name := "probe-" + strconv.Itoa(os.Getpid())
-	c := cgroup.New(a.groupKinds, name)
-	k := cgroup.NewCounters(c, name)
-	defer func() { c.Remove(); k.Remove() }()
+	probe := tree.New(a.groupKinds, name)
+	defer probe.Remove()
+	c, k := probe.Group, probe.Counted
 	if c.Kind == "" {
 		level := slog.LevelWarn
 		if usual {
 			level = slog.LevelInfo
 		}
-		a.log.Log(a.ctx, level, "this host lets the worker make no control groups: processes that leave their parent are found by looking for them, and one that also gives up its environment may outlive a shim that is killed; run the worker as root or under systemd with Delegate=yes")
+		a.log.Log(a.ctx, level, "the worker cannot make control groups on this host: it searches the process table for processes that leave their parent, and a process that also clears its environment may outlive a killed shim; run the worker as root or under systemd with Delegate=yes")
 		return
 	}
-	a.log.Info("items are held in control groups", "kind", c.Kind, "folder", filepath.Dir(c.Folder), "memory_limits", cgroup.MemoryEnforcer(k))
+	a.log.Info("items are held in control groups", "kind", c.Kind, "folder", filepath.Dir(c.Folder), "memory_limits",
+		cgroup.MemoryEnforcer(k))
 	if os.Geteuid() == 0 && (k.Memory.Kind == "" || k.Pids.Kind == "") {
-		a.log.Warn("this host counts items' memory or processes in no control group: memory is summed up from the process table, worker_processes counts all processes of an item's user",
+		a.log.Warn("control groups on this host do not count items' memory or processes: memory is added up from the process table, and worker_processes counts all processes of an item's user",
 			"memory", k.Memory.Kind != "", "processes", k.Pids.Kind != "")
 	}
 }
 
-// sweep removes what items left behind, if it was not removed at their end. What is there is listed before what runs: an item that starts
-// meanwhile is in neither list.
+// sweep removes what items left behind, if it was not removed at their end. What is there is listed before what runs:
+// an item that starts meanwhile is in neither list.
 func (a *agent) sweep() {
 	left, runs := a.temps.names(), map[string]bool{}
 	for _, id := range a.core.Attempts() {
@@ -59,7 +61,7 @@ func (a *agent) ownThings() (p shim.Private, temps string) {
 	c := a.config
 	p = shim.Private{NoNewPrivs: c.NoNewPrivs, Processes: c.Processes, Files: c.OpenFiles, NoCore: !c.CoreDumps}
 	if err := shim.CanMount(); err != nil {
-		a.log.Warn("this host lets the worker mount nothing: items share /dev/shm and /tmp", "error", err)
+		a.log.Warn("the worker cannot mount on this host: items share /dev/shm and /tmp", "error", err)
 	} else {
 		if m, err := hostMemory(); err == nil {
 			p.Shm = m.Total / 2

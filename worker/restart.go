@@ -7,8 +7,8 @@ import (
 	"qb/worker/core"
 )
 
-// ErrRestart ends Run when an admin has the worker start again: the caller becomes its program anew, with the same process id.
-// Items run on.
+// ErrRestart ends Run when an admin has the worker start again: the caller becomes its program again, with the same
+// process id. Items run on.
 var ErrRestart = errors.New("the worker is to start again")
 
 // Check says what would keep a worker that started now from coming up.
@@ -39,10 +39,10 @@ func (a *agent) checkRestart(id string) {
 // restarts says whether to start again now; if not, the next sync says why.
 func (a *agent) restarts(r checked) bool {
 	if r.err == nil {
-		a.log.Info("worker starts again, as an admin has ordered; its items run on")
+		a.log.Info("restarting the worker as an admin ordered; items continue")
 		return true
 	}
-	a.log.Warn("worker does not start again, as an admin has ordered: it would not come up", "error", r.err)
+	a.log.Warn("the worker does not restart as an admin ordered: it could not start with its present files; correct the configuration and order the restart again", "error", r.err)
 	a.restart.refused, a.restart.why = r.id, r.err.Error()
 	a.post(core.Configured{Identity: a.identity(), Stress: a.stress()})
 	return false

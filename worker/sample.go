@@ -11,8 +11,8 @@ import (
 	"github.com/shirou/gopsutil/v4/mem"
 
 	"qb/api"
-	"qb/statedir"
-	"qb/units"
+	"qb/internal/statedir"
+	"qb/internal/units"
 	"qb/worker/cgroup"
 )
 
@@ -83,7 +83,9 @@ func (b *busySeen) since(others float64) (busy, byOthers float64) {
 	if passed := now.Sub(b.at).Seconds(); !b.at.IsZero() && passed > 0 {
 		busy, byOthers = max(0, all-b.all)/passed, max(0, others-b.others)/passed
 	}
-	b.all, b.others, b.at = all, others, now
+	b.all = all
+	b.others = others
+	b.at = now
 	return busy, byOthers
 }
 

@@ -2,23 +2,17 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
-	"os"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"qb/api"
-	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/picture"
-	"qb/worker/proc"
 	"qb/worker/shim"
+	"qb/worker/tree"
 )
 
 // Waits for a shim.
@@ -35,27 +29,26 @@ const (
 // shimConn is the agent's end of one instance: a goroutine that hands orders to the shim, tells the core
 // what it hears, and when the shim is gone sees to it that nothing of the tree is left.
 type shimConn struct {
-	a       *agent
-	key     core.Key
-	dir     string
-	mark    string
-	group   cgroup.Group
-	counted cgroup.Counters
-	log     *slog.Logger
+	a    *agent
+	key  core.Key
+	dir  string
+	mark string
+	tree tree.Names
+	log  *slog.Logger
 
-	inbox chan core.Order
+	inbox chan core.Command
 	heard chan heard
 
 	conn       net.Conn
 	generation int
 	retry      *time.Timer
 	pause      time.Duration
-	attempt    api.AttemptID  // last handed or adopted
-	picture    *picture.Order // to make if that attempt is done; nil: none
-	ended      bool           // its record has been seen
-	left       atomic.Bool    // the same, for the agent itself; the core may learn of the end much later
-	reported   chan struct{}  // closed when the core knows of that end
-	ordered    bool           // an item went out on this connection; a hello read after it was said before it
+	attempt    api.AttemptID    // last handed or adopted
+	picture    *picture.Request // to make if that attempt is done; nil: none
+	ended      bool             // its record has been seen
+	left       atomic.Bool      // the same, for the agent itself; the core may learn of the end much later
+	reported   chan struct{}    // closed when the core knows of that end
+	ordered    bool             // an item went out on this connection; a hello read after it was said before it
 	closing    bool
 	forced     string // why its shim was killed
 	forcedCode string
@@ -75,7 +68,8 @@ type heard struct {
 func (a *agent) newShimConn(key core.Key) *shimConn {
 	return &shimConn{
 		a: a, key: key, dir: a.state.instanceDir(key), log: a.log.With("instance", key.String()),
-		inbox: make(chan core.Order, connBacklog), heard: make(chan heard, connBacklog), reported: closedChannel(), ended: true,
+		inbox: make(chan core.Command, connBacklog), heard: make(chan heard, connBacklog), reported: closedChannel(),
+		ended: true,
 		retry: time.NewTimer(time.Hour), pause: reconnectMin,
 	}
 }
@@ -105,7 +99,7 @@ func (l *shimConn) run(ctx context.Context) {
 	}
 }
 
-func (l *shimConn) carryOut(o core.Order) (gone bool) {
+func (l *shimConn) carryOut(o core.Command) (gone bool) {
 	switch o := o.(type) {
 	case core.StartShim:
 		return l.start(o)
@@ -116,26 +110,27 @@ func (l *shimConn) carryOut(o core.Order) (gone bool) {
 		}
 	case core.StopItem:
 		l.wake()
-		l.sendOrForce(shim.Order{Stop: &shim.StopOrder{
+		l.sendOrForce(shim.Command{Stop: &shim.StopCommand{
 			Attempt: o.Attempt, Grace: o.Grace, Reason: o.Reason, Code: o.Code, Outcome: o.Outcome, Limit: o.Limit,
 		}}, o.Reason, o.Code)
 		if o.Close && l.conn != nil {
 			l.closing = true
-			l.send(shim.Order{Close: true})
+			l.send(shim.Command{Close: true})
 		}
 	case core.WriteLease:
-		l.send(shim.Order{Lease: o.End})
+		l.send(shim.Command{Lease: o.End})
 	case core.SuspendItem:
-		l.send(shim.Order{Suspend: &shim.SuspendOrder{Attempt: o.Attempt, Suspended: o.Suspended, Standstill: o.Standstill}})
+		l.send(shim.Command{Suspend: &shim.SuspendCommand{Attempt: o.Attempt, Suspended: o.Suspended,
+			SuspensionID: o.SuspensionID}})
 	case core.CloseShim:
 		l.closing = true
-		l.sendOrForce(shim.Order{Close: true}, "", "")
+		l.sendOrForce(shim.Command{Close: true}, "", "")
 	}
 	return false
 }
 
 // sendOrForce is for orders that end something: a shim that cannot be reached is killed.
-func (l *shimConn) sendOrForce(m shim.Order, reason, code string) {
+func (l *shimConn) sendOrForce(m shim.Command, reason, code string) {
 	if l.conn != nil || l.connect() {
 		l.send(m)
 		return
@@ -150,17 +145,21 @@ type ready struct {
 	leave   func() // gives its place in the agent's memory to another; called once it is sent, or is not to be
 }
 
-// prepare turns an item into an order, or into its end if this host cannot or may not run it. All that can be wrong with an order is
-// found here, where it has no shim yet: what is wrong with it does not pass, and to send it again would hold its slot for good.
+// prepare turns an item into an order, or into its end if this host cannot or may not run it. All that can be wrong
+// with an order is found here, where it has no shim yet: what is wrong with it does not pass, and to send it again
+// would hold its slot for good.
 func (l *shimConn) prepare(item core.Item, lease core.Moment) (r ready, ok bool) {
 	id := item.Desired.Attempt
-	l.attempt, l.ended, l.reported = id, false, make(chan struct{})
+	l.attempt = id
+	l.ended = false
+	l.reported = make(chan struct{})
 	l.left.Store(false)
 	if id != l.handed {
 		l.handed, l.handings = id, 0
 	}
 	if l.handings++; l.handings > mostHandings {
-		l.endHere(api.Finished{Outcome: "lost", Reason: fmt.Sprintf("its shim was lost each of the %d times that it was handed the item", mostHandings)})
+		l.endHere(api.Finished{Outcome: "lost", Reason: fmt.Sprintf("%d shims of the item were lost before they started it",
+			mostHandings)})
 		l.force("", "")
 		return r, false
 	}
@@ -171,9 +170,11 @@ func (l *shimConn) prepare(item core.Item, lease core.Moment) (r ready, ok bool)
 	}
 	r.leave = l.a.orders.enter(l.a.ctx)
 	order, err := l.a.launcher.orderFor(item, owner)
-	order.Lease, order.Suspended, order.Standstill = lease, item.Desired.Suspended, item.Desired.Standstill
+	order.Lease = lease
+	order.Suspended = item.Desired.Suspended
+	order.SuspensionID = item.Desired.SuspensionID
 	if err == nil {
-		r.line, err = shim.EncodeMessage(shim.Order{Run: &order})
+		r.line, err = shim.EncodeMessage(shim.Command{Run: &order})
 	}
 	if err != nil {
 		r.leave()
@@ -191,11 +192,12 @@ func (l *shimConn) prepare(item core.Item, lease core.Moment) (r ready, ok bool)
 }
 
 // endHere is for an attempt that never began here, or whose end is acknowledged: of those no shim will write a record,
-// and on a disk that is full they need none, for one that is reported again is started, or released.
+// and on a disk that is full they need none, for an instance that is reported again is started, or released.
 func (l *shimConn) endHere(f api.Finished) {
 	f.Attempt, f.Instance = l.attempt, l.key.Instance
 	if err := l.a.state.spool().Put(shim.Spooled{Boot: l.a.boot, Finished: f}); err != nil {
-		l.log.Error("the record of an ended item cannot be written; its end is reported without a record", "attempt", shim.AttemptName(f.Attempt), "error", err)
+		l.log.Error("the record of an ended item cannot be written; its end is reported without a record", "attempt",
+			shim.AttemptName(f.Attempt), "error", err)
 	}
 	l.end(f)
 }
@@ -237,7 +239,7 @@ func (l *shimConn) start(o core.StartShim) (gone bool) {
 	defer order.leave()
 	if err := l.fork(order.attempt); err != nil {
 		l.discard()
-		l.endHere(shim.Unstarted(shim.Refused(fmt.Errorf("its shim cannot be started: %w", err))))
+		l.endHere(shim.Unstarted(shim.Refused(fmt.Errorf("the item's shim cannot be started: %w", err))))
 		<-l.reported
 		return true
 	}
@@ -281,11 +283,11 @@ func (l *shimConn) hand(r ready) {
 	l.write(r.line)
 }
 
-// send is for all other orders. They are small; one that cannot be written down is not lost on its way.
-func (l *shimConn) send(m shim.Order) {
+// send is for all other orders. They are small; a command that cannot be written down is not lost on its way.
+func (l *shimConn) send(m shim.Command) {
 	line, err := shim.EncodeMessage(m)
 	if err != nil {
-		l.log.Error("an order for a shim cannot be encoded; its instance is ended", "error", err)
+		l.log.Error("an order for a shim cannot be encoded; the worker ends the instance", "error", err)
 		l.force("", "")
 		return
 	}
@@ -323,22 +325,28 @@ func (l *shimConn) hear(h heard) {
 	case m.Started != nil:
 		l.a.post(core.ItemStarted{Key: l.key, Attempt: *m.Started})
 	case m.Sample != nil:
-		l.a.post(core.ShimMeasured{Key: l.key, Memory: m.Sample.Memory, CPU: m.Sample.CPU, Wall: m.Sample.Wall, Progress: m.Sample.Progress, Frozen: m.Sample.Frozen, Suspended: m.Sample.Suspended, Standstill: m.Sample.Standstill, Unkillable: m.Sample.Unkillable, Held: m.Sample.Held})
+		l.a.post(core.ShimMeasured{Key: l.key, Memory: m.Sample.Memory, CPU: m.Sample.CPU, Wall: m.Sample.Wall,
+			Progress: m.Sample.Progress, Frozen: m.Sample.Frozen, Suspended: m.Sample.Suspended,
+			SuspensionID: m.Sample.SuspensionID, Unkillable: m.Sample.Unkillable, Held: m.Sample.Held})
 	case m.Ended != nil:
 		l.end(*m.Ended)
 	}
 }
 
-// greet compares the shim's word with what was last known. An item that it does not name never reached
-// it, unless it is on its way; an item that ended unheard stands in the spool.
+// greet compares the shim's report with what was last known. An item that the report does not name never reached the
+// shim, unless it is being sent. If an item ended while the shim was not connected, its record is in the spool.
 func (l *shimConn) greet(h shim.Hello) {
-	l.pause, l.unheard, l.said = reconnectMin, time.Time{}, false
+	l.pause = reconnectMin
+	l.unheard = time.Time{}
+	l.said = false
 	if h.Attempt != l.attempt && l.ordered {
 		h.Attempt, h.State = l.attempt, core.StateStarting
 	}
 	if h.Attempt != l.attempt {
 		l.a.ships.finish(l.attempt, func() {})
-		l.attempt, l.ended, l.reported = h.Attempt, h.State == core.StateIdle, closedChannel()
+		l.attempt = h.Attempt
+		l.ended = h.State == core.StateIdle
+		l.reported = closedChannel()
 	}
 	if h.State == core.StateIdle && !l.ended {
 		if f, err := l.a.state.spool().Get(l.attempt); err == nil {
@@ -347,9 +355,10 @@ func (l *shimConn) greet(h shim.Hello) {
 			l.endHere(l.lost())
 		}
 	}
-	l.a.post(core.ShimReached{Adopted: core.Adopted{Key: l.key, Attempt: h.Attempt, State: h.State}, Awaited: l.ended && !isClosed(l.reported)})
+	l.a.post(core.ShimReached{Adopted: core.Adopted{Key: l.key, Attempt: h.Attempt, State: h.State}, Awaited: l.ended &&
+		!isClosed(l.reported)})
 	if l.closing {
-		l.send(shim.Order{Close: true})
+		l.send(shim.Command{Close: true})
 	}
 }
 
@@ -374,13 +383,13 @@ func (l *shimConn) maybeReconnect(ctx context.Context) (gone bool) {
 		return false
 	}
 	if lockFree(l.dir) {
-		return l.settle(ctx)
+		return l.finish(ctx)
 	}
 	l.wake()
 	if l.connect() {
 		return false
 	}
-	return l.tryLater("its shim lives and does not answer")
+	return l.tryLater("the item's shim runs but does not answer")
 }
 
 // tryLater waits longer each time, and says once what it waits for.
@@ -390,99 +399,10 @@ func (l *shimConn) tryLater(what string) (gone bool) {
 		l.unheard = time.Now()
 	case !l.said && time.Since(l.unheard) > unheardAfter:
 		l.said = true
-		l.log.Warn("an instance holds its slot: "+what+"; it is tried on", "attempt", shim.AttemptName(l.attempt), "for", unheardAfter)
+		l.log.Warn("an instance holds its slot: "+what+"; the worker keeps trying", "attempt", shim.AttemptName(l.attempt),
+			"for", unheardAfter)
 	}
 	l.pause = min(2*l.pause, reconnectMax)
 	l.retry.Reset(l.pause)
 	return false
-}
-
-// settle ends the instance of a dead shim: kills what it left behind, and writes the record that the
-// shim could not write. Without one the next agent would start the attempt again, if this one died before its
-// word was taken in: so the instance stays until there is space for it.
-func (l *shimConn) settle(ctx context.Context) (gone bool) {
-	if !l.ended && !l.cleared() {
-		return l.tryLater("its shim has ended, and processes of its item outlive KILL")
-	}
-	if !l.ended {
-		f, err := l.a.state.spool().Get(l.attempt)
-		if err != nil {
-			f, err = l.record()
-		}
-		if err != nil {
-			if l.pause < reconnectMax { // else it was said
-				l.log.Error("the record of an item that is lost cannot be written; it is tried again", "attempt", shim.AttemptName(l.attempt), "error", err)
-			}
-			return l.tryLater("the record of its item cannot be written")
-		}
-		l.end(f)
-	}
-	select {
-	case <-l.reported:
-	case <-ctx.Done():
-		return false
-	}
-	l.discard()
-	return true
-}
-
-// discard removes what is left of an instance that has ended: its control group, then the folder that names it.
-func (l *shimConn) discard() {
-	if err := errors.Join(l.group.Remove(), l.counted.Remove()); err != nil {
-		l.log.Warn("a control group stays behind", "error", err)
-	}
-	l.a.temps.ended(shim.AttemptName(l.attempt)) // of an end that was told before, too
-	if err := os.RemoveAll(l.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		l.log.Warn("the folder of an ended instance cannot be removed", "error", err)
-	}
-}
-
-func (l *shimConn) lost() api.Finished {
-	f := api.Finished{Attempt: l.attempt, Instance: l.key.Instance, Outcome: "lost",
-		Reason: "its shim ended without a record; nothing of its processes is left"}
-	if l.forced != "" {
-		f.Outcome, f.Code, f.Reason = core.OutcomeStopped, l.forcedCode, l.forced
-	}
-	return f
-}
-
-// cleared kills what a dead shim left, and says whether there was nothing any more.
-func (l *shimConn) cleared() bool {
-	now, _ := readNow(l.dir)
-	left := proc.Leftovers(l.mark, now.Process, l.generation > 0)
-	for _, p := range left {
-		unix.Kill(p.PID, unix.SIGKILL)
-	}
-	return l.group.Kill()+len(left) == 0
-}
-
-// wake continues a shim that somebody has stopped.
-func (l *shimConn) wake() {
-	now, err := readNow(l.dir)
-	if err != nil {
-		return
-	}
-	if p, ok := proc.Read(now.Shim.PID); ok && p.ID == now.Shim && (p.State == 'T' || p.State == 't') {
-		unix.Kill(p.PID, unix.SIGCONT)
-	}
-}
-
-// force kills the tree of a shim that does not answer, and the shim; its lock is then free.
-func (l *shimConn) force(reason, code string) {
-	l.forced, l.forcedCode = "its shim did not answer and was killed", code
-	if reason != "" {
-		l.forced = reason + "; " + l.forced
-	}
-	now, _ := readNow(l.dir)
-	if now.Shim.PID != 0 && now.Shim.Alive() {
-		unix.Kill(now.Shim.PID, unix.SIGSTOP) // starts nothing more
-		for range 5 {
-			l.group.Kill()
-			proc.SignalTree(now.Shim.PID, unix.SIGKILL)
-		}
-		if now.Shim.Alive() {
-			unix.Kill(now.Shim.PID, unix.SIGKILL)
-		}
-	}
-	l.retry.Reset(reconnectMin)
 }

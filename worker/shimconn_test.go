@@ -10,12 +10,13 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/settings"
 	"qb/worker/shim"
 )
 
 // TestHelloOlderThanTheOrder: a link that has just connected again hands over an item before it reads the
 // shim's hello, which still names the former one. The hello says nothing of the item that is on its way;
-// taken at its word, the end of that item was never told. (The simulator's seed 2324.)
+// taken at its word, the end of that item was never reported. (The simulator's seed 2324.)
 func TestHelloOlderThanTheOrder(t *testing.T) {
 	former, next := attempt(4, 2), attempt(4, 5)
 	for _, ordered := range []bool{true, false} {
@@ -49,8 +50,8 @@ func TestHelloOlderThanTheOrder(t *testing.T) {
 	}
 }
 
-// TestOrderThatLosesItsShim: an order that was handed over several times, and lost its shim each time, ends. Whatever the reason, it
-// holds no slot for good.
+// TestOrderThatLosesItsShim: an order that was handed over several times, and lost its shim each time, ends. Whatever
+// the reason, it holds no slot for good.
 func TestOrderThatLosesItsShim(t *testing.T) {
 	state := &stateFolder{root: t.TempDir()}
 	if err := makeFolders(state.root); err != nil {
@@ -61,7 +62,7 @@ func TestOrderThatLosesItsShim(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &agent{ctx: t.Context(), log: slog.New(slog.DiscardHandler), state: state, wake: make(chan struct{}, 1), orders: newOrderGate()}
-	a.launcher = &launcher{runAs: RunAsAgent, agentUser: self.Username, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
+	a.launcher = &launcher{runAs: settings.RunAsAgent, agentUser: self.Username, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
 	a.ships = newShipper(t.Context(), a.log, a.state.logPath, nil)
 	l := a.newShimConn(core.Key{Job: 4, Instance: 1})
 	item := core.Item{Desired: api.Desired{Attempt: attempt(4, 2)}, Spec: api.JobSpec{User: self.Username, Command: []string{"true"}}}
@@ -78,7 +79,7 @@ func TestOrderThatLosesItsShim(t *testing.T) {
 	l.carryOut(core.HandItem{Key: l.key, Item: item})
 	a.ships.wait.Wait()
 	events := a.take()
-	if len(events) != 1 || events[0].(core.ItemEnded).Finished.Outcome != "lost" || !strings.Contains(events[0].(core.ItemEnded).Finished.Reason, "its shim was lost") {
+	if len(events) != 1 || events[0].(core.ItemEnded).Finished.Outcome != "lost" || !strings.Contains(events[0].(core.ItemEnded).Finished.Reason, "shims of the item were lost") {
 		t.Errorf("%+v", events)
 	}
 	item.Desired.Attempt = attempt(4, 3)

@@ -60,8 +60,10 @@ type shipment struct {
 	failing time.Time // since when each try fails; zero: the last one did not
 }
 
-func newShipper(ctx context.Context, log *slog.Logger, path func(api.AttemptID) string, send func(context.Context, api.LogChunk) (int64, error)) *shipper {
-	return &shipper{ctx: ctx, send: send, path: path, log: log, places: make(chan struct{}, shipsAtOnce), slow: make(chan struct{}, slowAtOnce), hopelessAfter: shipHopeless, logs: map[api.AttemptID]*shipment{}}
+func newShipper(ctx context.Context, log *slog.Logger, path func(api.AttemptID) string,
+	send func(context.Context, api.LogChunk) (int64, error)) *shipper {
+	return &shipper{ctx: ctx, send: send, path: path, log: log, places: make(chan struct{}, shipsAtOnce),
+		slow: make(chan struct{}, slowAtOnce), hopelessAfter: shipHopeless, logs: map[api.AttemptID]*shipment{}}
 }
 
 // follow ships what there is from now on.
@@ -72,7 +74,8 @@ func (s *shipper) follow(id api.AttemptID) *shipment {
 		return sh
 	}
 	ended := make(chan struct{})
-	sh := &shipment{id: id, path: s.path(id), ended: ended, end: sync.OnceFunc(func() { close(ended) }), done: make(chan struct{})}
+	sh := &shipment{id: id, path: s.path(id), ended: ended, end: sync.OnceFunc(func() { close(ended) }),
+		done: make(chan struct{})}
 	s.logs[id] = sh
 	s.wait.Go(func() { s.run(sh) })
 	return sh
@@ -82,7 +85,8 @@ func (s *shipper) follow(id api.AttemptID) *shipment {
 func (s *shipper) finish(id api.AttemptID, then func()) {
 	sh := s.follow(id)
 	sh.end()
-	if info, err := os.Stat(sh.path); errors.Is(err, fs.ErrNotExist) || err == nil && (info.Size() == 0 || !info.Mode().IsRegular()) {
+	if info, err := os.Stat(sh.path); errors.Is(err, fs.ErrNotExist) || err == nil &&
+		(info.Size() == 0 || !info.Mode().IsRegular()) {
 		then() // most short items say nothing
 		return
 	}
@@ -114,7 +118,7 @@ func (s *shipper) run(sh *shipment) {
 		case err == nil:
 			pause, sh.failing = shipEvery, time.Time{}
 		case s.hopeless(sh, err, ended == nil):
-			s.log.Warn("the supervisor will not take a log; the log is dropped", "attempt", shim.AttemptName(sh.id), "error", err)
+			s.log.Warn("the supervisor refuses a log; the worker deletes it", "attempt", shim.AttemptName(sh.id), "error", err)
 			s.remove(sh)
 			return
 		default:
@@ -126,12 +130,13 @@ func (s *shipper) run(sh *shipment) {
 
 // noteFailure logs that one log has failed for a while, for all of them once in that time.
 func (s *shipper) noteFailure(sh *shipment, err error) {
-	s.log.Debug("a log could not be shipped; it will be tried again", "attempt", shim.AttemptName(sh.id), "error", err)
+	s.log.Debug("a log cannot be sent to the supervisor; will retry", "attempt", shim.AttemptName(sh.id), "error", err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if time.Since(sh.failing) > shipLasting && time.Since(s.told) > shipLasting {
 		s.told = time.Now()
-		s.log.Warn("output cannot be shipped; it is tried on", "attempt", shim.AttemptName(sh.id), "since", sh.failing.UTC().Format(time.RFC3339), "error", err)
+		s.log.Warn("output cannot be sent to the supervisor; will retry", "attempt", shim.AttemptName(sh.id), "since",
+			sh.failing.UTC().Format(time.RFC3339), "error", err)
 	}
 }
 
@@ -160,7 +165,7 @@ func (s *shipper) catchUp(sh *shipment, ended bool) (all bool, err error) {
 		}
 		size := info.Size()
 		if !info.Mode().IsRegular() {
-			size = 0 // nobody wrote a log there
+			size = 0 // no one wrote a log there
 		}
 		if sh.offset >= size && (!ended || size == 0) {
 			return ended, nil
@@ -232,9 +237,9 @@ func (s *shipper) enter() (leave func(), err error) {
 	}, nil
 }
 
-// hopeless says whether a log that has ended will never be taken: at once if the supervisor does not know the attempt, and after a while
-// if it refuses it each time or the log cannot be read. That no supervisor answers, that it has no space or that the worker's token does
-// not count passes, however long it takes.
+// hopeless says whether a log that has ended will never be taken: at once if the supervisor does not know the attempt,
+// and after a while if it refuses it each time or the log cannot be read. That no supervisor answers, that it has no
+// space or that the worker's token does not count passes, however long it takes.
 func (s *shipper) hopeless(sh *shipment, err error, ended bool) bool {
 	if sh.failing.IsZero() {
 		sh.failing = time.Now()

@@ -67,7 +67,8 @@ func (s *endsSender) flush(last bool) {
 
 // sendEnds reads all that this worker knows of the ends of a day and of what runs.
 func (a *agent) sendEnds(audit string, ship func(api.EndsPage) bool) error {
-	s := endsSender{ship: ship, page: api.EndsPage{Host: a.config.Name, StateID: a.state.id, Audit: audit, Records: []api.EndRecord{}, Clocks: []api.ClockCheck{}}}
+	s := endsSender{ship: ship, page: api.EndsPage{Host: a.config.Name, StateID: a.state.id, Audit: audit,
+		Records: []api.EndRecord{}, Clocks: []api.ClockCheck{}}}
 	if err := a.ends.read(s.add); err != nil {
 		return err
 	}
@@ -101,7 +102,8 @@ func (a *agent) sendEnds(audit string, ship func(api.EndsPage) bool) error {
 // endRecord is what is kept of a record for a day.
 func endRecord(r shim.Spooled) *api.EndRecord {
 	return &api.EndRecord{
-		Attempt: r.Finished.Attempt, Boot: r.Boot, Started: r.Started.Seconds(), Ended: r.Ended.Seconds(), Frozen: r.Frozen.Seconds(),
+		Attempt: r.Finished.Attempt, Boot: r.Boot, Started: r.Started.Seconds(), Ended: r.Ended.Seconds(),
+		Frozen:  r.Frozen.Seconds(),
 		Outcome: r.Finished.Outcome, ExitCode: r.Finished.ExitCode, Signal: r.Finished.Signal,
 	}
 }
@@ -119,7 +121,8 @@ func (s *stateFolder) running(boot string) (list []api.EndRecord, err error) {
 			continue
 		}
 		list = append(list, api.EndRecord{
-			Attempt: now.Attempt, Boot: boot, Started: now.StartedAt.Seconds(), Ended: shim.BootNow().Seconds(), Outcome: api.OutcomeRunning,
+			Attempt: now.Attempt, Boot: boot, Started: now.StartedAt.Seconds(), Ended: shim.BootNow().Seconds(),
+			Outcome: api.OutcomeRunning,
 		})
 	}
 	return list, nil

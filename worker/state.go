@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
-	"qb/statedir"
+	"qb/internal/statedir"
 	"qb/worker/core"
 	"qb/worker/shim"
 )
@@ -22,7 +22,6 @@ import (
 //	key, token   who the host is; its token, and the farm that it has joined; see enrol.go, join.go
 //	place        machine and inode of the folder: a copy elsewhere is made a new folder
 //	term         highest term obeyed, the farm's key, lineages that are obeyed no more
-//	epoch        the number alone, as older releases kept it; read if there is no file term
 //	lock         held by the one agent that uses the folder
 //	i/JOB.N/     an instance: intent (locked by its shim), now (what it runs), room (for one record), s (its
 //	             socket), err
@@ -46,7 +45,7 @@ func openState(root string) (*stateFolder, error) {
 		return nil, err
 	}
 	s := &stateFolder{root: root, close: release}
-	if err := s.settlePlace(machineID("")); err != nil {
+	if err := s.adoptFolder(machineID("")); err != nil {
 		release()
 		return nil, err
 	}
@@ -74,7 +73,7 @@ func (s *stateFolder) makeID() (string, error) {
 	return id, nil
 }
 
-// intact says whether the folder is still the one that was opened.
+// intact says whether the folder is still the folder that was opened.
 func (s *stateFolder) intact() bool {
 	var id string
 	return shim.ReadSealed(filepath.Join(s.root, "id"), &id) == nil && id == s.id
@@ -82,8 +81,7 @@ func (s *stateFolder) intact() bool {
 
 func (s *stateFolder) term() (r core.TermRecord) {
 	if shim.ReadSealed(filepath.Join(s.root, "term"), &r) != nil {
-		r = core.TermRecord{}
-		shim.ReadSealed(filepath.Join(s.root, "epoch"), &r.Term.Epoch)
+		return core.TermRecord{}
 	}
 	return r
 }

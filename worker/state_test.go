@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/settings"
 	"qb/worker/shim"
 )
 
@@ -73,7 +74,7 @@ func TestTornRecordOfAVanishedShimIsALoss(t *testing.T) {
 	}
 	f.await("the shim's end", func() bool { return !now.Shim.Alive() })
 	os.WriteFile(filepath.Join(config.State, "spool", shim.AttemptName(id)), nil, 0o600)
-	// The shim noted that it had written the record, and now nobody can tell what it said.
+	// The shim noted that it had written the record, and now it is unknown what it said.
 	former := f.heard().Incarnation
 	runAgent(t, config)
 	f.await("a loss", func() bool {
@@ -156,21 +157,21 @@ func TestLongStateFolderStillHasASocket(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	good := DefaultConfig()
+	good := settings.DefaultConfig()
 	good.State, good.Supervisor = "/tmp/x", []string{"http://127.0.0.1:1"}
 	if err := good.Validate(); err != nil {
 		t.Errorf("the defaults: %v", err)
 	}
-	for key, spoil := range map[string]func(*Config){
-		"worker_cpus":       func(c *Config) { c.CPUs = -1 },
-		"worker_name":       func(c *Config) { c.Name = "a/b" },
-		"worker_cluster":    func(c *Config) { c.Cluster = "vfx" },
-		"worker_run_as":     func(c *Config) { c.RunAs = "anybody" },
-		"worker_log_limit":  func(c *Config) { c.LogLimit = 10 },
-		"worker_disk_floor": func(c *Config) { c.DiskFloor = -1 },
-		"worker_state":      func(c *Config) { c.State = "here" },
-		"worker_supervisor": func(c *Config) { c.Supervisor = nil },
-		"worker_resources":  func(c *Config) { c.Resources = map[string]int{"gpu": -1} },
+	for key, spoil := range map[string]func(*settings.Config){
+		"worker_cpus":       func(c *settings.Config) { c.CPUs = -1 },
+		"worker_name":       func(c *settings.Config) { c.Name = "a/b" },
+		"worker_cluster":    func(c *settings.Config) { c.Cluster = "vfx" },
+		"worker_run_as":     func(c *settings.Config) { c.RunAs = "anybody" },
+		"worker_log_limit":  func(c *settings.Config) { c.LogLimit = 10 },
+		"worker_disk_floor": func(c *settings.Config) { c.DiskFloor = -1 },
+		"worker_state":      func(c *settings.Config) { c.State = "here" },
+		"worker_supervisor": func(c *settings.Config) { c.Supervisor = nil },
+		"worker_resources":  func(c *settings.Config) { c.Resources = map[string]int{"gpu": -1} },
 	} {
 		c := good
 		spoil(&c)

@@ -58,7 +58,7 @@ func exits(pid int) bool {
 	return flags&4 != 0 || fields[0] == "Z"
 }
 
-// TestExitAfterItsTermIsStopped: an item that heeds TERM and then exits 0 was stopped, as nobody knows what of its
+// TestExitAfterItsTermIsStopped: an item that heeds TERM and then exits 0 was stopped, as it is not known what of its
 // work it has done.
 func TestExitAfterItsTermIsStopped(t *testing.T) {
 	f := newScriptedFarm(t)

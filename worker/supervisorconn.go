@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,13 +13,14 @@ import (
 
 	"qb/api"
 	"qb/api/pin"
+	"qb/internal/statedir"
 	"qb/worker/core"
 	"qb/worker/shim"
 )
 
-// supervisorConn speaks to the supervisor: one sync at a time, beside a few that were given up for later ones, and logs on
-// connections of their own, so that a long log never holds up a sync. A sync that is given up is not cancelled: that would
-// cost its connection. The supervisor answers it when it reads the later one.
+// supervisorConn speaks to the supervisor: one sync at a time, beside a few that were given up for later ones, and logs
+// on connections of their own, so that a long log never holds up a sync. A sync that is given up is not cancelled: that
+// would cost its connection. The supervisor answers it when it reads the later one.
 type supervisorConn struct {
 	a      *agent
 	syncs  []*api.Client
@@ -31,7 +31,7 @@ type supervisorConn struct {
 	open   []openSync // that may still be answered, oldest first; used by the loop only
 	newest atomic.Uint64
 
-	audit atomic.Value // the last one that was answered
+	audit atomic.Value // the last sync that was answered
 
 	enrolling sync.Mutex
 	pins      *pin.Set           // nil: the token says
@@ -51,7 +51,8 @@ var errSilent = errors.New("no answer in time")
 // tellAgain is how often a lasting failure is logged.
 const tellAgain = time.Minute
 
-func newSupervisorConn(a *agent, addresses []string, token string, pins []string, trusted ...uint32) (*supervisorConn, error) {
+func newSupervisorConn(a *agent, addresses []string, token string, pins []string,
+	trusted ...uint32) (*supervisorConn, error) {
 	f := &supervisorConn{a: a, lastRefused: map[core.TermRefusal]time.Time{}}
 	if len(pins) > 0 {
 		f.pins = pin.NewSet(pins, nil)
@@ -107,13 +108,15 @@ func (f *supervisorConn) sync(s api.Sync) {
 	})
 }
 
-// callAny sends a sync to the address in use, and at once to the next ones where nobody leads or listens: what waits longer
-// after each failure waits for all addresses alike. It returns the last address and when the sync went there.
-func (f *supervisorConn) callAny(ctx context.Context, s api.Sync, reply *api.SyncReply) (at uint32, sent core.Moment, err error) {
+// callAny sends a sync to the address in use, and at once to the next ones where none leads or listens: what waits
+// longer after each failure waits for all addresses alike. It returns the last address and when the sync went there.
+func (f *supervisorConn) callAny(ctx context.Context, s api.Sync,
+	reply *api.SyncReply) (at uint32, sent core.Moment, err error) {
 	for range f.syncs {
 		at, sent = f.at.Load(), shim.BootNow()
 		err = f.call(ctx, at, s, reply)
-		if refusal := api.Refusal(err); ctx.Err() != nil || f.newest.Load() != s.Sequence || !refusal.Standby && !refusal.Unsent {
+		if refusal := api.Refusal(err); ctx.Err() != nil || f.newest.Load() != s.Sequence || !refusal.Standby &&
+			!refusal.Unsent {
 			break
 		}
 		f.moveOn(at, err)
@@ -121,8 +124,8 @@ func (f *supervisorConn) callAny(ctx context.Context, s api.Sync, reply *api.Syn
 	return at, sent, err
 }
 
-// leave drops all syncs. A supervisor that took them and stays silent may be stopped or cut off while another leads, so the
-// next address is tried.
+// leave drops all syncs. A supervisor that took them and stays silent may be stopped or cut off while another leads, so
+// the next address is tried.
 func (f *supervisorConn) leave() {
 	f.next(f.at.Load())
 	f.logFailure(errSilent)
@@ -139,11 +142,12 @@ func (f *supervisorConn) refuse(r core.RefusedTerm) {
 		return
 	}
 	f.lastRefused[r.Why] = time.Now()
-	f.a.log.Warn("ignored the supervisor's answer: this worker does not obey its term", "reason", r.Why, "epoch", r.Epoch,
+	f.a.log.Warn("ignored the supervisor's answer: its term is not valid for this worker", "reason", r.Why, "epoch",
+		r.Epoch,
 		"obeyed_epoch", r.Held.Epoch, "obeyed_lineage", r.Held.Lineage)
 }
 
-// next tries another address than this one, if nobody moved on already.
+// next tries another address than this one, if no other call moved on already.
 func (f *supervisorConn) next(at uint32) {
 	f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
 }
@@ -155,8 +159,8 @@ func (f *supervisorConn) moveOn(at uint32, err error) {
 	}
 }
 
-// renew reads the token's file again when the token was refused: tokens end, and the supervisor writes a new one in time.
-// With it the worker enrols again.
+// renew reads the token's file again when the token was refused: tokens end, and the supervisor writes a new one in
+// time. With it the worker enrols again.
 func (f *supervisorConn) renew(err error) {
 	if f.file == "" || api.Refusal(err).Kind != api.KindUnauthorized {
 		return
@@ -173,7 +177,7 @@ func (f *supervisorConn) renew(err error) {
 }
 
 func readToken(file string) (string, error) {
-	data, err := os.ReadFile(file)
+	data, err := statedir.ReadRegular(file)
 	if err != nil {
 		return "", fmt.Errorf("reading worker_token_file: %w", err)
 	}
@@ -203,9 +207,10 @@ func (f *supervisorConn) logFailure(err error) {
 	case !f.failing || time.Since(f.lastTold) > tellAgain:
 		f.failing, f.lastTold = true, time.Now()
 		if api.Refusal(err).Code == api.CodeNameTaken {
-			f.a.log.Warn("another worker has this one's name or key; the items here are frozen until this worker has it again", "host", f.a.config.Name, "error", err)
+			f.a.log.Warn("another worker has the name or key of this worker; the items here are frozen until the other worker is stopped or renamed (worker_name)", "host", f.a.config.Name, "error", err)
 			return
 		}
-		f.a.log.Warn("the supervisor does not take the worker's report; items run on until their lease ends", "error", err)
+		f.a.log.Warn("the supervisor does not accept the worker's report; items continue until their lease ends", "error",
+			err)
 	}
 }

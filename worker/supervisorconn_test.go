@@ -11,7 +11,7 @@ import (
 	"qb/api"
 )
 
-// A worker whose token ended takes the one that its file has now.
+// A worker whose token ended takes the token that its file has now.
 func TestTokenIsReadAgain(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer new" {

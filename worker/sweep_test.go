@@ -12,7 +12,7 @@ import (
 	"qb/worker/cgroup"
 )
 
-// TestEmptyGroupsAreRemoved: a group that nobody holds goes; one that is held, has a process or is young stays.
+// TestEmptyGroupsAreRemoved: a group without a holder goes; a group that is held, has a process or is young stays.
 func TestEmptyGroupsAreRemoved(t *testing.T) {
 	t.Parallel()
 	for name, kinds := range usableGroups() {

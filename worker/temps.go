@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"qb/limitwriter"
+	"qb/internal/limitwriter"
 	"qb/worker/proc"
 	"qb/worker/shim"
 )
@@ -29,9 +29,9 @@ const (
 	tempsText     = 4 << 10         // bytes of what a child may say
 )
 
-// temps removes the private folders of items that have ended. What users have made is removed by a child with the rights of the
-// folder's owner and limits of its own, never by the agent itself: a tree may be deeper than the agent has descriptors, and larger than
-// it has time for.
+// temps removes the private folders of items that have ended. What users have made is removed by a child with the
+// rights of the folder's owner and limits of its own, never by the agent itself: a tree may be deeper than the agent
+// has descriptors, and larger than it has time for.
 type temps struct {
 	dir     string
 	program []string // path and arguments that run shim.Main
@@ -93,7 +93,7 @@ func (t *temps) serve(ctx context.Context) {
 	}
 }
 
-// names are those that are there now.
+// names are the entries that are there now.
 func (t *temps) names() []string {
 	if t == nil {
 		return nil
@@ -125,17 +125,18 @@ func (t *temps) remove(ctx context.Context, name string) {
 	}
 	switch {
 	case err == nil && t.said[name]:
-		t.log.Info("what an item left in its folder for temporary files is removed", "folder", path)
+		t.log.Info("removing what an item left in its folder for temporary files", "folder", path)
 	case err != nil && !t.said[name] && ctx.Err() == nil:
-		t.log.Warn("what an item left in its folder for temporary files cannot be removed yet; it is tried again every few minutes", "folder", path, "error", err)
+		t.log.Warn("what an item left in its folder for temporary files cannot be removed yet; will retry every few minutes",
+			"folder", path, "error", err)
 	}
 	if delete(t.said, name); err != nil {
 		t.said[name] = true
 	}
 }
 
-// emptied has the folder emptied with the rights of its owner, then with ours, for what others have put there and what its owner
-// keeps from being removed by holding up his child, and removes it.
+// emptied has the folder emptied with the rights of its owner, then with ours, for what others have put there and what
+// its owner keeps from being removed by holding up his child, and removes it.
 func (t *temps) emptied(ctx context.Context, path string) error {
 	folder, err := openOwn(path)
 	if err != nil {
@@ -163,7 +164,8 @@ func (t *temps) emptied(ctx context.Context, path string) error {
 	return said
 }
 
-// openOwn opens a folder, but not what a user may have mounted over it: a file system that answers nobody would hold up this process.
+// openOwn opens a folder, but not what a user may have mounted over it: a file system that answers no one would hold up
+// this process.
 func openOwn(path string) (*os.File, error) {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -187,8 +189,10 @@ func (t *temps) empty(ctx context.Context, folder *os.File, as *syscall.Credenti
 	defer cancel()
 	said := &limitwriter.Buffer{Most: tempsText}
 	child := &exec.Cmd{
-		Path: t.program[0], Args: append(append([]string{}, t.program[1:]...), shim.EmptyWord), Env: shim.Environment(), Dir: "/",
-		Stdout: said, ExtraFiles: []*os.File{folder}, WaitDelay: time.Second, SysProcAttr: &syscall.SysProcAttr{Setsid: true, Credential: as},
+		Path: t.program[0], Args: append(append([]string{}, t.program[1:]...), shim.EmptyWord), Env: shim.Environment(),
+		Dir:    "/",
+		Stdout: said, ExtraFiles: []*os.File{folder}, WaitDelay: time.Second,
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Credential: as},
 	}
 	if err := child.Start(); err != nil {
 		return err
@@ -211,8 +215,8 @@ func (t *temps) empty(ctx context.Context, folder *os.File, as *syscall.Credenti
 	case <-ended:
 	case <-time.After(tempsFarewell): // a file system that does not answer holds it
 	}
-	return fmt.Errorf("it did not get on within %s", shim.EmptyFor)
+	return fmt.Errorf("removing files took longer than %s without progress", shim.EmptyFor)
 }
 
 // errMore says that there is more in a folder than was removed in the time of one child.
-var errMore = errors.New("there is more in it")
+var errMore = errors.New("more files are left in the folder")

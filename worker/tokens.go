@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"qb/pathmap"
+	"qb/internal/pathmap"
 	"qb/worker/core"
 )
 
-// A token is a name that stands for a value of the item within the command. Values are padded as the
+// A token is a name that is replaced by a value of the item within the command. Values are padded as the
 // submission asked.
 type tokens []struct{ name, value string }
 
@@ -58,8 +58,9 @@ func (t tokens) next(s string, from int) (at int, name, value string) {
 	}
 }
 
-// replaced is s with something in the place of each token, of at most so many bytes. With gets what stands between the token and
-// the one before, all that stands before it, and its name and value. What takes its place is never looked at again.
+// replaced is s with something in the place of each token, of at most so many bytes. With gets what is between the
+// token and the one before, all that is before it, and its name and value. What takes its place is never looked at
+// again.
 func (t tokens) replaced(s string, most int, with func(between, before, name, value string) string) (string, error) {
 	var out strings.Builder
 	from := 0
@@ -86,8 +87,8 @@ func (t tokens) replaced(s string, most int, with func(between, before, name, va
 	return out.String(), nil
 }
 
-// inArgument puts the values in place of the tokens. A token after a $ is left for the shell that the command itself may
-// be, as in sh -c 'render $QB_FRAME_NUMBER': the environment has it.
+// inArgument puts the values in place of the tokens. A token after a $ is left for the shell that the command itself
+// may be, as in sh -c 'render $QB_FRAME_NUMBER': the environment has it.
 func (t tokens) inArgument(s string, most int) (string, error) {
 	return t.replaced(s, most, func(_, before, name, value string) string {
 		if expanded(before) {
@@ -99,7 +100,7 @@ func (t tokens) inArgument(s string, most int) (string, error) {
 
 // inShell does the same within a line for /bin/sh. A value with any character that could mean something
 // to the shell is not written into the line at all: the environment holds it, and a quoted expansion of
-// the variable stands in its place, so that the shell never parses it, whatever quotes surround it. A
+// the variable is in its place, so that the shell never parses it, whatever quotes surround it. A
 // token that the line itself expands, as in $QB_FRAME_NUMBER, is left to the shell.
 func (t tokens) inShell(line string, most int) (string, error) {
 	var quotes quoteState

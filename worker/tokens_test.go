@@ -58,7 +58,7 @@ func TestCommandWithoutAgendaIsUnchanged(t *testing.T) {
 	}
 }
 
-// FuzzShellValue: whatever an item is called and wherever its name stands, the shell never runs it, and
+// FuzzShellValue: whatever an item is called and wherever its name is, the shell never runs it, and
 // where the quotes are plain it says exactly the name.
 func FuzzShellValue(f *testing.F) {
 	for _, name := range []string{"plain", "it's", `"; touch canary; "`, "$(touch canary)", "`touch canary`", "'; touch canary; '", "a\nb", "-n", "\\", "*", "${IFS}"} {

@@ -7,14 +7,15 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/settings"
 	"qb/worker/shim"
 )
 
 // prepared is the order for an item.
-func prepared(l *launcher, item core.Item) (shim.RunOrder, error) {
+func prepared(l *launcher, item core.Item) (shim.RunCommand, error) {
 	owner, err := l.ownerFor(item.Spec)
 	if err != nil {
-		return shim.RunOrder{}, err
+		return shim.RunCommand{}, err
 	}
 	return l.orderFor(item, owner)
 }
@@ -22,7 +23,7 @@ func prepared(l *launcher, item core.Item) (shim.RunOrder, error) {
 // Paths are mapped by the job's entries, and with convert_path by those of the host where the job has none.
 func TestTranslated(t *testing.T) {
 	t.Parallel()
-	l := &launcher{runAs: RunAsAgent, agentUser: "ann", environ: func() []string { return nil }, owners: map[string]ownerFacts{}, paths: []string{"/vol=/host", "/site=/mnt"}}
+	l := &launcher{runAs: settings.RunAsAgent, agentUser: "ann", environ: func() []string { return nil }, owners: map[string]ownerFacts{}, paths: []string{"/vol=/host", "/site=/mnt"}}
 	item := core.Item{Spec: api.JobSpec{User: "ann", Command: []string{"render", "--out=/vol/a", "/site/b"}, Cwd: "/vol/dir", Env: map[string]string{"TEX": "/x:/vol/t"},
 		Validate: []string{"/vol/a:1K"}, PathMap: []string{"/vol=/job"}}}
 	for _, c := range []struct {

@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// Length is that of a fingerprint: SHA-256 in base64url.
+// Length is the length of a fingerprint: SHA-256 in base64url.
 const Length = 43
 
-// mostCertificates of a supervisor are looked at; a CA that was changed several times in a short while shows more than three.
+// mostCertificates of a supervisor are looked at; a CA that was changed several times in a short while shows more than
+// three.
 const mostCertificates = 12
 
 // Of is the fingerprint of a certificate's public key.
@@ -25,7 +26,8 @@ func Of(c *x509.Certificate) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// Cut takes a token apart: the part that is sent, and the fingerprint of the farm's CA behind a dot, which may be absent.
+// Cut takes a token apart: the part that is sent, and the fingerprint of the farm's CA behind a dot, which may be
+// absent.
 func Cut(token string) (secret, fingerprint string) {
 	secret, fingerprint, _ = strings.Cut(token, ".")
 	return secret, fingerprint
@@ -57,7 +59,7 @@ func (e *Error) Error() string { return e.Text }
 type Set struct {
 	mu      sync.Mutex
 	pins    []string
-	changed func([]string) // told when a supervisor's certificate has shown others; may be nil
+	changed func([]string) // called when a supervisor's certificate has shown others; may be nil
 }
 
 // NewSet trusts the CAs of these fingerprints.
@@ -83,11 +85,12 @@ func (s *Set) Config() *tls.Config {
 	}
 }
 
-// verify accepts a chain that ends at a pinned CA. What is trusted from then on are the CAs in such chains: a new one that a
-// known one has signed is learned, and a former one is dropped as soon as the supervisor no longer shows it.
+// verify accepts a chain that ends at a pinned CA. What is trusted from then on are the CAs in such chains: a new one
+// that a known one has signed is learned, and a former one is dropped as soon as the supervisor no longer shows it.
 func (s *Set) verify(shown []*x509.Certificate, now time.Time) error {
 	if len(shown) == 0 || len(shown) > mostCertificates {
-		return &Error{Text: fmt.Sprintf("the other end shows %d certificates; a supervisor shows 1 to %d", len(shown), mostCertificates)}
+		return &Error{Text: fmt.Sprintf("the other end shows %d certificates; a supervisor shows 1 to %d", len(shown),
+			mostCertificates)}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,10 +104,12 @@ func (s *Set) verify(shown []*x509.Certificate, now time.Time) error {
 		}
 	}
 	if !pinned {
-		return &Error{Text: fmt.Sprintf("its certificate is of another authority (fingerprint %s) than the one that the token or the worker's state folder names (%s): "+
-			"another farm answers there, or the farm has a new authority; ask the farm's administrator for a new token", Of(shown[len(shown)-1]), strings.Join(s.pins, ", "))}
+		return &Error{Text: fmt.Sprintf("the supervisor's certificate is of another authority (fingerprint %s) than the one that the token or the worker's state folder names (%s): "+
+			"another farm answers there, or the farm has a new authority; ask the farm's administrator for a new token",
+			Of(shown[len(shown)-1]), strings.Join(s.pins, ", "))}
 	}
-	chains, err := shown[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: all, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	chains, err := shown[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: all, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	if err != nil {
 		return &Error{Text: Explain(err, now)}
 	}
@@ -133,15 +138,15 @@ func Explain(err error, now time.Time) string {
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
 		const form = time.DateOnly + " 15:04"
-		return fmt.Sprintf("its certificate is valid from %s to %s UTC, and the clock of this machine says %s: set the clock here, or at the supervisor if that one is wrong",
+		return fmt.Sprintf("the supervisor's certificate is valid from %s to %s UTC, and the clock of this machine says %s: set the clock here, or at the supervisor if that one is wrong",
 			invalid.Cert.NotBefore.UTC().Format(form), invalid.Cert.NotAfter.UTC().Format(form), now.UTC().Format(form))
 	case errors.As(err, &name):
-		return fmt.Sprintf("its certificate is not for the name %s: use a name that is in it, or give the supervisor a certificate for this one (supervisor_tls_cert)", name.Host)
+		return fmt.Sprintf("the supervisor's certificate is not for the name %s: use a name that is in the certificate, or give the supervisor a certificate for this one (supervisor_tls_cert)", name.Host)
 	case errors.As(err, &unknown):
-		return "its certificate is of an authority that this machine does not trust: use a token with the farm's fingerprint, as qbadmin token create prints it, " +
+		return "the supervisor's certificate is of an authority that this machine does not trust: use a token with the farm's fingerprint, as qbadmin token create prints it, " +
 			"qb login -fingerprint, or name the authority's file in the variable SSL_CERT_FILE"
 	case errors.As(err, &invalid):
-		return "its certificate is not valid: " + err.Error()
+		return "the supervisor's certificate is not valid: " + err.Error()
 	}
 	return ""
 }

@@ -55,10 +55,54 @@ func TestRewriteRefuses(t *testing.T) {
 		"admin tokne":                       `there is no command "tokne"; did you mean token?`,
 		"admin credit add ada -1 -source x": "there is no option -1, and no number below 0 is taken here",
 		"jobs -\x1b[2J":                     `there is no option -\x1b[2J`,
+		"sub -waitfor 3 -waitf 4 true":      `-waitfor is given twice, as "3" and "4", and only one of them would count`,
+		"sub -frames 1 -frames 2 true":      "-frames is given twice",
 	} {
 		got, _, err := commandline.Rewrite(newRoot(), strings.Fields(in))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("rewrite(%q) = %q, %v; want an error with %q", in, got, err, want)
+		}
+	}
+}
+
+// TestSecondValues: an option that is given twice keeps both values, is refused, or has a plain value, of which the last
+// counts. The plain ones are listed: what is not is put together of parts or chooses, and half of it would be lost
+// without a word.
+func TestSecondValues(t *testing.T) {
+	plain := map[string]string{
+		"sub": `priority cpus max_cpus cluster pgrp label kind pid name notes security account start timeout agenda_timeout timelimit
+			agendatimelimit retrywork retryworkdelay retrysubjob status state timereq profile prod_show prod_seq prod_shot prod_dept
+			prod_client prod_custom1 prod_custom2 prod_custom3 prod_custom4 prod_custom5 cwd user umask export import chunk partitions
+			padding p_priority p_cpus processors`,
+		"modify": `mpriority mcpus mmax_cpus mcluster mpgrp mlabel mkind mpid mname mnotes msecurity maccount mstart mtimeout
+			magenda_timeout mtimelimit magendatimelimit mretrywork mretrywork_delay mretrysubjob mtimereq mprofile mprod_show
+			mprod_seq mprod_shot mprod_dept mprod_client mprod_custom1 mprod_custom2 mprod_custom3 mprod_custom4 mprod_custom5
+			mcwd mumask mprocessors`,
+		"retry": "", "kill": "", "jobs": "fields sortby delimit limit", "hosts": "fields sortby delimit",
+	}
+	common := strings.Fields("conf supervisor key retryfor version help")
+	root := newRoot()
+	for command, names := range plain {
+		cmd := commandline.Child(root, command)
+		refused := 0
+		commandline.VisitOptions(cmd, func(f *pflag.Flag) {
+			kind := f.Value.Type()
+			if kind == "bool" || kind == "stringArray" || f.NoOptDefVal != "" || slices.Contains(common, f.Name) {
+				return
+			}
+			last := slices.Contains(strings.Fields(names), f.Name)
+			_, _, err := commandline.Rewrite(root, []string{command, "-" + f.Name, "1", "-" + f.Name, "2"})
+			if (err == nil) != last {
+				t.Errorf("%s: -%s given twice: %v", command, f.Name, err)
+			}
+			_, _, same := commandline.Rewrite(root, []string{command, "-" + f.Name, "1", "-" + f.Name + "=1"})
+			if same != nil {
+				t.Errorf("%s: -%s given twice alike: %v", command, f.Name, same)
+			}
+			refused++
+		})
+		if refused < 3 {
+			t.Errorf("%s: %d options tried", command, refused)
 		}
 	}
 }
@@ -108,7 +152,7 @@ func TestLinkedArgs(t *testing.T) {
 			t.Errorf("linkedArgs(%s, %s) = %s, want %s", test.program, test.in, got, test.want)
 		}
 	}
-	for _, name := range links {
+	for _, name := range linkedCommands() {
 		if commandline.Child(newRoot(), name) == nil {
 			t.Errorf("there is a link qb%s, but no command %s", name, name)
 		}
@@ -145,7 +189,7 @@ func TestComplete(t *testing.T) {
 		"nonsense ":                     "",
 		"farm -state ":                  "\tfolders",
 		"farm -hosts ":                  "",
-		"completion ":                   "bash zsh fish",
+		"completion ":                   "bash zsh fish powershell",
 	} {
 		var out strings.Builder
 		args := append([]string{completeWord}, strings.Split(line, " ")...)
@@ -180,7 +224,7 @@ func TestCompletePlaces(t *testing.T) {
 		}
 	}
 	walk(newRoot())
-	for path := range wordPlaces {
+	for path := range wordPlaces() {
 		if !paths[path] {
 			t.Errorf("there is no command %q", path)
 		}

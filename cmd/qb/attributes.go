@@ -13,9 +13,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"qb/api"
+	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/output"
-	"qb/supervisor/facts"
-	"qb/units"
+	"qb/internal/units"
+	"qb/supervisor/job/facts"
 )
 
 // What is here makes options and columns of the table facts.Attributes.
@@ -53,6 +54,9 @@ func (option attributeOption) bind(f *pflag.FlagSet, a *facts.Attribute) {
 		f.Bool(name, false, usage)
 	default:
 		f.String(name, "", usage)
+	}
+	if a.Composed() {
+		commandline.Once(f, name)
 	}
 }
 
@@ -200,7 +204,7 @@ func (m *momentValue) Type() string   { return "time" }
 func (m *momentValue) Set(text string) error {
 	form, err := units.RequestMoment(text, time.Now())
 	if err == nil && form != "" && form[0] != '+' {
-		err = checkZone()
+		err = checkZone(text)
 	}
 	if err == nil {
 		*m = momentValue(form)
@@ -208,11 +212,13 @@ func (m *momentValue) Set(text string) error {
 	return err
 }
 
-// checkZone refuses an unknown zone in TZ, for which the runtime takes UTC.
-func checkZone() error {
+// checkZone refuses a time in an unknown zone of TZ, for which the runtime takes UTC.
+func checkZone(text string) error {
 	name := strings.TrimPrefix(os.Getenv("TZ"), ":")
 	if name != "" && name != "UTC" && time.Local.String() == "UTC" {
-		return api.Errorf(api.KindUsage, "TZ=%s names no zone that this machine knows; write one such as Europe/Berlin", output.Escape(name))
+		return api.Errorf(api.KindUsage,
+			"%s needs a zone, and TZ=%s names none that this machine knows; set TZ to one such as Europe/Berlin",
+			units.Quoted(text), output.Escape(name))
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // ownOptions are attributes that qbsub sets in another way than by an option that is made of the table.

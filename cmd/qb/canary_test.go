@@ -22,7 +22,7 @@ import (
 	"qb/api/pin"
 )
 
-// canaries are secrets that nobody may see, and the places that were searched for them.
+// canaries are secrets that no one may see, and the places that were searched for them.
 type canaries struct {
 	t *testing.T
 
@@ -77,7 +77,7 @@ func (c *canaries) saw(place, what string) bool {
 	return c.found[place][what]
 }
 
-// watchArguments looks at the command lines of all processes until it is told to end.
+// watchArguments looks at the command lines of all processes until it is ordered to end.
 func (c *canaries) watchArguments(end <-chan struct{}) {
 	for {
 		lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -94,7 +94,7 @@ func (c *canaries) watchArguments(end <-chan struct{}) {
 	}
 }
 
-// lookAtFiles searches the files below a folder but those that are there to hold secrets.
+// lookAtFiles searches the files below a folder but the ones that are there to hold secrets.
 func (c *canaries) lookAtFiles(place, dir string, secret ...string) {
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch name := entry.Name(); {
@@ -133,8 +133,9 @@ func (c *canaryFarm) command(place string, env []string, stdin string, words ...
 	return c.look(place, string(out))
 }
 
-// TestTokenCanaries: secrets of a farm that runs are in no log, no command line, no error and no output but the one that makes
-// them known, and in the database only what a job needs to run. A secret that was planted is found in each of these places.
+// TestTokenCanaries: secrets of a farm that runs are in no log, no command line, no error and no output but the one
+// that makes them known, and in the database only what a job needs to run. A secret that was planted is found in each
+// of these places.
 func TestTokenCanaries(t *testing.T) {
 	t.Parallel()
 	c := &canaryFarm{canaries: &canaries{t: t, secrets: map[string]string{}, found: map[string]map[string]bool{}}, dir: farmFolder(t)}
@@ -223,7 +224,7 @@ func (c *canaryFarm) background(log string, env []string, words ...string) *exec
 	return cmd
 }
 
-// hostToken knows the token that the worker got for the one that it joined with.
+// hostToken knows the token that the worker got for the token that it joined with.
 func (c *canaryFarm) hostToken(state string) {
 	_ = filepath.WalkDir(state, func(path string, entry fs.DirEntry, err error) error {
 		if data, readErr := os.ReadFile(path); err == nil && readErr == nil && tokenPattern.Match(data) {
@@ -233,7 +234,7 @@ func (c *canaryFarm) hostToken(state string) {
 	})
 }
 
-// work submits a job with a secret in its environment, and one that plants.
+// work submits a job with a secret in its environment, and a job that plants.
 func (c *canaryFarm) work(local []string) string {
 	farm, err := api.NewClient("unix:"+filepath.Join(c.f.state, "qb.sock"), "")
 	if err != nil {
@@ -278,7 +279,8 @@ func (c *canaryFarm) ask(local, bob []string, operator, code, join, job string) 
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: pin.NewSet([]string{fingerprint}, nil).Config()}}
 	secret, _ := pin.Cut(operator)
 	forged := strings.Replace(secret, "qb_operator_", "qb_admin_", 1)
-	c.request(client, api.LockHost, forged, "") // its path has what was planted, and is logged; of many refusals not all are
+	// its path has what was planted, and is logged; of many refusals not all are
+	c.request(client, api.LockHost, forged, "")
 	for _, e := range api.Endpoints {
 		for _, token := range []string{operator, code, join, forged, secret + "x"} {
 			for _, body := range []string{"", "{", `{"name":"x","` + c.secrets[planted] + `":1}`} {

@@ -13,8 +13,7 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/find"
-	"qb/cmd/qb/remote"
-	"qb/pause"
+	"qb/internal/pause"
 )
 
 // answerWithin bounds a command whose supervisor does not answer: it ends with exit code 3 within 5 s.
@@ -36,8 +35,8 @@ type client struct {
 // connect makes a client, which finds the farm at its first call.
 func connect(cmd *cobra.Command) *client { return &client{cmd: cmd} }
 
-// found finds the farm unless it was found before. Who calls again as long as nobody answers looks for the farm before: one
-// that is not there is no reason to wait.
+// found finds the farm unless it was found before. Who calls again as long as no one answers looks for the farm before:
+// a missing supervisor is no reason to wait.
 func (c *client) found() (err error) {
 	if c.Client != nil {
 		return nil
@@ -51,7 +50,8 @@ func (c *client) found() (err error) {
 	return c.Find()
 }
 
-func (c *client) Open(ctx context.Context, e api.Endpoint, params api.Params, in any, header http.Header) (*http.Response, error) {
+func (c *client) Open(ctx context.Context, e api.Endpoint, params api.Params, in any,
+	header http.Header) (*http.Response, error) {
 	if err := c.found(); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (c *client) Open(ctx context.Context, e api.Endpoint, params api.Params, in
 type dialled struct{ *api.Client }
 
 // dial takes a supervisor by its address, wherever the farm of the other commands is.
-func dial(cmd *cobra.Command, url, token string) (remote.Sender, error) {
+func dial(cmd *cobra.Command, url, token string) (sender, error) {
 	conf, err := find.ClientConfig(cmd)
 	if err != nil {
 		return nil, err
@@ -101,10 +101,10 @@ func (c *client) Send(ctx context.Context, e api.Endpoint, params api.Params, in
 
 // ping asks who leads, and who the caller is.
 func (c *client) ping() (api.Ping, error) {
-	return remote.Ask[api.Ping](c.cmd.Context(), c, api.PingFarm, nil, nil)
+	return call[api.Ping](c.cmd.Context(), c, api.PingFarm, nil, nil)
 }
 
-// Ask is Send for those who send nothing, such as an audit.
+// Ask is Send for requests without a body, such as an audit.
 func (c *client) Ask(ctx context.Context, e api.Endpoint, params api.Params, out any) error {
 	return c.Send(ctx, e, params, nil, out)
 }
@@ -135,7 +135,8 @@ func (c *client) Order(ctx context.Context, job int64, items, action string) (re
 	params := jobParam(job)
 	params["action"] = action
 	header := http.Header{"Idempotency-Key": {rand.Text()}}
-	unknown, err := c.insistOn(ctx, request{endpoint: api.OrderJob, params: params, in: api.ActionRequest{Items: items}, out: &reply, header: header})
+	unknown, err := c.insistOn(ctx, request{endpoint: api.OrderJob, params: params, in: api.ActionRequest{Items: items},
+		out: &reply, header: header})
 	if unknown && err != nil {
 		err = api.Errorf(api.KindUnavailable, "%v; whether the %s was carried out is not known", err, action)
 	}
@@ -144,7 +145,7 @@ func (c *client) Order(ctx context.Context, job int64, items, action string) (re
 
 // ask connects and makes a call.
 func ask[T any](cmd *cobra.Command, e api.Endpoint, params api.Params, in any) (T, error) {
-	return remote.Ask[T](cmd.Context(), connect(cmd), e, params, in)
+	return call[T](cmd.Context(), connect(cmd), e, params, in)
 }
 
 // request is one call, as it is made at each try.
@@ -188,7 +189,8 @@ func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err err
 		}
 		if !said && limit > answerWithin && time.Since(began)+wait > answerWithin {
 			said = true
-			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: %v; trying again for up to %s (-retryfor)\n", commandline.TypedName(c.cmd), err, limit)
+			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: %v; trying again for up to %s (-retryfor)\n", commandline.TypedName(c.cmd),
+				err, limit)
 		}
 		if pause.For(ctx, wait) != nil {
 			return unknown, err

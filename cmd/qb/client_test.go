@@ -57,8 +57,8 @@ func TestLastTryIsCutOff(t *testing.T) {
 	}
 }
 
-// A list that comes in pages goes on behind the last row of each, whatever its visitor does to them, and ends at a short
-// page or when there are as many rows as wanted.
+// A list that comes in pages goes on behind the last row of each, whatever its visitor does to them, and ends at a
+// short page or when there are as many rows as wanted.
 func TestPages(t *testing.T) {
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +96,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Who is told to come again later does so by himself: the change keeps its key, and nothing is said of an unknown outcome.
+// A client that is asked to come again later does so by itself: the change keeps its key, and nothing is said of an
+// unknown outcome.
 func TestTooManyRequestsAreRepeated(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int32
@@ -122,8 +123,8 @@ func TestTooManyRequestsAreRepeated(t *testing.T) {
 	}
 }
 
-// A command that waits for a large order does not take a supervisor's silence about it for its end while nobody leads: that
-// one lists jobs from the rows, without orders under way.
+// A command that waits for a large order does not take a supervisor's silence about it for its end while no one leads:
+// that one lists jobs from the rows, without orders under way.
 func TestWaitsForALargeOrderWhileNobodyLeads(t *testing.T) {
 	t.Parallel()
 	var looks, listed atomic.Int32

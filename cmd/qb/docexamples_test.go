@@ -29,7 +29,7 @@ var notRun = []string{
 // mostNotRun is how many examples may have such a reason. It may only shrink.
 const mostNotRun = 28
 
-// languages are those that examples may be in. A text is a picture, or what was printed.
+// languages are the languages that examples may be in. A text is a picture, or what was printed.
 var languages = []string{"sh", "console", "python", "toml", "json", "sql", "ini", "text"}
 
 // marks are the comments that say how an example is run.
@@ -41,12 +41,12 @@ type example struct {
 	line     int
 	lang     string
 	text     string
-	marks    [][2]string // a word of marks and what stands behind it
+	marks    [][2]string // a word of marks and what is behind it
 }
 
 func (e example) at() string { return fmt.Sprintf("%s:%d", e.document, e.line) }
 
-// mark is what stands behind a mark of the example.
+// mark is what is behind a mark of the example.
 func (e example) mark(name string) (value string, ok bool) {
 	for _, m := range e.marks {
 		if m[0] == name {
@@ -83,7 +83,7 @@ var (
 	listItem = regexp.MustCompile(`^ *([-*]|[0-9]+\.) `)
 )
 
-// examplesOf finds the examples of a document. One that is indented instead of fenced has no language and is a problem.
+// examplesOf finds the examples of a document. An indented example, without a fence, has no language and is a problem.
 func examplesOf(document, text string) (all []example, problems []string) {
 	lines := strings.Split(text, "\n")
 	var marks [][2]string
@@ -126,7 +126,7 @@ func examplesOf(document, text string) (all []example, problems []string) {
 	return all, problems
 }
 
-// markOf reads a comment: the mark, and what stands behind it.
+// markOf reads a comment: the mark, and what is behind it.
 func markOf(comment string) [2]string {
 	for _, name := range marks {
 		if rest, ok := strings.CutPrefix(comment, name); ok {

@@ -22,7 +22,7 @@ import (
 type docsRun struct {
 	t     *testing.T
 	farm  *testFarm
-	box   string // stands for the machine's folders: /etc, /backups and the like lie below it
+	box   string // in place of the machine's folders: /etc, /backups and the like lie below it
 	env   []string
 	names map[string]string // what a document writes for what is here: numbers of jobs, hosts, folders
 	dir   string            // the current folder of the document
@@ -50,8 +50,8 @@ const blockWithin = farmWithin
 
 // TestDocs holds the documents to docRules, and runs each example that none of its marks excuses: commands by bash,
 // Python by python3, TOML by qb config check, SQL by psql, JSON by the endpoint that the mark names. What a document
-// shows as output is what it prints. A mark is an HTML comment before the block, which nobody sees who reads the
-// document:
+// shows as output is what it prints. A mark is an HTML comment before the block, which readers do not
+// see:
 //
 //	<!-- run first: SCRIPT -->    bash that prepares: "name rn01 vm-1" has rn01 in this document mean vm-1 from here on
 //	<!-- run as USER -->          as this user of the system, where the test is root; sudo before a command is root
@@ -63,9 +63,9 @@ const blockWithin = farmWithin
 //	<!-- sent to POST /PATH -->   each JSON value is a body that is taken
 //	<!-- answer to POST /PATH BODY -->  what is answered to that body
 //	<!-- found in GET /PATH -->   an object, whose members one in the answer has, maybe with others
-//	<!-- numbers vary -->         in the output any number stands for any other
+//	<!-- numbers vary -->         in the output any number matches any other
 //
-// In an output … stands for any text, and alone on its line for any lines.
+// In an output … matches any text, and alone on its line for any lines.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	var all []example
@@ -166,7 +166,9 @@ func (r *docsRun) open(document string) {
 			r.t.Fatal(err)
 		}
 	}
-	if _, err := r.bash("qbkill -user all -active || true", caller{}); err != nil { // what examples of the document before left
+	const noneRuns = `idle() { ! qbhosts | grep -Eq ' [1-9][0-9]*/[0-9]+ '; echo "idle $?"; }; until_says 'idle 0' idle`
+	// What examples of the document before have left ends within its grace, and holds slots until then.
+	if _, err := r.bash("qbkill -user all -active || true; "+noneRuns, caller{}); err != nil {
 		r.t.Error(err)
 	}
 	at := r.farm.url[strings.LastIndex(r.farm.url, ":"):]
@@ -188,7 +190,7 @@ func (r *docsRun) try(e example) {
 	}
 	_, by.elsewhere = e.mark("on another machine")
 	if setup, ok := e.mark("run first"); ok {
-		_ = os.Remove(filepath.Join(r.box, "names")) // of one that failed
+		_ = os.Remove(filepath.Join(r.box, "names")) // of an example that failed
 		if _, err := r.bash(setup, caller{}); err != nil {
 			r.t.Errorf("%s: run first: %v", e.at(), err)
 			return
@@ -427,7 +429,7 @@ func (r *docsRun) named(text string) string {
 	return text
 }
 
-// placeholder stands for a name until all are found, so that no name is looked for in what another stands for.
+// placeholder replaces a name until all are found, so that no name is looked for in the value of another.
 func placeholder(i int) string { return string(rune(0xE000 + i)) }
 
 func isWord(c byte) bool {

@@ -31,9 +31,18 @@ type testFarm struct {
 	last  string // what a look found that until waits for
 }
 
+// needsPostgres leaves a test out of `go test -short`.
+func needsPostgres(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts Postgres")
+	}
+}
+
 // farmFolder is a folder for a farm, whose server's user must enter it.
 func farmFolder(t testing.TB) string {
 	t.Helper()
+	needsPostgres(t)
 	dir, err := os.MkdirTemp("", "qb-farm-")
 	if err == nil {
 		t.Cleanup(func() { removeFarm(dir) })
@@ -51,7 +60,7 @@ func removeFarm(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// removeTemps removes the folders of items' own of workers whose state is below dir: one that was killed leaves them to
+// removeTemps removes the folders of items' own of workers whose state is below dir: a killed worker leaves them to
 // its successor.
 func removeTemps(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -281,7 +290,7 @@ func TestSilentSupervisor(t *testing.T) {
 	}
 }
 
-// A farm that is started with other hosts than before removes those that it no longer starts.
+// A farm that is started with other hosts than before removes the ones that it no longer starts.
 func TestHostsAreRetired(t *testing.T) {
 	t.Parallel()
 	f := startFarm(t, "-hosts", "2", "-slots", "1")

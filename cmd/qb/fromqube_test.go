@@ -18,7 +18,7 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/qube"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 var updateDocs = flag.Bool("update", false, "write docs/from-qube.md anew")
@@ -107,7 +107,7 @@ func qubesCommands(t *testing.T) (words []word) {
 			}
 		}
 		if len(options) == 0 {
-			if !strings.Contains(name, " ") && cmd != nil && !slices.Contains(links, name) {
+			if !strings.Contains(name, " ") && cmd != nil && !slices.Contains(linkedCommands(), name) {
 				t.Errorf("Qube has qb%s, and qb has %s: it needs a link, as main.go lists them", name, name)
 			}
 			answer, _ := qube.Command(name)

@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// TestPortIsNeverFree: while qb farm restarts by order, nobody else gets its port on either address of loopback, and those who
-// connect meanwhile are answered by the successor. After a kill the port is free: the test would see it.
+// TestPortIsNeverFree: while qb farm restarts by order, no other program gets its port on either address of loopback,
+// and clients that connect meanwhile are answered by the successor. After a kill the port is free: the test would see
+// it.
 func TestPortIsNeverFree(t *testing.T) {
 	t.Parallel()
 	f := startFarm(t, "-hosts", "0", "-listen", "127.0.0.1:0")
@@ -80,8 +81,8 @@ func bothOfLoopback(t *testing.T) (four, six net.Listener) {
 	return nil, nil
 }
 
-// TestSocketUnit: a supervisor that is started with its listeners, as by a socket unit of systemd, serves them, and closes those that are
-// no address of its configuration; what it starts has none of them.
+// TestSocketUnit: a supervisor that is started with its listeners, as by a socket unit of systemd, serves them, and
+// closes the ones that are no address of its configuration; what it starts has none of them.
 func TestSocketUnit(t *testing.T) {
 	t.Parallel()
 	dir := farmFolder(t)
@@ -100,7 +101,7 @@ func TestSocketUnit(t *testing.T) {
 		files = append(files, file)
 		_ = l.Close() // the file is the unit's
 	}
-	// A shell names itself as the one that the sockets are for and becomes the farm.
+	// A shell names itself as the process that the sockets are for and becomes the farm.
 	cmd := exec.Command("sh", "-c", `export LISTEN_PID=$$ LISTEN_FDS=3; exec qb farm -hosts 0 -state "$1" -listen "$2"`, "sh", filepath.Join(dir, "farm"), fmt.Sprint("127.0.0.1:", port))
 	cmd.Env, cmd.ExtraFiles = append(os.Environ(), "QB_CONF="+os.DevNull), files
 	log := filepath.Join(dir, "log")

@@ -38,7 +38,7 @@ func TestInstancesOf(t *testing.T) {
 	}
 }
 
-// TestInstanceWall: the time for which an instance stood still is no part of what its item has run.
+// TestInstanceWall: the time for which an instance was stopped is no part of what its item has run.
 func TestInstanceWall(t *testing.T) {
 	began := time.Now().Add(-time.Hour)
 	stood := began.Add(10 * time.Minute)

@@ -6,10 +6,8 @@ import (
 	"strings"
 
 	"qb/api"
-	"qb/cmd/qb/jobtext"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/profiles"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // jobColumns are in the order in which -long shows them. Attributes that are not named here come last.
@@ -20,9 +18,11 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	always(attributeColumn("name")),
 	attributeColumn("account"),
 	attributeColumn("prod_show"), attributeColumn("prod_seq"), attributeColumn("prod_shot"), attributeColumn("prod_dept"),
-	attributeColumn("prod_client"), attributeColumn("prod_custom1"), attributeColumn("prod_custom2"), attributeColumn("prod_custom3"),
+	attributeColumn("prod_client"), attributeColumn("prod_custom1"), attributeColumn("prod_custom2"),
+	attributeColumn("prod_custom3"),
 	attributeColumn("prod_custom4"), attributeColumn("prod_custom5"),
-	attributeColumn("pgrp"), attributeColumn("label"), attributeColumn("kind"), attributeColumn("pid"), attributeColumn("notes"),
+	attributeColumn("pgrp"), attributeColumn("label"), attributeColumn("kind"), attributeColumn("pid"),
+	attributeColumn("notes"),
 	{Name: "type", Extra: true},
 	always(attributeColumn("priority")),
 	{Name: "globalorder", Extra: true, Right: true},
@@ -37,7 +37,10 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	{Name: "secondary", Extra: true, Right: true, Member: "instances.secondary"},
 	{Name: "draining", Extra: true, Right: true, Member: "instances.draining"},
 	attributeColumn("range"),
-	{Name: "done", Right: true, Text: func(j api.Job) string { return fmt.Sprintf("%d/%d", j.Items.Complete, j.Items.Total) }},
+	{Name: "done", Right: true, Text: func(j api.Job) string {
+		return fmt.Sprintf("%d/%d", j.Items.Complete,
+			j.Items.Total)
+	}},
 	{Name: "progress", Extra: true, Right: true, Number: percentText},
 	{Name: "items", Extra: true, Right: true, Member: "items.total"},
 	{Name: "pending", Extra: true, Right: true, Member: "items.pending"},
@@ -49,7 +52,7 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	{Name: "agendastatus", Extra: true, Status: true, Text: agendaStatus},
 	{Name: "subjobstatus", Extra: true, Status: true, Text: instanceStatus},
 	attributeColumn("retrywork"),
-	{Name: "reason", Text: jobtext.Reason},
+	{Name: "reason", Text: jobReason},
 	{Name: "submitted_at", Extra: true},
 	{Name: "started_at", Extra: true},
 	{Name: "finished_at", Extra: true},
@@ -62,7 +65,7 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	{Name: "largest_peak", Extra: true, Right: true, Member: "memory.largest_peak", Number: output.KnownSize},
 	{Name: "memory", Extra: true, Text: func(j api.Job) string { return learnedText(j.Memory, j.Learned) }},
 	attributeColumn("profile"),
-	{Name: "learned", Extra: true, Text: func(j api.Job) string { return profiles.Text(j.Learned) }},
+	{Name: "learned", Extra: true, Text: func(j api.Job) string { return profileText(j.Learned) }},
 	attributeColumn("reservations"),
 	attributeColumn("requirements"), attributeColumn("hosts"), attributeColumn("omithosts"), attributeColumn("groups"),
 	attributeColumn("omitgroups"), attributeColumn("restrictions"), attributeColumn("hostorder"), attributeColumn("flags"),
@@ -70,13 +73,15 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	{Name: "command", Extra: true, Text: func(j api.Job) string { return strings.Join(j.Command, " ") }},
 })
 
-// agendaStatus is Qube's one word for the states of all items: what runs before what waits, and of ended ones as a job ends.
+// agendaStatus is Qube's one word for the states of all items: what runs before what waits, and of ended ones as a job
+// ends.
 func agendaStatus(j api.Job) string {
 	for _, state := range []struct {
 		name  string
 		items int
 	}{
-		{"running", j.Items.Running}, {"pending", j.Items.Pending}, {"blocked", j.Items.Blocked}, {"killed", j.Items.Killed}, {"failed", j.Items.Failed},
+		{"running", j.Items.Running}, {"pending", j.Items.Pending}, {"blocked", j.Items.Blocked}, {"killed", j.Items.Killed},
+		{"failed", j.Items.Failed},
 	} {
 		if state.items > 0 {
 			return state.name
@@ -98,7 +103,7 @@ func learnedText(m api.JobMemory, l *api.Learned) string {
 	var parts []string
 	switch {
 	case l != nil && l.Memory > 0 && l.Memory > m.LargestPeak:
-		parts = append(parts, profiles.MemoryText(l))
+		parts = append(parts, profileMemoryText(l))
 	case m.Returned > 0:
 		parts = append(parts, "learned from "+facts.Several(m.Returned, "complete item"))
 	case m.RanOut > 0 && m.Need > m.LargestPeak && (m.Requested == nil || m.Need > *m.Requested):
@@ -122,4 +127,14 @@ func widthText(n float64) string {
 		return "*"
 	}
 	return strconv.Itoa(int(n))
+}
+
+// describe names all that is set of a job, as qbjobs -long does.
+func describe(job api.Job) (fields [][2]string) {
+	for _, c := range jobColumns {
+		if text := c.Of(job); text != "" {
+			fields = append(fields, [2]string{c.Name, text})
+		}
+	}
+	return fields
 }

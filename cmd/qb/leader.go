@@ -10,7 +10,7 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/find"
 	"qb/cmd/qb/output"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // clientsOf are the addresses with a client for each.
@@ -55,7 +55,8 @@ func (c *client) openElsewhere(ctx context.Context, params api.Params) *http.Res
 		case err == nil:
 			resp.Body.Close()
 		case late || unavailable(err):
-			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: item %s:%s printed nothing, or its output lies with %s, which does not answer: %v\n",
+			fmt.Fprintf(c.cmd.ErrOrStderr(),
+				"%s: item %s:%s printed nothing, or its output lies with %s, which does not answer: %v\n",
 				commandline.TypedName(c.cmd), params["job"], output.Escape(params["item"]), output.Escape(urls[n]), err)
 		}
 		giveUp()
@@ -63,7 +64,7 @@ func (c *client) openElsewhere(ctx context.Context, params api.Params) *http.Res
 	return nil
 }
 
-// locate settles on the address whose supervisor leads; where none does, on one that at least answers.
+// locate settles on the address whose supervisor leads; where none does, on an address that at least answers.
 func (c *client) locate(ctx context.Context, where find.Address) error {
 	urls, clients, err := clientsOf(where)
 	if err != nil {
@@ -71,22 +72,27 @@ func (c *client) locate(ctx context.Context, where find.Address) error {
 	}
 	switch len(urls) {
 	case 0:
-		return api.Errorf(api.KindUsage, "supervisor address %q names none; give http://HOST:PORT or unix:PATH, several with commas between", where.URL)
+		return api.Errorf(api.KindUsage,
+			"supervisor address %q names none; give http://HOST:PORT or unix:PATH, several with commas between", where.URL)
 	case 1:
-		c.Client, c.url, c.others = clients[0], urls[0], false
+		c.Client = clients[0]
+		c.url = urls[0]
+		c.others = false
 		return nil
 	}
 	at, err := api.Locate(ctx, clients)
 	if err != nil {
 		at = 0 // the call itself will say what is wrong, unless a supervisor comes back meanwhile
 	}
-	c.Client, c.url, c.others = clients[at], urls[at], true
+	c.Client = clients[at]
+	c.url = urls[at]
+	c.others = true
 	return nil
 }
 
-// repeatable says whether a call that got no answer may be made again: it has a key; or it changes nothing, and there is
-// another address to go to or the caller insists; or it certainly did nothing, and there is another address. A caller
-// who did too much at a time may try again after the time that the refusal names.
+// repeatable says whether a call that got no answer may be made again: it has a key; or it changes nothing, and there
+// is another address to go to or the caller insists; or it certainly did nothing, and there is another address. A
+// caller who did too much at a time may try again after the time that the refusal names.
 func (c *client) repeatable(r request, err error) bool {
 	if isKind(err, api.KindLimit) {
 		return api.Refusal(err).RetryAfter > 0 && (r.header != nil || r.endpoint.Method == http.MethodGet)

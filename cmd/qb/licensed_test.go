@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// licensed plays a licence server and a program that needs a licence of it: "licensed serve SOCKET MOST" gives at most so many at a
-// time, and refuses every second of those who ask; "licensed render SOCKET" asks, works for a moment, and gives it back.
+// licensed plays a licence server and a program that needs a licence of it: "licensed serve SOCKET MOST" gives at most
+// so many at a time, and refuses every second request; "licensed render SOCKET" asks, works for a moment,
+// and gives it back.
 func licensed() {
 	var err error
 	switch args := os.Args[1:]; args[0] {

@@ -22,7 +22,7 @@ var emptyLists = map[string]string{
 // notListings have the options of listings, but change something, and print what they changed.
 var notListings = []string{"whatif"}
 
-// listings are the commands below this one that have the options of a listing, by their words.
+// listings are the commands below this one with the options of a listing, by their words.
 func listings(cmd *cobra.Command, words string, found map[string]bool) {
 	flags := cmd.Flags()
 	if cmd.RunE != nil && flags.Lookup("no-headers") != nil && flags.Lookup("json") != nil && !slices.Contains(notListings, words) {
@@ -33,8 +33,9 @@ func listings(cmd *cobra.Command, words string, found map[string]bool) {
 	}
 }
 
-// TestNoListIsSilent: whoever asks for a list reads rows or what there is none of, of every command that lists.
+// TestNoListIsSilent: anyone who asks for a list reads rows or what there is none of, of every command that lists.
 func TestNoListIsSilent(t *testing.T) {
+	needsPostgres(t)
 	if err := shared.start(); err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func meetStranger(t *testing.T, rows []loopbackRow) {
 	clients := map[string][]string{
 		"commands": {"qbsub", "-supervisor", address, "true"},
 		"worker":   {"qbworker", "-supervisor", address, "-token_file", token, "-state", filepath.Join(dir, "w"), "-name", "w", "-slots", "1", "-run_as", "agent"},
-		"bench":    {"qb", "bench-hosts", "-url", address, "-hosts", "1"},
+		"bench":    {"qb-bench", "hosts", "-url", address, "-hosts", "1"},
 		"Python":   {"python3", "-c", `import qb, sys; qb.Client(sys.argv[1], retry=0).submit(["true"])`, address},
 	}
 	python, err := filepath.Abs("../../python")

@@ -16,19 +16,28 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
-	"qb/cmd/qb/bench"
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/qube"
-	"qb/cmd/qb/service"
 	"qb/cmd/qb/watch"
-	"qb/worker/shim"
 )
 
-// links are the names under which the program is also installed: qbNAME is `qb NAME`.
+// links are the names under which the program is also installed, except those of full: qbNAME is `qb NAME`.
 var links = []string{
 	"sub", "modify", "jobs", "items", "instances", "hosts", "kill", "retry", "requeue", "redo", "block", "unblock",
-	"interrupt", "preempt", "suspend", "resume", "migrate", "retire", "shove", "top", "bottom", "complete", "fail", "remove", "wait", "hist", "summary", "tree", "lock", "unlock", "users", "login", "logout", "archive", "joborder", "configfile", "out", "err", "ping", "share", "stats", "updateresource", "admin", "worker", "supervisor",
+	"interrupt", "preempt", "suspend", "resume", "migrate", "retire", "shove", "top", "bottom", "complete", "fail",
+	"remove", "wait", "hist", "summary", "tree", "lock", "unlock", "users", "login", "logout", "archive", "joborder",
+	"configfile", "out", "err", "ping", "share", "stats", "updateresource", "admin",
 }
+
+// full is what the client build (go build -tags client) is without: what runs a farm. cmd_service.go fills it in.
+var full struct {
+	commands func() []*cobra.Command
+	links    []string
+	shim     func(words []string) (code int)
+}
+
+// linkedCommands are the commands that have links.
+func linkedCommands() []string { return slices.Concat(links, full.links) }
 
 func main() {
 	// A stopped reader, such as head, ends a listing quietly through a write error, not a signal that
@@ -40,8 +49,8 @@ func main() {
 // run is the whole program: argv in, exit code out.
 func run(argv []string) int {
 	program := strings.TrimSuffix(filepath.Base(argv[0]), ".exe")
-	if len(argv) > 1 && argv[1] == "shim" && (program == "qb" || program == "qbworker") {
-		return shim.Main(argv[2:]) // before anything else: a shim must stay small
+	if full.shim != nil && len(argv) > 1 && argv[1] == "shim" && (program == "qb" || program == "qbworker") {
+		return full.shim(argv[2:]) // before anything else: a shim must stay small
 	}
 	args := linkedArgs(program, argv[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -51,23 +60,20 @@ func run(argv []string) int {
 		return 0
 	}
 	code := exitCode(ctx, err)
-	if !errors.Is(err, errSilent) && code != interrupted {
+	if !errors.Is(err, commandline.ErrSilent) && code != interrupted {
 		fmt.Fprintln(os.Stderr, shownAs(program, args)+": "+err.Error())
 	}
 	return code
 }
 
-// readerGone says that whoever read standard output has had enough.
+// readerGone says that the reader of standard output has closed it.
 func readerGone(err error) bool {
 	var path *fs.PathError
-	return errors.As(err, &path) && path.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE)
+	return errors.As(err, &path) && path.Path == os.Stdout.Name() && pipeClosed(err)
 }
 
 // interrupted is the exit code by which a shell reports a program that Ctrl-C ended.
 const interrupted = 130
-
-// errSilent ends a command that has already said what was wrong; it is exit code 1.
-var errSilent = errors.New("")
 
 func exitCode(ctx context.Context, err error) int {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil || errors.Is(err, watch.ErrLeft) {
@@ -76,10 +82,10 @@ func exitCode(ctx context.Context, err error) int {
 	return api.ExitCode(err)
 }
 
-// linkedArgs puts the command that a link's name stands for before the words given.
+// linkedArgs puts the command that a link is named for before the words given.
 func linkedArgs(program string, args []string) []string {
 	name, ok := strings.CutPrefix(program, "qb")
-	if _, habit := qube.Command(name); !ok || !habit && !slices.Contains(links, name) {
+	if _, habit := qube.Command(name); !ok || !habit && !slices.Contains(linkedCommands(), name) {
 		return args
 	}
 	if len(args) > 0 && args[0] == completeWord {
@@ -106,6 +112,9 @@ func execute(ctx context.Context, argv, args []string, out, errOut io.Writer) er
 	}
 	if len(args) > 0 && args[0] == completeWord {
 		return completeLine(ctx, root, args, out)
+	}
+	if err := leftOut(root, args); err != nil {
+		return err
 	}
 	words, at, err := commandline.Rewrite(root, args)
 	if err != nil {
@@ -136,9 +145,10 @@ func newRoot() *cobra.Command {
 		cmd.InitDefaultVersionFlag()
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(service.Commands()...)
-	root.AddCommand(newAuditCommand(), newConfigCommand(), newCompletionCommand(), newLinksCommand(), newManCommand(), newPlanCommand(),
-		bench.NewCommand(), bench.NewHostsCommand())
+	root.AddCommand(newConfigCommand(), newCompletionCommand(), newLinksCommand())
+	if full.commands != nil {
+		root.AddCommand(full.commands()...)
+	}
 	root.SetHelpCommand(commandline.HelpCommand(root))
 	root.InitDefaultHelpCmd()
 	groupCommands(root)
@@ -150,7 +160,10 @@ func clientCommands() []*cobra.Command {
 		newSubCommand(), newModifyCommand(), newJobsCommand(), newItemsCommand(), newInstancesCommand(), newHostsCommand(),
 		newOutCommand("out", "stdout"), newOutCommand("err", "stderr"),
 		newPingCommand(), newLockCommand(true), newLockCommand(false), newAdminCommand(),
-		newHistoryCommand(), newWaitCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(), sharesShell.ShareCommand(), profilesShell.Command(), licencesShell.ListCommand(), licencesShell.UpdateCommand(), summaryShell.Command(), summaryShell.StatsCommand(), whatifShell.Command(), treeShell.Command(), peopleShell.LoginCommand(), peopleShell.LogoutCommand(), peopleShell.OpenCommand(), peopleShell.RightsCommand(), archiveShell.Command(), orderShell.Command(), newConfigFileCommand(),
+		newHistoryCommand(), newWaitCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(),
+		newShareCommand(), newProfileCommand(), newResourcesCommand(), newUpdateResourceCommand(), newSummaryCommand(),
+		newStatsCommand(), newWhatIfCommand(), newTreeCommand(), newLoginCommand(), newLogoutCommand(), newOpenCommand(),
+		newUsersCommand(), newArchiveCommand(), newJobOrderCommand(), newConfigFileCommand(),
 	}
 	return append(commands, newActionCommands()...)
 }

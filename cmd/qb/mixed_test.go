@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"qb/api"
-	"qb/statedir"
+	"qb/internal/statedir"
 )
 
 // mixedHost is a worker of the mixed farm: hosts differ in slots, memory, groups, cluster and GPUs.
@@ -148,7 +148,7 @@ func (f *testFarm) planned() (map[string][2]int, bool) {
 	return counts, moves
 }
 
-// settles waits until the farm stands still, and has then what qb plan says of qb snapshot's output.
+// settles waits until the farm is at rest, and has then what qb plan says of qb snapshot's output.
 func (f *testFarm) settles(what string) {
 	f.t.Helper()
 	told := ""

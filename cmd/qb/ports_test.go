@@ -14,8 +14,9 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 )
 
-// TestListens: of a fresh farm, as it comes and open to the network, the supervisor alone listens on one TCP port, of loopback on both addresses; nothing else
-// of it does, neither Postgres nor workers, shims and items, and nobody on UDP. Unix sockets lie in the state folder.
+// TestListens: of a fresh farm, as it comes and open to the network, the supervisor alone listens on one TCP port, of
+// loopback on both addresses; nothing else of it does, neither Postgres nor workers, shims and items, and no one on
+// UDP. Unix sockets lie in the state folder.
 func TestListens(t *testing.T) {
 	t.Parallel()
 	own, err := net.Listen("tcp", "127.0.0.1:0")
@@ -86,8 +87,8 @@ func listening(t *testing.T, root int, folder string) (all []string) {
 	return slices.Compact(all)
 }
 
-// familyOf are the pids of a process, of those that it has started, and of those whose command line names the folder: shims
-// belong to nobody.
+// familyOf are the pids of a process, of the ones that it has started, and of those whose command line names the
+// folder: shims belong to no one.
 func familyOf(t *testing.T, root int, folder string) map[int]bool {
 	t.Helper()
 	all, err := process.Processes()

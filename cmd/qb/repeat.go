@@ -14,7 +14,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/units"
+	"qb/internal/units"
 )
 
 // How long a change is repeated under its key by default: a script waits until the outcome is known, a person at a
@@ -25,7 +25,7 @@ const (
 	maxKey         = 100            // of the 128 that a request may carry; the rest names the job
 )
 
-// submitKey is the environment variable that stands for qbsub -key.
+// submitKey is the environment variable that means qbsub -key.
 const submitKey = "QB_SUBMIT_KEY"
 
 // bindRepeat gives a command that changes something the options of its repetition.
@@ -55,7 +55,8 @@ func repetitionOf(cmd *cobra.Command) (repetition, error) {
 		r.limit = cmd.Flags().Lookup("retryfor").Value.(*units.Span).Std()
 		r.insist = true
 		if r.limit > mostRetryFor {
-			return r, api.Errorf(api.KindUsage, "-retryfor %s: use 0s to %s, for keys are known for a day", units.Span(r.limit), units.Span(mostRetryFor))
+			return r, api.Errorf(api.KindUsage, "-retryfor %s: use 0s to %s, for keys are known for a day", units.Span(r.limit),
+				units.Span(mostRetryFor))
 		}
 	}
 	named, from := "", "-key"
@@ -67,7 +68,8 @@ func repetitionOf(cmd *cobra.Command) (repetition, error) {
 		return r, nil
 	}
 	if named == "" || len(named) > maxKey || !printableASCII(named) {
-		return r, api.Errorf(api.KindUsage, "%s %q: use 1 to %d letters, digits and signs without blanks", from, output.Escape(named), maxKey)
+		return r, api.Errorf(api.KindUsage, "%s %q: use 1 to %d letters, digits and signs without blanks", from, named,
+			maxKey)
 	}
 	r.key = named
 	return r, nil
@@ -98,8 +100,8 @@ type typed struct {
 
 type typedKey struct{}
 
-// withTyped notes the command line for a message that says how to repeat it. Args are argv's words, or those that a
-// link's name stands for and argv's; at is a place in them.
+// withTyped notes the command line for a message that says how to repeat it. Args are argv's words, or the ones that a
+// link is named for and argv's; at is a place in them.
 func withTyped(ctx context.Context, argv, args []string, at int) context.Context {
 	return context.WithValue(ctx, typedKey{}, typed{argv: argv, at: at + len(argv) - len(args)})
 }
@@ -125,5 +127,6 @@ func (c *client) advice() string {
 	for i, word := range words {
 		quoted[i] = output.ShellQuote(word)
 	}
-	return fmt.Sprintf("to repeat it, use its key within a day; it then happens once, whatever became of this call:\n  %s", strings.Join(quoted, " "))
+	return fmt.Sprintf("to repeat it, use its key within a day; it then happens once, whatever became of this call:\n  %s",
+		strings.Join(quoted, " "))
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"qb/cmd/qb/qube"
-	"qb/statedir"
+	"qb/internal/statedir"
 )
 
 // TestMain makes the test binary stand for qb and all its links, the workers and shims of the farms included.
 func TestMain(m *testing.M) {
 	commands := map[string]func(){"qb": main, "squat": squat, "listen": listen, "licensed": licensed, "maild": maild, "silent": silent}
-	for _, name := range links {
+	for _, name := range linkedCommands() {
 		commands["qb"+name] = main
 	}
 	for _, name := range qube.Commands() {
@@ -55,8 +55,9 @@ func (m farmed) Run() int {
 // tested is the test binary under the name qb.
 var tested string
 
-// useBuilt builds qb as `make build` does, and has tests find it under all its names before the test binary. Under the race
-// detector a command takes five times as long to start, and tests run thousands. The farm that scripts share is the test binary.
+// useBuilt builds qb as `make build` does, and has tests find it under all its names before the test binary. Under the
+// race detector a command takes five times as long to start, and tests run thousands. The farm that scripts share is
+// the test binary.
 func useBuilt() (dir string, err error) {
 	if tested, err = exec.LookPath("qb"); err != nil {
 		return "", err
@@ -64,12 +65,12 @@ func useBuilt() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "qb-built-"); err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "qb"), ".")
+	build := exec.Command("go", "build", "-trimpath", "-o", dir+"/", ".", "../qb-bench")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return dir, fmt.Errorf("building qb: %w\n%s", err, out)
 	}
-	for _, name := range append(qube.Commands(), links...) {
+	for _, name := range append(qube.Commands(), linkedCommands()...) {
 		if err := os.Symlink("qb", filepath.Join(dir, "qb"+name)); err != nil && !errors.Is(err, os.ErrExist) {
 			return dir, err
 		}
@@ -156,9 +157,10 @@ func (f *sharedFarm) end() error {
 	return errors.Join(stopErr, removeFarm(f.state))
 }
 
-// Each file of testdata/script is a dialogue with the commands. Those in whose first line stands "farm"
+// Each file of testdata/script is a dialogue with the commands. Those in whose first line is "farm"
 // run on the shared farm.
 func TestScripts(t *testing.T) {
+	needsPostgres(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Condition: func(name string) (bool, error) {
@@ -231,8 +233,9 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// later PATTERN COMMAND… repeats a command until its output matches. It pauses for thrice as long as the command took, so that
-// scripts that wait leave the processors to what they wait for: under the race detector a start takes a third of a second of them.
+// later PATTERN COMMAND… repeats a command until its output matches. It pauses for thrice as long as the command took,
+// so that scripts that wait leave the processors to what they wait for: under the race detector a start takes a third
+// of a second of them.
 func later(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: later PATTERN COMMAND…")

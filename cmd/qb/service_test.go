@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"testing"
 
-	"qb/supervisor/pgcluster"
+	"qb/supervisor/store/pgcluster"
 )
 
-// The two services by themselves, on a database that the environment names: a worker that is told to end
+// The two services by themselves, on a database that the environment names: a worker that is ordered to end
 // leaves its items running, and the next one takes them up.
 func TestServicesAlone(t *testing.T) {
 	t.Parallel()
@@ -81,6 +81,7 @@ func TestServicesAlone(t *testing.T) {
 
 func startCluster(t testing.TB, state string) *pgcluster.Cluster {
 	t.Helper()
+	needsPostgres(t)
 	cluster, err := pgcluster.Start(t.Context(), pgcluster.Config{State: state, Fast: true})
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// silent mounts on each folder a file system that answers nobody, as a file server that has gone leaves one behind,
-// until it is ended: "silent DIR…". It ends by itself, for whoever removes the folders waits for it.
+// silent mounts on each folder a file system that answers no one, as a file server that has gone leaves one behind,
+// until it is ended: "silent DIR…". It ends by itself, because the removal of the folders waits for it.
 func silent() {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)

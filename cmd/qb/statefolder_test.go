@@ -21,7 +21,7 @@ func TestStateFolderOfAnother(t *testing.T) {
 	shared := t.TempDir()
 	victim, folder := filepath.Join(shared, "victim"), filepath.Join(shared, "farm")
 	err := errors.Join(os.Chmod(shared, 0o777|os.ModeSticky), os.WriteFile(victim, []byte("bytes"), 0o600), os.Mkdir(folder, 0o755))
-	for _, name := range []string{"postgres.log", "pg.lock", "farm.lock", "admin.token", "farm.json", "lock", "farm.key", "tokens.sealed", "tokens.rows-sealed"} {
+	for _, name := range []string{"postgres.log", "pg.lock", "farm.lock", "admin.token", "farm.json", "lock", "farm.key"} {
 		err = errors.Join(err, os.Symlink(victim, filepath.Join(folder, name)))
 	}
 	made := filepath.Join(folder, "pg")

@@ -150,7 +150,7 @@ func newScreen(width, height int) *screen {
 	return s
 }
 
-// resize keeps what fits, as terminals do that do not wrap anew.
+// resize keeps what fits, as terminals do that do not wrap again.
 func (s *screen) resize(width, height int) {
 	s.cells = resized(s.cells, width, height)
 	if s.saved != nil {
@@ -244,7 +244,7 @@ func (s *screen) escape(cmd ansi.Cmd) {
 	}
 }
 
-// sequence carries out a control sequence; those that only change colours, modes and the like do nothing here.
+// sequence carries out a control sequence; the ones that only change colours, modes and the like do nothing here.
 func (s *screen) sequence(cmd ansi.Cmd, params ansi.Params) {
 	at := func(n, missing int) int {
 		v, _, ok := params.Param(n, missing)

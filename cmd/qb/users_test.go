@@ -74,8 +74,8 @@ func (u farmUser) qb(t *testing.T, program, socket string, args ...string) (out 
 	return strings.TrimSpace(string(text)), err == nil
 }
 
-// TestTwoUsers runs jobs of two users of the system on a farm that root started, where it may make users: each process is its owner's alone, with his groups and home and no rights of root, and his output is
-// read by him and by root.
+// TestTwoUsers runs jobs of two users of the system on a farm that root started, where it may make users: each process
+// is its owner's alone, with his groups and home and no rights of root, and his output is read by him and by root.
 func TestTwoUsers(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("useradd"); os.Geteuid() != 0 || err != nil {
@@ -186,7 +186,8 @@ func TestRemarkOnWhoIsNotServed(t *testing.T) {
 	}
 }
 
-// TestStartIsShort: a farm's start prints four lines and ready, as root and as another user; details only with -verbose.
+// TestStartIsShort: a farm's start prints four lines and ready, as root and as another user; details only with
+// -verbose.
 func TestStartIsShort(t *testing.T) {
 	t.Parallel()
 	short := regexp.MustCompile(`^state     .+; the database is a private Postgres there\nhosts     h \(1 slot\); items run as .+\naddress   http://127\.0\.0\.1:\d+ and unix:.+/qb\.sock\npage      http://127\.0\.0\.1:\d+/; qb open prints .+\n$`)
@@ -204,7 +205,7 @@ func (u farmUser) awaitJob(t *testing.T, f *testFarm, program, job string) {
 	})
 }
 
-// awaitProcess waits for a process of the user's own, and wants it to be nobody else's.
+// awaitProcess waits for a process of the user's own, and wants it to be no other user's.
 func (u farmUser) awaitProcess(t *testing.T) {
 	t.Helper()
 	id := strconv.Itoa(int(u.uid))
@@ -231,8 +232,8 @@ func (u farmUser) awaitProcess(t *testing.T) {
 	t.Fatalf("no process of %s runs", u.name)
 }
 
-// TestOneFileForSupervisorAndWorker: what only root's worker can do is no obstacle for a supervisor of another user that
-// reads the same file; a worker or a farm of that user is refused.
+// TestOneFileForSupervisorAndWorker: what only root's worker can do is no obstacle for a supervisor of another user
+// that reads the same file; a worker or a farm of that user is refused.
 func TestOneFileForSupervisorAndWorker(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

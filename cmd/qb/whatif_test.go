@@ -12,14 +12,16 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/api"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/planner"
-	"qb/supervisor/translate"
-	"qb/supervisor/whatif"
+	"qb/smartshare"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/page/whatif"
+	"qb/supervisor/share/planner"
+	"qb/supervisor/wire/translate"
 )
 
-// TestWhatIfIsPlanByHand: on random farms the answer of what-if is that of qb plan on what qb snapshot prints, changed by hand.
+// TestWhatIfIsPlanByHand: on random farms the answer of what-if is that of qb plan on what qb snapshot prints, changed
+// by hand.
 func TestWhatIfIsPlanByHand(t *testing.T) {
 	moved, stopped := 0, 0
 	desk := whatif.NewTrials(func(context.Context) (func(), error) { return func() {}, nil })
@@ -51,7 +53,7 @@ func compareWithPlans(t *rapid.T, desk *whatif.Trials) (moved, stopped int) {
 	return reply.Moved, reply.Stopped
 }
 
-// compare says what an answer has otherwise than the two plans, whose jobs are numbered but for the one that is new.
+// compare says what an answer has otherwise than the two plans, whose jobs are numbered except for the new one.
 func compare(t *rapid.T, reply api.WhatIfReply, before, after api.BalanceDoc, name func(id string) string) {
 	rows := map[string]api.WhatIfJob{}
 	for _, j := range reply.Jobs {
@@ -90,9 +92,9 @@ func TestTrialIsPlanByHand(t *testing.T) {
 			last := len(s.Jobs) - 1
 			s.Running = slices.DeleteFunc(s.Running, func(r planner.SnapInstance) bool { return r.Job == last })
 			reply, err := desk.TrySubmission(context.Background(), whatif.Submission{
-				Look: func(to *planner.Snapshot) (message.Supposed, error) {
+				Look: func(to *planner.Snapshot) (message.TrialReply, error) {
 					*to = s
-					return message.Supposed{Planned: 1}, nil
+					return message.TrialReply{Planned: 1}, nil
 				},
 				Explain: func() (facts.Why, error) { return facts.Why{}, nil },
 			})
@@ -135,8 +137,8 @@ func planned(t *rapid.T, doc api.SnapshotDoc) api.BalanceDoc {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := snapshotOfDoc(&doc)
-	return balanceDoc(&s, planner.Balance(s))
+	s := translate.SnapshotOf(&doc)
+	return translate.PlanDoc(&s, planner.Decide(&smartshare.Scratch{}, s))
 }
 
 func rowOf(s planner.Snapshot, id facts.JobID) facts.JobView {

@@ -170,7 +170,7 @@ func TestEmptyFolder(t *testing.T) {
 	}
 }
 
-// A process whose output goes below one of the folders is found, one that only names the pictures is not.
+// A process whose output goes below one of the folders is found, a process that only names the pictures is not.
 func TestFindStrays(t *testing.T) {
 	state, out := t.TempDir(), t.TempDir()
 	file, err := os.Create(filepath.Join(out, "a.png"))

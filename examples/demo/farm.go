@@ -157,7 +157,9 @@ func (f *farm) submit(ctx context.Context, args ...string) (int64, error) {
 func (f *farm) run(ctx context.Context, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(f.bin, program), args...)
 	var out, complaint bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = f.env, &out, &complaint
+	cmd.Env = f.env
+	cmd.Stdout = &out
+	cmd.Stderr = &complaint
 	cmd.SysProcAttr = ownGroup()
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("%s: %w: %s%s", program, err, complaint.String(), out.String())

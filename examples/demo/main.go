@@ -116,8 +116,10 @@ func cause(ctx context.Context, err error) error {
 func tell(ctx context.Context, f *farm, examples, out string) ([]int64, error) {
 	render, movie := filepath.Join(examples, "render.sh"), filepath.Join(examples, "movie.sh")
 	frames := fmt.Sprint(beautyFrames)
-	beauty, err := f.submit(ctx, "-name", "beauty", "-priority", "5", "-cpus", "2", "-max_cpus", "*", "-range", "1-"+frames,
-		"-padding", "4", "-validate", filepath.Join(out, "beauty.QB_PADDED_FRAME_NUMBER.png"), "-retrywork", "1", render, "beauty", out, "QB_FRAME_NUMBER", frames, fmt.Sprint(flawedFrame))
+	beauty, err := f.submit(ctx, "-name", "beauty", "-priority", "5", "-cpus", "2", "-max_cpus", "*", "-range",
+		"1-"+frames,
+		"-padding", "4", "-validate", filepath.Join(out, "beauty.QB_PADDED_FRAME_NUMBER.png"), "-retrywork", "1", render,
+		"beauty", out, "QB_FRAME_NUMBER", frames, fmt.Sprint(flawedFrame))
 	if err != nil {
 		return nil, err
 	}
@@ -132,11 +134,13 @@ func tell(ctx context.Context, f *farm, examples, out string) ([]int64, error) {
 
 	screen.leave("A second job arrives; beauty keeps its two primaries and shares the surplus.")
 	turntable, err := f.submit(ctx, "-name", "turntable", "-cpus", "2", "-range", fmt.Sprintf("1-%d", turntableFrames),
-		"-padding", "4", "-validate", filepath.Join(out, "turntable.QB_PADDED_FRAME_NUMBER.png"), render, "turntable", out, "QB_FRAME_NUMBER", fmt.Sprint(turntableFrames))
+		"-padding", "4", "-validate", filepath.Join(out, "turntable.QB_PADDED_FRAME_NUMBER.png"), render, "turntable", out,
+		"QB_FRAME_NUMBER", fmt.Sprint(turntableFrames))
 	if err != nil {
 		return nil, err
 	}
-	last, err := f.submit(ctx, "-name", "movie", "-priority", "5", "-dependency", fmt.Sprintf("link-complete-job-%d", beauty),
+	last, err := f.submit(ctx, "-name", "movie", "-priority", "5", "-dependency",
+		fmt.Sprintf("link-complete-job-%d", beauty),
 		movie, "beauty", out, frames)
 	if err != nil {
 		return nil, err

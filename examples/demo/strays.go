@@ -11,7 +11,7 @@ import (
 )
 
 // killStrays looks for processes of the farm or of its items; there should be none. What is there all the
-// same is killed, and told.
+// same is killed, and the log says so.
 func killStrays(state, out string) error {
 	var strays map[int]string
 	for deadline := time.Now().Add(killedMax); ; time.Sleep(50 * time.Millisecond) {

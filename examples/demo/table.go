@@ -16,7 +16,7 @@ import (
 
 const (
 	drawEvery  = 400 * time.Millisecond
-	plainEvery = 2 * time.Second // between lines when nobody watches
+	plainEvery = 2 * time.Second // between lines when no one watches
 	barWidth   = 24
 	failedTail = 6       // lines of a failed attempt's output
 	logMax     = 1 << 20 // bytes of it that are read
@@ -122,7 +122,8 @@ func (s *screen) draw(now state, force bool) {
 // table is the drawing for a terminal.
 func (s *screen) table(now state) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n  %-3s %-10s %-9s %7s %9s  %-*s %8s\n", "job", "name", "status", "primary", "secondary", barWidth, "items", "done")
+	fmt.Fprintf(&b, "\n  %-3s %-10s %-9s %7s %9s  %-*s %8s\n", "job", "name", "status", "primary", "secondary", barWidth,
+		"items", "done")
 	for _, j := range now.jobs {
 		fmt.Fprintf(&b, "  %-3d %-10s %-9s %7d %9d  %s %4d/%d\n", j.ID, j.Name, j.Status,
 			j.Instances.Primary, j.Instances.Secondary, bar(j.Items), j.Items.Complete, j.Items.Total)
@@ -197,7 +198,8 @@ func (s *screen) maybeShowFailure(ctx context.Context, now state) error {
 	}
 	s.shown = true
 	a := attempts[at]
-	s.leave(fmt.Sprintf("Item %s of job %d failed, as planned (%s), and is tried again. The end of its output:", a.Item, a.Job, ending(a)))
+	s.leave(fmt.Sprintf("Item %s of job %d failed, as planned (%s), and is tried again. The end of its output:", a.Item,
+		a.Job, ending(a)))
 	for _, line := range tail(text, failedTail) {
 		fmt.Println("  | " + line)
 	}

@@ -35,14 +35,16 @@ func verify(ctx context.Context, f *farm, jobs []int64, out string) error {
 		errs = append(errs, checkAttempts(jobs[i], attempts, expected, spent))
 	}
 	if spent["failed"].attempts != 1 {
-		errs = append(errs, fmt.Errorf("%d attempts failed, expected the one of frame %d", spent["failed"].attempts, flawedFrame))
+		errs = append(errs, fmt.Errorf("%d attempts failed, expected the one of frame %d", spent["failed"].attempts,
+			flawedFrame))
 	}
 	_, err := f.run(ctx, "qb", "audit")
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return err
 	}
 	done := beautyFrames + turntableFrames + 1
-	fmt.Printf("  %d pictures of %dx%d and a movie of %d are whole\n", beautyFrames+turntableFrames, frameWidth, frameHeight, beautyFrames)
+	fmt.Printf("  %d pictures of %dx%d and a movie of %d are whole\n", beautyFrames+turntableFrames, frameWidth,
+		frameHeight, beautyFrames)
 	fmt.Printf("  %d items, each with exactly one done attempt (%.0f s of rendering)\n", done, spent["done"].seconds)
 	for _, end := range []string{"failed", "preempted", "lost", "killed"} {
 		if c := spent[end]; c.attempts > 0 || end == "preempted" {
@@ -60,7 +62,8 @@ func checkAttempts(job int64, attempts []api.Attempt, items int, spent map[strin
 	var errs []error
 	for _, a := range attempts {
 		if a.FinishedAt == nil {
-			errs = append(errs, fmt.Errorf("job %d item %s: attempt %d has no end, its state is %s", job, a.Item, a.Attempt, a.State))
+			errs = append(errs, fmt.Errorf("job %d item %s: attempt %d has no end, its state is %s", job, a.Item, a.Attempt,
+				a.State))
 			continue
 		}
 		c := spent[a.State]

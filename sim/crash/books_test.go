@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // What a charge may differ from the time between an item's first and last line. The shim measures from fork
@@ -41,8 +41,8 @@ func (c *crashCharges) String() string {
 		n, c.paid, c.ran, c.over[0], c.over[n/2], c.over[n-1])
 }
 
-// checkCharges compares what owners pay with what the items wrote. None pays less than it wrote. One that ended by
-// itself pays for that; what another did after its last line nobody knows, so it is held to the time between start
+// checkCharges compares what owners pay with what the items wrote. None pays less than it wrote. An attempt that ended
+// by itself pays for that; what another did after its last line no one knows, so it is held to the time between start
 // and end of its row; a preempted one pays nothing. And the payers' rows are the sum.
 func (r *crashRig) checkCharges(rows map[itemOf][]crashRow, runs map[facts.AttemptID]*crashRun) {
 	var charged float64

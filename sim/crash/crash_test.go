@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/api"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/postgres"
 )
 
@@ -184,8 +184,8 @@ func (r *crashRig) checkItem(job facts.JobID, item facts.ItemNo, j crashJob, row
 	}
 }
 
-// checkLogs wants the whole output of each attempt that ended by itself, but for what a full disk did not take, which
-// is told to the byte; and of each other the beginning.
+// checkLogs wants the whole output of each attempt that ended by itself, except for what a full disk did not take,
+// which is ordered to the byte; and of each other the beginning.
 func (r *crashRig) checkLogs(job facts.JobID, j crashJob, rows map[itemOf][]crashRow) {
 	for item := range j.items {
 		for _, row := range rows[itemOf{job, facts.ItemNo(item)}] {
@@ -201,7 +201,7 @@ func (r *crashRig) checkLogs(job facts.JobID, j crashJob, rows map[itemOf][]cras
 			switch row.state {
 			case "done", "superseded", "failed":
 				missing := 0
-				fmt.Sscanf(row.cause, "its log is not whole: %d bytes", &missing)
+				fmt.Sscanf(row.cause, "the item's log is not complete: %d bytes", &missing)
 				if err != nil || len(out)+missing != len(want) || !linesOf(out, want) {
 					r.t.Errorf("output of attempt %d of item %d of job %d (%s): %v, %q, want %q", row.number, item, job, row.state, err, out, want)
 				}

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/api"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // crashProc is a process of an item.
@@ -61,7 +61,7 @@ func (p *crashProc) read(environ []byte, marks map[string]bool) bool {
 	return err == nil
 }
 
-// watchEnds looks again and again that nothing is left of an attempt whose end its worker has told. An
+// watchEnds looks again and again that nothing is left of an attempt whose end its worker has reported. An
 // attempt that counts as lost may still be there, frozen.
 func (r *crashRig) watchEnds(ctx context.Context) (looks int) {
 	for sleep(ctx, time.Second) == nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // TestLogsOfSeveralSupervisors: each supervisor has a log folder of its own. What an item printed under a leader that
-// is a standby now is found there, what it prints across the takeover is followed to its end, and of a supervisor that is
-// gone the reader is told.
+// is a standby now is found there, what it prints across the takeover is followed to its end, and of a supervisor that
+// is gone the reader gets an error.
 func TestLogsOfSeveralSupervisors(t *testing.T) {
 	t.Parallel()
 	r := newCrashRig(t, 1, 1, 2, "QB_SUPERVISOR_LOGPATH=")

@@ -66,7 +66,7 @@ func (r *crashRig) place(p *crashProcess) {
 	}
 }
 
-// scheme is that of the supervisors' addresses.
+// scheme is the URL scheme of the supervisors' addresses.
 func (r *crashRig) scheme() string {
 	if r.machines != nil {
 		return "https://"

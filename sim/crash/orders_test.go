@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // crashOrdered is what people ordered of a job, as far as it was acknowledged.
@@ -199,7 +199,7 @@ func (j *crashJobs) release() {
 	}
 }
 
-// checkOrders wants each acknowledged order to have stood: the last priority, and nothing given after a kill.
+// checkOrders wants each acknowledged order to have was: the last priority, and nothing given after a kill.
 func (r *crashRig) checkOrders(id facts.JobID, job crashJob, priority int, rows map[itemOf][]crashRow) {
 	o := job.ordered
 	if !o.unsure && priority != o.priority {

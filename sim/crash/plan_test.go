@@ -143,7 +143,7 @@ func (r *crashRig) killSupervisor() bool {
 
 func (r *crashRig) killAgent() bool { return r.killOne(r.agents[r.random.IntN(len(r.agents))]) }
 
-// killHost leaves nobody who could stop the host's items: they must end with their shims.
+// killHost leaves no one who could stop the host's items: they must end with their shims.
 func (r *crashRig) killHost() bool {
 	agent := r.agents[r.random.IntN(len(r.agents))]
 	if !agent.up() {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"qb/sim/replica"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // A replica is promoted in place of a primary that crashed, and the former primary comes back beside it, after which

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// crashProxy stands between one agent and one supervisor. Each direction passes bytes on, delays them, or
+// crashProxy is between one agent and one supervisor. Each direction passes bytes on, delays them, or
 // keeps them back to deliver them late; all connections can be cut.
 type crashProxy struct {
 	listener net.Listener

@@ -14,7 +14,7 @@ import (
 	"qb/api"
 )
 
-// Rows that are put back under a leader, and under one that is stopped: all hosts obey a term again, and what runs on them
+// Rows that are put back under a leader, and under a stopped one: all hosts obey a term again, and what runs on them
 // goes on.
 func TestPutBackUnderALeader(t *testing.T) {
 	t.Parallel()
@@ -42,8 +42,8 @@ func TestPutBackUnderALeader(t *testing.T) {
 	}
 }
 
-// The row of terms is put back while the host is not heard, and two leaders follow before it is: the second has a number above the one
-// that the host obeys, and finds by its begin that the rows know another term of that number.
+// The row of terms is put back while the host is not heard, and two leaders follow before it is: the second has a
+// number above the term that the host obeys, and finds by its begin that the rows know another term of that number.
 func TestPutBackBeforeTwoLeaders(t *testing.T) {
 	t.Parallel()
 	r := newCrashRig(t, 1, 1, 2)

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/postgres"
 )
 
@@ -48,7 +48,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// recovery is a way back that is timed, so many times; one that took no time could not be tried.
+// recovery is a way back that is timed, so many times; a way that took no time could not be tried.
 type recovery struct {
 	what  string
 	times int
@@ -89,8 +89,9 @@ func (r *crashRig) begunBy(job string) (n int) {
 	return n
 }
 
-// moved starts an item, does that to its host, and waits for the item's next attempt, which is on the other
-// while the first is silent. Undo comes after that. What is measured ends at the first line that the next attempt wrote, on the clock since boot.
+// moved starts an item, does that to its host, and waits for the item's next attempt, which is on the other while the
+// first is silent. Undo comes after that. What is measured ends at the first line that the next attempt wrote, on the
+// clock since boot.
 func (r *crashRig) moved(harm func(host int) (began time.Duration), undo func(host int)) time.Duration {
 	job := r.qb(0, r.both(), "qbsub", "-cpus", "1", "-max_cpus", "0", "/bin/sh", r.path("item.sh"), r.path("truth"), "1000000", "plain")
 	first := r.awaitRun(job, 1)

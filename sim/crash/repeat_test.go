@@ -11,8 +11,9 @@ import (
 	"qb/api"
 )
 
-// TestRepeatedAsAdvised: commits hang, so that a command cannot know what became of its change; they heal; and the command that the
-// error advises finds the change instead of making another. What is called from a script does so by itself.
+// TestRepeatedAsAdvised: commits hang, so that a command cannot know what became of its change; they heal; and the
+// command that the error advises finds the change instead of making another. What is called from a script does so by
+// itself.
 func TestRepeatedAsAdvised(t *testing.T) {
 	t.Parallel()
 	r := newCrashRig(t, 5, 1, 2)
@@ -44,8 +45,8 @@ func TestRepeatedAsAdvised(t *testing.T) {
 	}
 }
 
-// advice is the command that another advises when commits hang. A slow machine may start the other only when no supervisor leads any
-// more: it is refused then, changes nothing and is told so, and commits hang once more.
+// advice is the command that another advises when commits hang. A slow machine may start the other only when no
+// supervisor leads any more: it is refused then, changes nothing and answers so, and commits hang once more.
 func (r *crashRig) advice(name string, args ...string) string {
 	r.t.Helper()
 	said := ""
@@ -94,12 +95,12 @@ func lastLine(text string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// hangCommits lets commits wait for a standby that is not there: what was sent is durable, and nobody hears of it.
+// hangCommits lets commits wait for a standby that is not there: what was sent is durable, and no one hears of it.
 func (r *crashRig) hangCommits() (heal func()) {
 	r.t.Helper()
 	r.sql("alter system set synchronous_standby_names = 'nobody'")
 	r.sql("select pg_reload_conf()")
-	r.until("new sessions have the setting", func() bool { // all others have been told to read it before
+	r.until("new sessions have the setting", func() bool { // all others were signalled to read it before
 		ctx, cancel := context.WithTimeout(context.Background(), crashPatience)
 		defer cancel()
 		conn, err := pgx.Connect(ctx, r.database)

@@ -19,7 +19,7 @@ import (
 
 	"qb/api"
 	"qb/sim/netns"
-	"qb/supervisor/pgcluster"
+	"qb/supervisor/store/pgcluster"
 )
 
 // The crash rig: two supervisors, a Postgres and agents as real processes, whose items write down
@@ -223,8 +223,8 @@ func (r *crashRig) startSupervisors(settings []string) {
 	r.leading()
 }
 
-// ownAddress is one that nothing else on this machine takes while a supervisor that owns it is down: other listeners of
-// tests, and all connections to loopback addresses, are on 127.0.0.1.
+// ownAddress is an address that nothing else on this machine takes while a supervisor that owns it is down: other
+// listeners of tests, and all connections to loopback addresses, are on 127.0.0.1.
 func (r *crashRig) ownAddress(supervisor string) string {
 	r.t.Helper()
 	if m := r.machines[supervisor]; m != nil {
@@ -292,7 +292,7 @@ func (r *crashRig) until(what string, look func() bool) {
 // crashPatience is how long the rig waits for what must come once nothing is broken any more.
 const crashPatience = 3 * time.Minute
 
-// processes are those of a kind (shim, worker) whose command line names a folder of the rig's.
+// processes are the ids of the processes of a kind (shim, worker) whose command line names a folder of the rig.
 func (r *crashRig) processes(kind, below string) []int {
 	return processesOf(kind, r.path(below))
 }
@@ -370,7 +370,7 @@ func (r *crashRig) removeTemps() {
 
 var workerID = regexp.MustCompile(`"([A-Z2-7]{12})[A-Z2-7]*"`)
 
-// ours are all processes whose command line names the rig's folder, but for Postgres.
+// ours are all processes whose command line names the rig's folder, except for Postgres.
 func (r *crashRig) ours() (pids []int) {
 	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range names {

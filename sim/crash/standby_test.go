@@ -13,8 +13,8 @@ import (
 	"qb/api"
 )
 
-// Two supervisors on one database: one leads, the other stands by and says who does. A leader that is killed
-// is replaced, and so is one that is stopped; when that one wakes it stands by. The items run on, and
+// Two supervisors on one database: one leads, the other is by and says who does. A leader that is killed
+// is replaced, and so is a frozen one; when that one wakes it is by. The items run on, and
 // clients and workers that have both addresses find the leader by themselves.
 func TestStandby(t *testing.T) {
 	t.Parallel()

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
-// TestTakeover measures how long the farm stands still when its leader goes: from the signal to the first
+// TestTakeover measures how long the farm does nothing when its leader goes: from the signal to the first
 // item that the successor starts. After each, no item may have been killed, moved or lost. QB_TAKEOVERS says how
 // often the leader is killed, and half as often it is stopped; the suite does each once.
 func TestTakeover(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // crashItem is the command of each item. It writes when it runs, by the time since boot, into a file that

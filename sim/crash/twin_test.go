@@ -13,9 +13,9 @@ import (
 	"qb/api"
 )
 
-// crashTwin is a second worker on a host's machine that reports the host's name: with a copy of its state folder, or with
-// a new one. It is refused while the host speaks, and let in when the host was silent and nothing is left on it; the
-// items of neither may run beside the other's.
+// crashTwin is a second worker on a host's machine that reports the host's name: with a copy of its state folder, or
+// with a new one. It is refused while the host speaks, and let in when the host was silent and nothing is left on it;
+// the items of neither may run beside the other's.
 type crashTwin struct {
 	crashProcess
 	host *crashProcess
@@ -47,7 +47,8 @@ func (r *crashRig) startTwin(host *crashProcess, copied bool) bool {
 	return true
 }
 
-// doubleName starts a twin for a while; some of them beside a host whose agent is killed, so that the name may be theirs.
+// doubleName starts a twin for a while; some of them beside a host whose agent is killed, so that the name may be
+// theirs.
 func (r *crashRig) doubleName() bool {
 	if slices.ContainsFunc(r.twins, func(t *crashTwin) bool { return t.up() }) {
 		return false
@@ -99,8 +100,8 @@ func (r *crashRig) machineShims(host *crashProcess) []int {
 	return shims(pids)
 }
 
-// letTwinIn kills an agent for good and demands that a worker with a new state folder has its name, and runs items, when
-// nothing is left of the host's; and then that the host has it again.
+// letTwinIn kills an agent for good and demands that a worker with a new state folder has its name, and runs items,
+// when nothing is left of the host's; and then that the host has it again.
 func (r *crashRig) letTwinIn(jobs *crashJobs) {
 	host, released := r.agents[0], time.Time{}
 	until := func(what string, look func() bool) {
@@ -146,10 +147,10 @@ func (r *crashRig) claimed(name string) bool {
 func (r *crashRig) refused(p *crashProcess) bool {
 	log, err := os.ReadFile(p.log)
 	r.must(err)
-	return strings.Contains(string(log), "another worker has this one's name or key")
+	return strings.Contains(string(log), "another worker has the name or key of this worker")
 }
 
-// checkTwins wants some twins to have been refused, and counts those that ran items.
+// checkTwins wants some twins to have been refused, and counts the ones that ran items.
 func (r *crashRig) checkTwins() {
 	refused, ran := 0, 0
 	for _, twin := range r.twins {

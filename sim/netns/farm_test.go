@@ -147,7 +147,7 @@ func (f *farm) start(m *Machine, name string, words ...string) *service {
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	must(f.t, s.cmd.Start())
 	go func() {
-		_ = s.cmd.Wait() // its end is told by ended
+		_ = s.cmd.Wait() // its end is read from ended
 		close(s.ended)
 	}()
 	return s

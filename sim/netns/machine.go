@@ -14,13 +14,14 @@ import (
 	"syscall"
 	"time"
 
-	"qb/pause"
+	"qb/internal/pause"
 )
 
 const (
 	bridge       = "qb-switch"
-	machineFlags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC
-	bootID       = "/proc/sys/kernel/random/boot_id"
+	machineFlags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS |
+		syscall.CLONE_NEWIPC
+	bootID = "/proc/sys/kernel/random/boot_id"
 )
 
 // Folders of the machines.
@@ -58,10 +59,10 @@ func New(folder, programs string, names ...string) (*Network, error) {
 // SharedFolder is the folder that machines have as Shared.
 func (n *Network) SharedFolder() string { return filepath.Join(n.folder, "shared") }
 
-// address is that of the i-th machine, from 1 on; 0 is the switch itself.
+// address is the address of the i-th machine, from 1 on; 0 is the switch itself.
 func address(i int) string { return "10.77.0." + strconv.Itoa(10+i) }
 
-// SwitchAddress is that of the outer namespaces on the switch.
+// SwitchAddress is the address of the outer namespaces on the switch.
 func SwitchAddress() string { return address(0) }
 
 // Start switches the i-th machine on, which has what its folder holds from an earlier start.
@@ -130,8 +131,8 @@ func (n *Network) furnish(m *Machine) error {
 	return nil
 }
 
-// beMachine is the first process of a machine: it mounts the machine's folders, reports on descriptor 3 that it is ready,
-// and collects orphans from then on.
+// beMachine is the first process of a machine: it mounts the machine's folders, reports on descriptor 3 that it is
+// ready, and collects orphans from then on.
 func beMachine(folder string) error {
 	if err := ownMounts(); err != nil {
 		return err
@@ -184,19 +185,21 @@ func (m *Machine) plugIn() error {
 
 func (m *Machine) port() string { return "qb-" + m.Name }
 
-// Command is one that runs in the machine, with root's environment there. Its process is that of nsenter, whose only
-// child is the program.
+// Command is a command that runs in the machine, with root's environment there. Its process is that of nsenter, whose
+// only child is the program.
 func (m *Machine) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	enter := []string{"-t", strconv.Itoa(m.first.Process.Pid), "-m", "-u", "-n", "-i", "-p", "--wd=/", "--", program}
 	cmd := exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
-	cmd.Env = []string{"PATH=" + Programs + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8"}
+	cmd.Env = []string{"PATH=" + Programs + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
+		"LANG=C.UTF-8"}
 	return cmd
 }
 
-// InNetwork are the words of a command that has the machine's network, and all else from outside. Its process becomes the
-// program's.
+// InNetwork are the words of a command that has the machine's network, and all else from outside. Its process becomes
+// the program's.
 func (m *Machine) InNetwork(program string, args ...string) []string {
-	return append([]string{"nsenter", "--net=/proc/" + strconv.Itoa(m.first.Process.Pid) + "/ns/net", "--", program}, args...)
+	return append([]string{"nsenter", "--net=/proc/" + strconv.Itoa(m.first.Process.Pid) + "/ns/net", "--", program},
+		args...)
 }
 
 // Folder is where the machine's /NAME is outside of it.

@@ -95,7 +95,7 @@ func lockFolder(dir string) (int, error) {
 	return fd, nil
 }
 
-// TestFoldersOfKilledRuns: the next run removes the folder of one that was killed, not that of one that runs or failed.
+// TestFoldersOfKilledRuns: the next run removes the folder of a killed run, not that of a run that goes on or failed.
 func TestFoldersOfKilledRuns(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	runs, err := newFolder()
@@ -113,7 +113,7 @@ func TestFoldersOfKilledRuns(t *testing.T) {
 	}
 }
 
-// TestAvailable: who may not make namespaces is told how, and a network is made in the outer ones only.
+// TestAvailable: a user who may not make namespaces reads how, and a network is made in the outer ones only.
 func TestAvailable(t *testing.T) {
 	if os.Geteuid() != 0 && Available() == nil {
 		t.Error("machines are available without root")

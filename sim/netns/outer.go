@@ -20,8 +20,8 @@ const (
 	outerFlags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS
 )
 
-// Main is for TestMain. It runs the tests in namespaces of their own if that is wanted, and returns the exit code. In the
-// first process of a machine it does not return while the machine lives.
+// Main is for TestMain. It runs the tests in namespaces of their own if that is wanted, and returns the exit code. In
+// the first process of a machine it does not return while the machine lives.
 func Main(wanted bool, run func() int) int {
 	var err error
 	code := 1
@@ -74,7 +74,9 @@ func again() (int, error) {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), stageKey+"="+firstStage)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Stdin = os.Stdin
+	cmd.Stdout = os.Stdout
+	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: outerFlags, Pdeathsig: syscall.SIGKILL}
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -90,7 +92,8 @@ func beFirst() (int, error) {
 		return 1, err
 	}
 	env := append(os.Environ(), stageKey+"="+testsStage) // the last one counts
-	pid, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{Env: lastOfEach(env), Files: []uintptr{0, 1, 2}})
+	pid, err := syscall.ForkExec("/proc/self/exe", os.Args,
+		&syscall.ProcAttr{Env: lastOfEach(env), Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		return 1, fmt.Errorf("netns: starting the tests: %w", err)
 	}
@@ -130,7 +133,8 @@ func ownMounts() error {
 
 // beSwitch makes the bridge that joins the machines. The tests have an address on it.
 func beSwitch() error {
-	for _, line := range []string{"link set lo up", "link add " + bridge + " type bridge", "addr add " + address(0) + "/24 dev " + bridge, "link set " + bridge + " up"} {
+	for _, line := range []string{"link set lo up", "link add " + bridge + " type bridge",
+		"addr add " + address(0) + "/24 dev " + bridge, "link set " + bridge + " up"} {
 		if err := ip(line); err != nil {
 			return err
 		}

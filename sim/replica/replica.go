@@ -37,7 +37,8 @@ func Start(t testing.TB) (primary, follower *Server) {
 	program(t, "initdb", "-D", primary.data, "-U", "qb", "-A", "trust", "-N")
 	primary.Start()
 	program(t, "createdb", "-h", "127.0.0.1", "-p", strconv.Itoa(primary.port), "-U", "qb", "qb")
-	program(t, "pg_basebackup", "-D", follower.data, "-d", fmt.Sprintf("host=127.0.0.1 port=%d user=qb application_name=b", primary.port), "-R", "-c", "fast", "-X", "stream")
+	program(t, "pg_basebackup", "-D", follower.data, "-d",
+		fmt.Sprintf("host=127.0.0.1 port=%d user=qb application_name=b", primary.port), "-R", "-c", "fast", "-X", "stream")
 	follower.Start()
 	return primary, follower
 }
@@ -94,7 +95,8 @@ func postgres(t testing.TB) *syscall.Credential {
 // Start starts the server, as a reboot does.
 func (s *Server) Start() {
 	s.t.Helper()
-	options := fmt.Sprintf("-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories=%s -c fsync=off", s.port, filepath.Dir(s.data))
+	options := fmt.Sprintf("-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories=%s -c fsync=off", s.port,
+		filepath.Dir(s.data))
 	program(s.t, "pg_ctl", "-D", s.data, "-w", "-s", "-l", s.data+".log", "-o", options, "start")
 	s.t.Cleanup(s.Stop)
 }

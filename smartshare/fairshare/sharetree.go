@@ -14,10 +14,10 @@ type Sharer struct {
 	Usage  float64 // of an owner, decayed; below zero counts as zero
 }
 
-// Standing is where a sharer stands. Entitled and Received are fractions of the farm.
+// Standing is where a sharer is. Entitled and Received are fractions of the farm.
 type Standing struct {
 	Entitled float64 // by shares
-	Received float64 // of all usage; 0 as long as nobody has used anything
+	Received float64 // of all usage; 0 as long as no one has used anything
 	Counted  float64 // of all usage, with the account's surplus or deficit passed down
 	Factor   float64 // 1 unused, 0.5 at the share, towards 0 above; 0 without shares
 }
@@ -80,8 +80,8 @@ func partOf(a, of float64) float64 {
 	return a / of
 }
 
-// FairTree weighs a tree by the other rule: accounts are compared first, and no member of a worse account
-// stands before one of a better account. The factor tells only the rank: 1 for the first of n owners, 1/n
+// FairTree weighs a tree by the other rule: accounts are compared first, and each member of a better account
+// ranks before all members of a worse account. The factor shows only the rank: 1 for the first of n owners, 1/n
 // for the last; equals have equal factors. Accounts have the factor of their best member.
 func FairTree(tree []Sharer) []Standing {
 	out, level := levels(tree)
@@ -177,7 +177,8 @@ func RanksOf(factors []float64) []int {
 func SharesOfEquivalent(r, whole Resources, most bool) Resources {
 	parts := r.fractions(whole)
 	if !most {
-		return Resources{CPUs: r.CPUs, Memory: parts[1] * whole.CPUs, GPUs: parts[2] * whole.CPUs, Scratch: parts[3] * whole.CPUs}
+		return Resources{CPUs: r.CPUs, Memory: parts[1] * whole.CPUs, GPUs: parts[2] * whole.CPUs,
+			Scratch: parts[3] * whole.CPUs}
 	}
 	largest := 0
 	for i, f := range parts {

@@ -18,7 +18,7 @@ func (u Usage) Read(now, halfLife float64) float64 {
 	return u.Value * math.Exp2(-(now-u.At)/halfLife)
 }
 
-// Charge is the usage after an amount has been charged at a moment. One that comes late decays from when
+// Charge is the usage after an amount has been charged at a moment. A late charge decays from when
 // it was due.
 func (u Usage) Charge(now, amount, halfLife float64) Usage {
 	if now < u.At {
@@ -35,7 +35,8 @@ type Resources struct{ CPUs, Memory, GPUs, Scratch float64 }
 
 // fractions are the parts of a whole that resources take; of what the whole has none, none.
 func (r Resources) fractions(of Resources) [4]float64 {
-	return [4]float64{partOf(r.CPUs, of.CPUs), partOf(r.Memory, of.Memory), partOf(r.GPUs, of.GPUs), partOf(r.Scratch, of.Scratch)}
+	return [4]float64{partOf(r.CPUs, of.CPUs), partOf(r.Memory, of.Memory), partOf(r.GPUs, of.GPUs),
+		partOf(r.Scratch, of.Scratch)}
 }
 
 // Factor tells how far an owner is from using more than its share: 1 unused, 0.5 at its share, towards 0

@@ -23,7 +23,8 @@ func (p *packer) packing() Packing {
 	return a
 }
 
-// changes are, by load, the running secondaries that are to stop, as indices into Held, and the bins of those that are to start.
+// changes are, by load, the running secondaries that are to stop, as indices into Held, and the bins of the ones that
+// are to start.
 func (p *packer) changes() (stop, starts [][]int) {
 	n := len(p.loads)
 	stop, starts = make([][]int, n), make([][]int, n)

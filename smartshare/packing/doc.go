@@ -3,8 +3,9 @@
 // It is nearly exact, with bounded effort; jobs of one shape are divided exactly by package smartshare. It takes
 // numbers and returns numbers, reads no clock, and does not depend on the order of a map.
 //
-//	loads, bins ──Pack──▶ primaries ▶ secondaries, lowest level first ▶ improve ▶ keep what need not stop, start beside free room
+//	loads, bins ──Pack──▶ primaries ▶ secondaries, lowest level first ▶ improve ▶ keep what need not stop,
+//	                      start beside free room
 //
-// Read first: pack.go (the order of steps), improve.go (moves that raise a level), settle.go (who need not
+// Read first: pack.go (the order of steps), improve.go (moves that raise a level), cancel.go (who need not
 // stop, and starts that need not wait).
 package packing

@@ -19,10 +19,11 @@ type victims struct {
 }
 
 func (v victims) cheaper(w victims) bool {
-	return cmp.Or(cmp.Compare(v.stops, w.stops), cmp.Compare(len(v.positions), len(w.positions)), v.work.Compare(w.work)) < 0
+	return cmp.Or(cmp.Compare(v.stops, w.stops), cmp.Compare(len(v.positions), len(w.positions)),
+		v.work.Compare(w.work)) < 0
 }
 
-// displace finds secondaries, of those that may go, whose room in a bin lets the load in, and of the givers what
+// displace finds secondaries, of the ones that may go, whose room in a bin lets the load in, and of the givers what
 // it lacks beside: from the highest level down, cheapest first, and none that need not go.
 func (p *packer) displace(bin, load int, givers []position, may func(placed) bool) (v victims, ok bool) {
 	p.look(1)
@@ -55,7 +56,10 @@ func (p *packer) displace(bin, load int, givers []position, may func(placed) boo
 	if !p.provided(load) && !p.provide(&v, load, givers) {
 		return v, false
 	}
-	slices.SortFunc(v.positions, func(x, y position) int { return cmp.Or(cmp.Compare(x.bin, y.bin), cmp.Compare(y.at, x.at)) })
+	slices.SortFunc(v.positions, func(x, y position) int {
+		return cmp.Or(cmp.Compare(x.bin, y.bin),
+			cmp.Compare(y.at, x.at))
+	})
 	return v, true
 }
 
@@ -71,8 +75,8 @@ func (p *packer) comparePositions(x, y position) int {
 	return cmp.Or(cmp.Compare(x.bin, y.bin), cmp.Compare(x.at, y.at))
 }
 
-// compareInBin orders positions of one bin. Where memory may decide, those of a load that were promised most go first: then
-// fewer go, and, as with the load, whether the bin can be bettered depends on no worths.
+// compareInBin orders positions of one bin. Where memory may decide, those of a load that were promised most go first:
+// then fewer go, and, as with the load, whether the bin can be bettered depends on no worths.
 func (p *packer) compareInBin(x, y position) int {
 	a, b := p.at(x), p.at(y)
 	if p.scant[x.bin] && a.load == b.load {
@@ -244,7 +248,7 @@ func (p *packer) otherFit(to map[fitKey][2]int, c placed, bin int) int {
 	return two[0]
 }
 
-// improveByTaking takes instances of higher loads out of a bin for this one and whoever else then fits.
+// improveByTaking takes instances of higher loads out of a bin for this one and for others that then fit.
 func (p *packer) improveByTaking(load int) bool {
 	stays := func(i int) bool { return !p.yields(i, load) }
 	any := false
@@ -262,7 +266,10 @@ func (p *packer) improveByTaking(load int) bool {
 			break
 		}
 		for _, only := range p.donors(b, load, stays) {
-			v, ok := p.displace(b, load, givers, func(c placed) bool { return c.load != load && !stays(c.load) && (only < 0 || c.load == only) })
+			v, ok := p.displace(b, load, givers, func(c placed) bool {
+				return c.load != load && !stays(c.load) &&
+					(only < 0 || c.load == only)
+			})
 			if ok && (best < 0 || v.cheaper(least)) && p.gains(b, load, v.positions, false) {
 				best, least = b, v
 			}
@@ -293,8 +300,8 @@ func (p *packer) donors(bin, load int, stays func(int) bool) (list []int) {
 	return list
 }
 
-// gains tries the bins without some placed instances and one with one of the load, filled up by others, lowest first: does
-// that make the sorted levels larger? If it is to keep and does, the bins stay so.
+// gains tries the bins without some placed instances and one with one of the load, filled up by others, lowest first:
+// does that make the sorted levels larger? If it is to keep and does, the bins stay so.
 func (p *packer) gains(bin, load int, positions []position, keep bool) bool {
 	p.scratch.Spend(len(p.loads))
 	before := slices.Clone(p.count)
@@ -341,7 +348,8 @@ func (p *packer) lowestFor(bin int, left []placed) int {
 	best := -1
 	for i := range p.loads {
 		p.look(1)
-		if p.count[i] >= p.most[i] || !p.fits(p.free(bin), i) || !p.provided(i) || best >= 0 && p.level(i, p.count[i]).compare(p.level(best, p.count[best])) >= 0 ||
+		if p.count[i] >= p.most[i] || !p.fits(p.free(bin), i) || !p.provided(i) || best >= 0 &&
+			p.level(i, p.count[i]).compare(p.level(best, p.count[best])) >= 0 ||
 			slices.ContainsFunc(left, func(c placed) bool { return c.load == i }) || !p.mayStart(bin, i) {
 			continue
 		}

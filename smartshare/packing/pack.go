@@ -14,7 +14,7 @@ type Bin struct {
 	Stock        []int64 // of further resources, in the order of Load.Takes
 	Closed       bool    // takes nothing new
 	Ending       int     // of the slots: still taken by what is on its way out
-	EndingMemory int64   // of the memory: likewise
+	EndingMemory int64   // bytes that ending instances hold
 }
 
 // Load is what one job may have of the bins. Pinned instances are in no number but Floor and take no room.
@@ -59,13 +59,13 @@ func (p *Piece) stays() int {
 // packEffort bounds the work of one packing, counted in looks at a bin.
 const packEffort = 1_500_000
 
-// Pack divides bins among instances of different shapes, nearly exactly: primaries in order, each where it
-// fits best, else where it displaces the fewest secondaries; then from what runs it raises the lowest level
-// wherever there is room, and takes and moves instances as long as that makes the sorted levels
-// lexicographically larger. What it cannot better it leaves alone, so packing its own result does nothing.
-// Loads come in dispatch order; serve is that of primaries within a rank, nil the same; bins come in the
-// order that decides between equals. Scratch counts the steps; nil counts none. Shared is what all bins have together of such as licences, in the order of
-// Load.Wants; the first so many of them are limits: where more runs than they allow, secondaries stop.
+// Pack divides bins among instances of different shapes, nearly exactly: primaries in order, each where it fits best,
+// else where it displaces the fewest secondaries; then from what runs it raises the lowest level wherever there is
+// room, and takes and moves instances as long as that makes the sorted levels lexicographically larger. What it cannot
+// better it leaves alone, so packing its own result does nothing. Loads come in dispatch order; serve is the order of
+// primaries within a rank, nil the same; bins come in the order that decides between equals. Scratch counts the steps;
+// nil counts none. Shared is what all bins have together of such as licences, in the order of Load.Wants; the first so
+// many of them are limits: where more runs than they allow, secondaries stop.
 func Pack(scratch *smartshare.Scratch, bins []Bin, shared []int64, limits int, loads []Load, serve []int) Packing {
 	p := newPacker(scratch, bins, shared, loads)
 	p.limits = limits
@@ -76,7 +76,7 @@ func Pack(scratch *smartshare.Scratch, bins []Bin, shared []int64, limits int, l
 	p.dropBeyondCaps()
 	p.relieve()
 	p.obey()
-	p.settle()
+	p.cancelNeedlessMoves()
 	return p.packing()
 }
 
@@ -119,7 +119,8 @@ type placed struct {
 
 func newPacker(scratch *smartshare.Scratch, bins []Bin, shared []int64, loads []Load) *packer {
 	scratch.Spend(len(bins) + len(loads))
-	p := &packer{scratch: scratch, bins: slices.Clone(bins), shared: slices.Clone(shared), vacant: make([]vacancy, len(bins)), loads: loads, placed: make([][]placed, len(bins)),
+	p := &packer{scratch: scratch, bins: slices.Clone(bins), shared: slices.Clone(shared),
+		vacant: make([]vacancy, len(bins)), loads: loads, placed: make([][]placed, len(bins)),
 		count: make([]int, len(loads)), grant: make([]int, len(loads)), most: make([]int, len(loads)), effort: packEffort}
 	for b := range p.bins {
 		p.bins[b].Stock = slices.Clone(bins[b].Stock)
@@ -410,7 +411,7 @@ func (p *packer) elsewhere(load, bin int) int {
 	return -1
 }
 
-// force puts a primary where it fits but for secondaries.
+// force puts a primary where it would fit without secondaries.
 func (p *packer) force(bin, load int) {
 	if v, ok := p.displace(bin, load, nil, func(placed) bool { return true }); ok {
 		p.remove(v.positions)
@@ -430,8 +431,9 @@ func (p *packer) hard(bin int) capacity {
 	return r
 }
 
-// dropBeyondCaps stops what is more than a load may have, least worth first. One that drains goes before others: a start in its place may
-// be running already, and the end of another would make room in another bin than where it is needed.
+// dropBeyondCaps stops what is more than a load may have, least worth first. A draining instance goes before others: a
+// start in its place may be running already, and the end of another would make room in another bin than where it is
+// needed.
 func (p *packer) dropBeyondCaps() {
 	for i := range p.loads {
 		if p.count[i] <= p.most[i] {
@@ -470,7 +472,7 @@ func (p *packer) relieve() {
 	}
 }
 
-// highest is the place in a bin of the secondary that stands highest, the cheapest of such; false if
+// highest is the place in a bin of the secondary that is highest, the cheapest of such; false if
 // there is none.
 func (p *packer) highest(bin int) (place int, ok bool) {
 	p.scratch.Spend(len(p.placed[bin]))

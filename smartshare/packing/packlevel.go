@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// height is how high a load stands among the loads, seen from its next instance: its owner first, where
+// height is how high a load is among the loads, seen from its next instance: its owner first, where
 // loads have owners, then the load itself.
 type height struct{ owner, own float64 }
 
@@ -13,7 +13,7 @@ func (a height) compare(b height) int {
 	return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.own, b.own))
 }
 
-// level is how high a load stands with so many secondaries: with equal weights it is ordered as slots are,
+// level is how high a load is with so many secondaries: with equal weights it is ordered as slots are,
 // and with alike instances as the divisor rule asks, by (n + 1) / weight.
 func (p *packer) level(load, count int) height {
 	l := &p.loads[load]
@@ -75,7 +75,8 @@ func (p *packer) larger(before []int) bool {
 	}
 	var ownersWere, ownersAre []float64
 	for o, n := range units {
-		ownersWere, ownersAre = append(ownersWere, p.ownerLevel(o, p.ownerUnits[o]-n)), append(ownersAre, p.ownerLevel(o, p.ownerUnits[o]))
+		ownersWere, ownersAre = append(ownersWere, p.ownerLevel(o, p.ownerUnits[o]-n)),
+			append(ownersAre, p.ownerLevel(o, p.ownerUnits[o]))
 	}
 	for _, list := range [][]float64{was, is, ownersWere, ownersAre} {
 		slices.Sort(list)

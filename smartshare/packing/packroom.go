@@ -68,8 +68,8 @@ func (p *packer) gives(load int, s position) int {
 	return 0
 }
 
-// givers lists the secondaries, of those that may go, that have some of what the load lacks of what all bins
-// share, first who is to go first; nil if it lacks nothing.
+// givers lists the secondaries, of the ones that may go, that have some of what the load lacks of what all bins
+// share, first what is to go first; nil if it lacks nothing.
 func (p *packer) givers(load int, may func(placed) bool) (list []position) {
 	if p.provided(load) {
 		return nil
@@ -115,7 +115,8 @@ func (p *packer) obey() {
 				p.scratch.Spend(len(p.placed[b]))
 				for at, c := range p.placed[b] {
 					wants := p.loads[c.load].Wants
-					if s := (position{b, at}); !c.primary && wants != nil && wants[k] > 0 && (!found || p.comparePositions(s, best) < 0) {
+					if s := (position{b, at}); !c.primary && wants != nil && wants[k] > 0 &&
+						(!found || p.comparePositions(s, best) < 0) {
 						best, found = s, true
 					}
 				}

@@ -3,9 +3,9 @@ package farm
 import (
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/fit"
-	"qb/supervisor/model"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/fit"
 )
 
 // admission says what may start on a host now, beside what runs there and what is kept for others.
@@ -28,15 +28,16 @@ func (ad *admission) startable(n fit.Needs, h *model.Host) int {
 	})
 }
 
-// mayHold says whether the farm's resources, and the limits of the job's instances, allow another one, be it in place of one
-// that goes.
+// mayHold says whether the farm's resources, and the limits of the job's instances, allow another one, whether in place
+// of a departing instance.
 func (ad *admission) mayHold(j *model.Job, going *model.Instance) bool {
 	return ad.startable(j.Needs, nil) != 0 && j.Full(going) == nil
 }
 
 // readNeeds reads a job's requirements and reservations.
 func (f *Farm) readNeeds(row facts.JobFacts, lenient bool) (fit.Needs, error) {
-	return fit.Read(row, fit.Site{Known: f.hosts.Known(), Order: f.siteOrder, Resources: f.policy.Resources, Lenient: lenient})
+	return fit.Read(row, fit.Site{Known: f.hosts.Known(), Order: f.siteOrder, Resources: f.policy.Resources,
+		Lenient: lenient})
 }
 
 // takeSiteOrder gives the jobs that name no host order that of the policy.

@@ -2,15 +2,16 @@ package farm_test
 
 import (
 	"fmt"
-	"pgregory.net/rapid"
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"qb/agenda"
-	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // TestInvariant31OneOfTwoAdmissions: of two jobs each of which fits what a host may still promise, and which do not

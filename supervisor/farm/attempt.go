@@ -5,24 +5,27 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/fit"
-	"qb/supervisor/items"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
-	"qb/units"
+	"qb/internal/units"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/fit"
+	"qb/supervisor/share/planner"
 )
 
-// startInstance places an instance and gives it its first item; nothing happens if the job has none.
-func (f *Farm) startInstance(now time.Time, j *model.Job, h *model.Host, kind facts.Kind, slots int) {
+// startInstance places an instance and gives it its first item; false if it cannot have one.
+func (f *Farm) startInstance(now time.Time, j *model.Job, h *model.Host, kind facts.Kind, slots int) bool {
 	if h.OnTrial && h.Used > 0 || !f.admission.seated(j, h) {
-		return // the plan saw it empty, as its first instance is the trial; or with a seat that another job has taken
+		return false // the plan saw it empty, as its first instance is the trial; or with a seat that another job has taken
 	}
 	i := &model.Instance{Job: j, Host: h, Number: j.FreeNumber(), Kind: kind, Slots: slots, Began: now}
 	i.Devices = h.FreeDevices(int(j.Needs.Takes["host.gpus"]))
-	if f.giveItem(now, i) {
-		i.Attach()
+	if !f.giveItem(now, i) {
+		return false
 	}
+	i.Attach()
+	return true
 }
 
 // giveItem starts an attempt at the job's lowest pending item on the instance. A suspended job, of which items were
@@ -52,9 +55,13 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	i.LeaseEnds, i.Granted = time.Time{}, time.Time{}
 	i.Lengthen(now, &f.policy)
 	if i.LeaseEnds.Before(i.Host.NoneLapses) {
-		i.Host.NoneLapses = i.LeaseEnds // than those that run by a former, longer promise
+		i.Host.NoneLapses = i.LeaseEnds // later than those of attempts under a former, longer promise
 	}
-	i.ListedTo, i.ListedIn, i.Memory, i.Under, i.Inherited = "", 0, 0, agenda.Pending, false
+	i.ListedTo = ""
+	i.ListedIn = 0
+	i.Memory = 0
+	i.Under = agenda.Pending
+	i.Inherited = false
 	i.Touch()
 	f.out.Write(facts.StartAttempt{Attempt: i.Attempt})
 	f.syncs.answerSoon(i.Host)
@@ -69,9 +76,10 @@ func (f *Farm) stop(now time.Time, i *model.Instance, why facts.Why) {
 	i.Attempt.State, i.Attempt.Why = facts.Stopping, why
 	i.Touch()
 	f.out.Write(facts.StopAttempt{ID: i.Attempt.AttemptID, Why: why})
-	f.out.Record(now, facts.EventFacts{Type: "stopped", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID, Why: why})
+	f.out.Record(now, facts.EventFacts{Type: "stopped", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number,
+		Host: i.Host.ID, Why: why})
 	f.syncs.answerSoon(i.Host)
-	f.standstill.noteResuming(i.Host)
+	f.suspensions.noteResuming(i.Host)
 	f.planStale = true
 }
 
@@ -84,14 +92,17 @@ func (f *Farm) relabel(now time.Time, i *model.Instance, kind facts.Kind, why fa
 	if kind == facts.Secondary {
 		verb = "demoted"
 	}
-	f.out.Record(now, facts.EventFacts{Type: verb, Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID, Why: why})
+	f.out.Record(now, facts.EventFacts{Type: verb, Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number,
+		Host: i.Host.ID, Why: why})
 }
 
 // endAttempt writes the end of the instance's attempt and puts its item where the end says. The caller
 // then lets the instance go on or closes it.
 func (f *Farm) endAttempt(now time.Time, i *model.Instance, end facts.EndAttempt) {
 	j := i.Job
-	end.ID, end.From, end.EndedAt = i.Attempt.AttemptID, i.Attempt.State, now
+	end.ID = i.Attempt.AttemptID
+	end.From = i.Attempt.State
+	end.EndedAt = now
 	end.Instance, end.Host = i.Number, i.Host.ID
 	if now.Before(i.Attempt.StartedAt) {
 		end.EndedAt = i.Attempt.StartedAt // a clock that was set back
@@ -109,7 +120,8 @@ func (f *Farm) endAttempt(now time.Time, i *model.Instance, end facts.EndAttempt
 	i.Touch()
 	j.End(end, i.Under, j.Pauses(end.State, end.Again, end.Why))
 	f.retries.notePaused(now, j)
-	if i.Under == agenda.Blocked && j.Tally.State(int(end.ID.Item)) != agenda.Blocked { // it ended by itself before it was stopped
+	if i.Under == agenda.Blocked && j.Tally.State(int(end.ID.Item)) != agenda.Blocked {
+		// it ended by itself before it was stopped
 		f.setMarks(j, items.MarksWithout(j.Marks, items.SpansOf([]facts.AttemptID{end.ID})))
 	}
 	if end.State != facts.Done && end.Again == facts.ByItself {
@@ -129,21 +141,24 @@ func (f *Farm) close(i *model.Instance) {
 	}
 	i.Detach()
 	f.syncs.answerSoon(i.Host)
-	f.standstill.noteResuming(i.Host)
+	f.suspensions.noteResuming(i.Host)
 	f.planStale = true
 }
 
 // nextItemOrClose gives an instance whose attempt ended its next item, or closes it.
 func (f *Farm) nextItemOrClose(now time.Time, i *model.Instance) {
-	why, known := f.reasonToClose(now, i)
-	if why == (facts.Why{}) && (f.yieldSlot(now, i) || f.giveItem(now, i)) {
+	end := f.itemEnd(now, i)
+	rule := end.Rule()
+	if rule == planner.TakesNextItem && (f.yieldSlot(now, i) || f.giveItem(now, i)) {
 		f.planning.noteDemand(i)
 		return
 	}
-	if !known && i.Job.Pending() > 0 {
-		if why == (facts.Why{}) {
-			why = facts.Why{Reason: facts.ReasonMemoryShort, Cause: fmt.Sprintf("the next item needs %s of memory, more than the host can promise", units.Size(i.Job.MemoryNeed))}
-		}
+	why := f.resources.whyClosed(now, i, rule)
+	if rule == planner.TakesNextItem {
+		why = facts.Why{Reason: facts.ReasonMemoryShort,
+			Cause: fmt.Sprintf("the next item needs %s of memory, more than the host can promise", units.Size(i.Job.MemoryNeed))}
+	}
+	if why.Reason != "" && i.Job.Pending() > 0 {
 		f.recordOf(now, i, facts.EventFacts{Type: "left", Why: why})
 	}
 	f.close(i)
@@ -153,18 +168,20 @@ func (f *Farm) nextItemOrClose(now time.Time, i *model.Instance) {
 // item left for instances that were to start, or there is more to know of how long a reserved host takes.
 func (pl *planning) noteDemand(i *model.Instance) {
 	left := i.Job.Pending()
-	if left == 0 || left < pl.unmet[i.Job.ID] || (pl.admission.reserved != nil && (pl.admission.reserved.host == i.Host || i.Job.DoneCount == 1)) {
+	if left == 0 || left < pl.unmet[i.Job.ID] || (pl.admission.reserved != nil &&
+		(pl.admission.reserved.host == i.Host || i.Job.DoneCount == 1)) {
 		pl.planStale = true
 	}
 }
 
-// finish takes in the worker's word that an attempt has ended.
+// finish processes a worker's report that an attempt has ended.
 func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 	r = i.Believed(now, f.policy.WallSlack, r)
 	if r.Code.ForLicence() && i.Attempt.Holds[r.Resource] == 0 {
 		r.Code = "" // a retry is charged
 	}
-	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, Suspended: r.Suspended, CPU: r.CPU, Peak: r.Peak}
+	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, Suspended: r.Suspended, CPU: r.CPU,
+		Peak: r.Peak}
 	closes := i.Stopping()
 	end.Why = facts.EndOf(r.Cause(), r.ExitCode, r.Signal, r.Reason)
 	switch {
@@ -174,9 +191,13 @@ func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 			end.Why = i.Attempt.Why
 		}
 	case i.Stopping() && i.Killed():
-		end.State, end.Again, end.Why = facts.Killed, facts.Never, i.Attempt.Why
+		end.State = facts.Killed
+		end.Again = facts.Never
+		end.Why = i.Attempt.Why
 	case i.Stopping():
-		end.State, end.Again, end.Why = facts.Preempted, facts.ByItself, i.Attempt.Why
+		end.State = facts.Preempted
+		end.Again = facts.ByItself
+		end.Why = i.Attempt.Why
 	default:
 		closes = f.endUnstopped(now, i, r, &end)
 	}
@@ -196,20 +217,24 @@ func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 	f.maybeFinish(now, i.Job)
 }
 
-// endUnstopped says how an attempt that nobody stopped has ended, and whether its instance closes.
-func (f *Farm) endUnstopped(now time.Time, i *model.Instance, r message.ReportedEnd, end *facts.EndAttempt) (closes bool) {
+// endUnstopped says how an attempt that no one stopped has ended, and whether its instance closes.
+func (f *Farm) endUnstopped(now time.Time, i *model.Instance, r message.ReportedEnd,
+	end *facts.EndAttempt) (closes bool) {
 	switch end.Reason {
 	case facts.ReasonPreflight: // an instance on another host may pass it
 		end.State, end.Again = facts.Failed, i.Again(true)
 		return true
-	case facts.ReasonExit, facts.ReasonSignal, facts.ReasonLaunchFailed, facts.ReasonAgendaPreflight, facts.ReasonPostflight, facts.ReasonOutputMissing, facts.ReasonLogError: // the item's own doing, and charged as such
+	case facts.ReasonExit, facts.ReasonSignal, facts.ReasonLaunchFailed, facts.ReasonAgendaPreflight,
+		facts.ReasonPostflight, facts.ReasonOutputMissing, facts.ReasonLogError:
+		// the item itself caused this end, so it costs a retry
 		end.State, end.Again = facts.Failed, i.Again(false)
 		return false
 	case facts.ReasonTimeLimit:
 		end.Why = i.TimedOut(r)
 		end.State, end.Again = facts.Failed, i.Again(end.Params.Option == "timelimit")
 		return false
-	case facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonHostSwapping, facts.ReasonHostInUse, facts.ReasonNotWanted:
+	case facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonHostSwapping, facts.ReasonHostInUse,
+		facts.ReasonNotWanted:
 		end.State, end.Again = facts.Preempted, facts.ByItself
 		return true
 	case facts.ReasonNoLicence:

@@ -2,17 +2,18 @@ package farm_test
 
 import (
 	"fmt"
-	"pgregory.net/rapid"
 	"slices"
 	"strings"
 	"testing"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"pgregory.net/rapid"
+
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
-// fitJob is a job of which every host's fitness can be told without the farm's own code.
+// fitJob is a job of which every host's fitness can be computed without the farm's own code.
 type fitJob struct {
 	text   string
 	slots  int

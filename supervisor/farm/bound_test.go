@@ -2,17 +2,18 @@ package farm_test
 
 import (
 	"fmt"
-	"pgregory.net/rapid"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"qb/agenda"
-	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // rowsOf counts the rows of a commit by itself, and the most that any event of these tests writes.
@@ -45,7 +46,7 @@ func bounded(t *testing.T, rows, slack int, policy ...string) (r *rig, commits *
 	return r, commits
 }
 
-// A farm that is filled from empty, lost as a whole, cancelled or divided anew does it over commits of bounded size,
+// A farm that is filled from empty, lost as a whole, cancelled or divided again does it over commits of bounded size,
 // and what one event makes the farm write at once is bounded as well.
 func TestEachCommitIsBounded(t *testing.T) {
 	const hosts, slots, rows = 20, 16, 60
@@ -111,7 +112,7 @@ func TestEachCommitIsBounded(t *testing.T) {
 	atLeast("cancelling", hosts*slots*2/rows)
 }
 
-// Those who wait for a job's end are told of it over several commits, also by the next term.
+// Children that wait for a job's end are freed over several commits, also by the next term.
 func TestManyChildrenAreFreed(t *testing.T) {
 	for _, crash := range []bool{false, true} {
 		r, commits := bounded(t, 20, 20)
@@ -220,7 +221,7 @@ func TestEndedJobsAreBoundedByTheirItems(t *testing.T) {
 	f, now := farm.New(message.Policy{}), time.Unix(1e9, 0)
 	for id := range facts.JobID(jobs) {
 		f.Step(now, message.JobSubmitted{Facts: facts.JobFacts{User: "u", Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)}}})
-		f.Step(now, message.JobOrdered{Job: id + 1, Action: facts.Kill, By: "u"})
+		f.Step(now, message.JobAction{Job: id + 1, Action: facts.Kill, By: "u"})
 		f.Take(now)
 	}
 	held := f.View(now).Jobs

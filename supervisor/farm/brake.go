@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
 )
 
 // The mass-failure brake: when many hosts fall silent together, the network is broken rather than the
@@ -29,7 +29,8 @@ type brake struct {
 func (br *brake) look(now time.Time) {
 	silent, known := 0, 0
 	for _, h := range br.hosts.ByID {
-		if len(h.Instances) == 0 || h.Removing() { // nothing would be moved from it, and it may never have been more than a name
+		if len(h.Instances) == 0 || h.Removing() {
+			// nothing would be moved from it, and it may never have been more than a name
 			continue
 		}
 		known++
@@ -47,10 +48,12 @@ func (br *brake) look(now time.Time) {
 	case mass && br.since.IsZero() && !br.released:
 		br.since = now
 		br.cause = fmt.Sprintf("%d of %d hosts with items fell silent together: nothing is moved from them for one further execution lease", silent, known)
-		br.out.Record(now, facts.EventFacts{Type: "brake-engaged", Item: -1, Instance: -1, By: model.LockedByFarm, Why: facts.Why{Cause: br.cause}})
+		br.out.Record(now, facts.EventFacts{Type: "brake-engaged", Item: -1, Instance: -1, By: model.LockedByFarm,
+			Why: facts.Why{Cause: br.cause}})
 	case silent == 0 && (br.released || !br.since.IsZero()):
 		*br = brake{shared: br.shared}
-		br.out.Record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: model.LockedByFarm, Why: facts.Because(facts.ReasonHostsHeard, facts.Params{}, "")})
+		br.out.Record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: model.LockedByFarm,
+			Why: facts.Because(facts.ReasonHostsHeard, facts.Params{}, "")})
 	}
 }
 
@@ -60,6 +63,7 @@ func (br *brake) onBrakeReleased(now time.Time, e message.BrakeReleased) {
 		return
 	}
 	*br = brake{shared: br.shared, released: true}
-	br.out.Record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Reason: facts.ReasonOrdered}})
+	br.out.Record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: e.By,
+		Why: facts.Why{Reason: facts.ReasonOrdered}})
 	br.out.Answer(e.Ticket, message.HostReply{Affected: 1})
 }

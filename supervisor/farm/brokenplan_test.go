@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"qb/smartshare"
-	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/planner"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/share/planner"
 )
 
 // breaking is a farm whose plans break as a test wants.
@@ -30,7 +30,7 @@ func newBreaking(t *testing.T, on func(jobs []string)) *breaking {
 		if b.on != nil {
 			b.on(ids)
 		}
-		return planner.BalanceIn(scratch, s)
+		return planner.Decide(scratch, s)
 	}
 	b.farm = farm.New(b.policy)
 	last := 0
@@ -81,7 +81,8 @@ func (b *breaking) recorded(kind, cause string) {
 	}
 }
 
-// TestTheJobOnWhichThePlannerPanicsIsHeld: it is found among many, named and held; all others go on, in the same turns of the loop.
+// TestTheJobOnWhichThePlannerPanicsIsHeld: it is found among many, named and held; all others go on, in the same turns
+// of the loop.
 func TestTheJobOnWhichThePlannerPanicsIsHeld(t *testing.T) {
 	b := newBreaking(t, panicsWith("42")).filled(41)
 	before := b.plans
@@ -159,8 +160,8 @@ func TestAValueThatNoJobCanHaveHoldsTheJob(t *testing.T) {
 	}
 }
 
-// TestWithoutACulpritTheFarmGoesOnWithoutPlans: items follow on items, orders are carried out, and plans are tried again after a while or a
-// person's change.
+// TestWithoutACulpritTheFarmGoesOnWithoutPlans: items follow on items, orders are carried out, and plans are tried
+// again after a while or a person's change.
 func TestWithoutACulpritTheFarmGoesOnWithoutPlans(t *testing.T) {
 	b := newBreaking(t, nil).filled(3)
 	b.on = func([]string) { panic("of the farm's own making") }
@@ -194,7 +195,7 @@ func TestWithoutACulpritTheFarmGoesOnWithoutPlans(t *testing.T) {
 	b.wants("jobs", "job 4 running")
 }
 
-// TestWhatIsKeptOfPlansIsNoReasonToStop: if only the memory of the last plan breaks, nobody is held.
+// TestWhatIsKeptOfPlansIsNoReasonToStop: if only the memory of the last plan breaks, no job is held.
 func TestWhatIsKeptOfPlansIsNoReasonToStop(t *testing.T) {
 	b := newBreaking(t, nil).filled(3)
 	once := true

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
 )
 
 // maxMoved is how many jobs may change places for one order.
@@ -16,7 +16,7 @@ const maxMoved = 1000
 
 // move puts a job before or behind all others of its cluster and priority, or of these its owner's: the order by hand,
 // which planner.Snapshot has act. It changes no items, so it waits for no other order.
-func (f *Farm) move(now time.Time, j *model.Job, e message.JobOrdered) {
+func (f *Farm) move(now time.Time, j *model.Job, e message.JobAction) {
 	among, whose, turns := f.orderedAmong(j, e.Everybody), "", model.OwnTurns
 	if e.Everybody {
 		turns = model.GlobalTurn
@@ -38,7 +38,8 @@ func (f *Farm) move(now time.Time, j *model.Job, e message.JobOrdered) {
 	case len(moved) == 0:
 		remark("job %d is at the %s of %s already", j.ID, e.Action, facts.Several(len(among), "job"))
 	case len(moved) > maxMoved:
-		f.out.Refuse(e.Ticket, "limit", "%s of job %d would move %d jobs, more than %d; change its priority instead", e.Action, j.ID, len(moved), maxMoved)
+		f.out.Refuse(e.Ticket, "limit", "%s of job %d would move %d jobs, more than %d; change its priority instead",
+			e.Action, j.ID, len(moved), maxMoved)
 		return
 	default:
 		for _, t := range moved {
@@ -52,7 +53,9 @@ func (f *Farm) move(now time.Time, j *model.Job, e message.JobOrdered) {
 		f.out.Record(now, facts.EventFacts{Type: "ordered-" + string(e.Action), Job: j.ID, Item: -1, Instance: -1, By: e.By,
 			Why: facts.Why{Cause: fmt.Sprintf("among %s %swith %s", facts.Several(len(among), "job"), whose, alike)}})
 		f.planStale, f.planNow = true, true
-		reply.Affected, reply.Done, reply.Version = 1, 1, j.Version
+		reply.Affected = 1
+		reply.Done = 1
+		reply.Version = j.Version
 	}
 	f.out.Answer(e.Ticket, reply)
 }
@@ -62,7 +65,8 @@ func (f *Farm) orderedAmong(j *model.Job, everybody bool) (among []*model.Job) {
 	mine, peers := f.ownTurn(j), f.policy.OrderedAmong(&j.JobFacts, everybody)
 	for _, o := range f.jobs.ByID {
 		own := o.User == j.User && o.GlobalOrder == j.GlobalOrder && f.ownTurn(o) == mine
-		if o == j || !o.State.Final() && o.Cluster == j.Cluster && f.policy.OrderedAmong(&o.JobFacts, everybody) == peers && (own || everybody) {
+		if o == j || !o.State.Final() && o.Cluster == j.Cluster && f.policy.OrderedAmong(&o.JobFacts, everybody) == peers &&
+			(own || everybody) {
 			among = append(among, o)
 		}
 	}
@@ -72,8 +76,8 @@ func (f *Farm) orderedAmong(j *model.Job, everybody bool) (among []*model.Job) {
 	return among
 }
 
-// ownTurn is who has the turn of a job: its owner, and with fairshare what that stands for. A turn of an account with
-// another past is not the account's to take.
+// ownTurn is who has the turn of a job: its owner, and with fairshare the owner's account. A turn of
+// an account with another past is not the account's to take.
 func (f *Farm) ownTurn(j *model.Job) facts.Payer {
 	if !f.policy.Fairshare.Order {
 		return facts.Payer{Owner: j.User}

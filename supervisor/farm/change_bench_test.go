@@ -9,7 +9,7 @@ import (
 
 // BenchmarkChange measures one event with its plan, from the event to the last row to be written: a job arrives and
 // gets its primaries and its share from the highest; an instance whose job has no item left closes and its slot goes to
-// the lowest. The plan's part is told by itself; the rest of an arrival is its answer.
+// the lowest. The plan's part is measured by itself; the rest of an arrival is its answer.
 func BenchmarkChange(b *testing.B) {
 	for _, size := range liveSizes {
 		b.Run(size.name+"/arrival", func(b *testing.B) {

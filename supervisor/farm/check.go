@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // Check walks all cross-references and returns the first that is broken. Tests and the simulator call it
@@ -38,7 +38,8 @@ func (f *Farm) Check() error {
 			return fmt.Errorf("host %s: a plan would see %+v, it is %+v", h.ID, *h.Sums, is)
 		}
 		if used != h.Used || wanted != h.Wanted {
-			return fmt.Errorf("host %s: %d slots are counted as used and %d as wanted, its instances hold %d and want %d", h.ID, h.Used, h.Wanted, used, wanted)
+			return fmt.Errorf("host %s: %d slots are counted as used and %d as wanted, its instances hold %d and want %d", h.ID,
+				h.Used, h.Wanted, used, wanted)
 		}
 	}
 	for _, j := range f.orders {

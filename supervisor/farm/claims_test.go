@@ -10,11 +10,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"qb/supervisor/agents"
-	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/agents"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // stranger is a sync under a host's name from a machine, a boot and a state folder that are not the host's.
@@ -44,7 +44,7 @@ func speak(r *rig, e message.WorkerSynced) *outbox.Refusal {
 	return nil
 }
 
-// TestAnotherMachineIsRefused: it is told with a code, listed with the host, and told of once a minute.
+// TestAnotherMachineIsRefused: it is answered with a code, listed with the host, and recorded once a minute.
 func TestAnotherMachineIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.say("host a slots=1")
@@ -143,8 +143,8 @@ func TestRenamedHostKeepsItsItems(t *testing.T) {
 	}
 }
 
-// TestSecondClaimantWaitsForTheFirst: when a host was silent for long enough, one of two claimants on its machine has the
-// name, and the other has to wait for the silence of that one.
+// TestSecondClaimantWaitsForTheFirst: when a host was silent for long enough, one of two claimants on its machine has
+// the name, and the other has to wait for the silence of that one.
 func TestSecondClaimantWaitsForTheFirst(t *testing.T) {
 	r := newRig(t)
 	r.say("host a slots=1")
@@ -168,8 +168,8 @@ func TestSecondClaimantWaitsForTheFirst(t *testing.T) {
 	t.Error("the first claimant never has the name")
 }
 
-// TestWhoTakesANameOverShowsThatItHears (F31): an agent that had the name before knows the term and need not greet; it is
-// given nothing before it took an answer, for it may have taken none since long before it lost the name.
+// TestWhoTakesANameOverShowsThatItHears (F31): an agent that had the name before knows the term and need not greet; it
+// is given nothing before it took an answer, for it may have taken none since long before it lost the name.
 func TestWhoTakesANameOverShowsThatItHears(t *testing.T) {
 	r := newRig(t)
 	r.say("host a slots=1")
@@ -203,7 +203,8 @@ func TestWhoTakesANameOverShowsThatItHears(t *testing.T) {
 	}
 }
 
-// TestAKeyTakesNoUnenrolledHost: who has one host's key is not another host that has none, though he knows all of its ids.
+// TestAKeyTakesNoUnenrolledHost: who has one host's key is not another host that has none, though he knows all of its
+// ids.
 func TestAKeyTakesNoUnenrolledHost(t *testing.T) {
 	r := newRig(t)
 	r.say("host a slots=1 machine=ma key=ka")
@@ -254,8 +255,9 @@ func TestNameIsTakenFromNoItems(t *testing.T) {
 	t.Error("the name is never given away")
 }
 
-// TestALateWordSaysNothing: whoever is a host, claims it, takes it over, is started again or renamed, and whatever is
-// removed, a copy of a word that was read already changes nothing that is shown, and writes nothing: no event either.
+// TestALateWordSaysNothing: whichever agent is a host, claims it, takes it over, is started again or renamed, and
+// whatever is removed, a copy of a word that was read already changes nothing that is shown, and writes nothing: no
+// event either.
 func TestALateWordSaysNothing(t *testing.T) {
 	late := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -304,7 +306,7 @@ func TestALateWordSaysNothing(t *testing.T) {
 				machines[n].Sequence++
 				machines[n].Ticket = r.newTicket()
 				e := machines[n]
-				e.Left = true // nobody waits for an answer here
+				e.Left = true // no one waits for an answer here
 				read = append(read, e)
 				r.step(e)
 				r.farm.Take(r.now)

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"qb/smartshare"
-	"qb/supervisor/facts"
-	"qb/supervisor/model"
-	"qb/supervisor/planner"
-	"qb/supervisor/slottime"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/share/planner"
+	"qb/supervisor/share/slottime"
 )
 
 // cpuShare orders jobs by the slot time that they and their users have had, where the site wants that.
@@ -67,8 +67,8 @@ func (cs *cpuShare) rank(now time.Time, p *snapshot) {
 	})
 }
 
-// rankSupposed gives the row of a job that is not one of the farm's the virtual time with which it would come, and returns those that
-// other jobs would then have, by their rows.
+// rankSupposed gives the row of a job that is not one of the farm's the virtual time with which it would come, and
+// returns the virtual times that other jobs would then have, by their rows.
 func (cs *cpuShare) rankSupposed(now time.Time, p *snapshot, j *model.Job) map[int]float64 {
 	if cs.policy.CPUShare.Mode != "stride" {
 		return nil
@@ -119,23 +119,26 @@ type competitor struct {
 	kind facts.Kind
 }
 
-// competitors are the waiting jobs of equal standing that could use the instance's slot without upsetting the
-// equal counts: a primary's slot goes to a job that lacks a primary, a secondary's to one that has fewer
+// competitors are the waiting jobs of equal rank that could use the instance's slot without upsetting the
+// equal counts: a primary's slot goes to a job that lacks a primary, a secondary's to a job that has fewer
 // secondaries.
 func (cs *cpuShare) competitors(now time.Time, i *model.Instance) []competitor {
 	var found []competitor
 	h := i.Host
 	_, secondaries, _ := i.Job.Counts()
 	for _, j := range cs.competing {
-		if j == i.Job || cs.jobs.ByID[j.ID] != j || !j.WantsInstances() || !cs.admission.equals(i.Job, j, h) || j.Needs.Slots != i.Slots || j.Needs.Idle {
+		if j == i.Job || cs.jobs.ByID[j.ID] != j || !j.WantsInstances() || !cs.admission.equals(i.Job, j, h) ||
+			j.Needs.Slots != i.Slots || j.Needs.Idle {
 			continue
 		}
 		primary, secondary, _ := j.Counts()
 		kind := j.NextKind()
-		if kind == facts.Secondary && (i.Kind == facts.Primary || secondary >= secondaries || primary+secondary >= j.Width(&cs.policy.Share)) {
+		if kind == facts.Secondary && (i.Kind == facts.Primary || secondary >= secondaries ||
+			primary+secondary >= j.Width(&cs.policy.Share)) {
 			continue
 		}
-		if !h.Refusal(now, j, i).Serves() || !cs.admission.mayUse(now, j, h, kind) || cs.admission.startable(j.Needs, h) == 0 || !cs.admission.mayHold(j, i) || !cs.admission.seated(j, h) ||
+		if !h.Refusal(now, j, i).Serves() || !cs.admission.mayUse(now, j, h, kind) ||
+			cs.admission.startable(j.Needs, h) == 0 || !cs.admission.mayHold(j, i) || !cs.admission.seated(j, h) ||
 			(h.Limited() && cs.admission.needOn(j, h, i.Slots) > h.Ledger(i)) {
 			continue
 		}
@@ -176,7 +179,8 @@ func (f *Farm) yieldSlot(now time.Time, i *model.Instance) bool {
 	for n, r := range competitors {
 		jobs[n] = r.job
 	}
-	next := f.cpuShare.sharing.Next(now, f.policy.CPUShare, i.Job, jobs, i.Slots, uint64(a.Job), uint64(a.Item), uint64(a.Number))
+	next := f.cpuShare.sharing.Next(now, f.policy.CPUShare, i.Job, jobs, i.Slots, uint64(a.Job), uint64(a.Item),
+		uint64(a.Number))
 	if next < 0 {
 		return false
 	}

@@ -3,13 +3,14 @@ package farm_test
 import (
 	"fmt"
 	"math"
-	"pgregory.net/rapid"
 	"strings"
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
+	"pgregory.net/rapid"
+
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 )
 
 // sharedSlots runs jobs whose items all last as long as each other, by job, until all have ended. It
@@ -67,7 +68,7 @@ func TestSeedsRunUnderStride(t *testing.T) {
 	}
 }
 
-// TestSeedsRunUnderLottery is the same by chance. The first items, whose lengths nobody knows, are made
+// TestSeedsRunUnderLottery is the same by chance. The first items, whose lengths no one knows, are made
 // good, so that the seed's run ends as under stride. From then on the short job's next ten items end 20 s
 // later on average over seeds, with a standard deviation of 10.5 s: the mean of 600 runs has one of 0.43 s,
 // four of them are allowed.
@@ -118,8 +119,8 @@ func upTo(r *rig, seconds []int, items int) (order string) {
 }
 
 // TestStrideKeepsSlotTimeEqual is invariant 28 of the whole farm: jobs that always wait for one slot have
-// had the same time, to one item of each, whenever an item ends; 29: one that comes later starts level
-// with the one that had least, and from then on they have had the same.
+// had the same time, to one item of each, whenever an item ends; 29: a user who comes later starts level
+// with the user who had least, and from then on they have had the same.
 func TestStrideKeepsSlotTimeEqual(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newRig(t)
@@ -165,8 +166,8 @@ func TestStrideKeepsSlotTimeEqual(t *testing.T) {
 	})
 }
 
-// TestUsersShareSlotTime is ten jobs of one user against one of another, on one slot. Among users they get the same, to one
-// item of each, under the lottery on average; among jobs the lone one has an eleventh.
+// TestUsersShareSlotTime is ten jobs of one user against one of another, on one slot. Among users they get the same, to
+// one item of each, under the lottery on average; among jobs the lone one has an eleventh.
 func TestUsersShareSlotTime(t *testing.T) {
 	for _, c := range []struct {
 		policy string

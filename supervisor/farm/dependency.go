@@ -3,24 +3,25 @@ package farm
 import (
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/items"
-	"qb/supervisor/model"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
 )
 
 // dependencies lets jobs go on whose conditions have come true, and is what of that a commit had no room for.
 type dependencies struct {
 	*shared
-	freeing   []ended                        // jobs that became final, whose children are not all told yet
+	freeing   []ended                        // jobs that became final, whose children are not all notified yet
 	unsettled []*model.Job                   // from the rows, not looked at yet
 	final     map[facts.JobID]facts.JobState // final jobs that those wait for
 }
 
-// recall takes ended jobs up again whose items others are to wait for. A record that is older than what the farm knew is
-// left out: the request that needs it is then refused and repeated.
+// recall takes ended jobs up again whose items others are to wait for. A record that is older than what the farm knew
+// is left out: the request that needs it is then refused and repeated.
 func (f *Farm) recall(now time.Time, records []*items.Prepared) {
 	for _, p := range records {
-		if id := p.Job.ID; f.jobs.ByID[id] != nil || id >= f.jobs.Next || !p.Job.State.Final() || p.Job.Version < f.jobs.Recalled[id] {
+		if id := p.Job.ID; f.jobs.ByID[id] != nil || id >= f.jobs.Next || !p.Job.State.Final() ||
+			p.Job.Version < f.jobs.Recalled[id] {
 			continue
 		}
 		if j, err := f.admit(now, p); err == nil {

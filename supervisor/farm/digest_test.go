@@ -62,7 +62,7 @@ func (s *state) walk(path string, v reflect.Value) {
 	}
 }
 
-// walkMap goes by the keys; of those that are pointers the addresses count, which stay as they are.
+// walkMap goes by the keys; of pointers the addresses count, which stay as they are.
 func (s *state) walkMap(path string, v reflect.Value) {
 	s.line(path+" len", v.Len())
 	text := func(k reflect.Value) string { return fmt.Sprint(k) }

@@ -19,13 +19,13 @@
 //	                      └────> stopping: no longer desired, closed when the worker proves the end
 //
 // The Farm starts, ends and moves instances. What can be done without that lies in its parts. Each owns its state, sees
-// what is shared (jobs, hosts, policy, outbox; see shared.go), and of the others only those that it names:
+// what is shared (jobs, hosts, policy, outbox; see shared.go), and of the others only the ones that it names:
 //
 //	admission     what may start on a host               retries       who waits, and avoids hosts, after failures
 //	resources     what may be held of licences           folders       working folders that hosts lack
 //	usage         what owners use and are charged for    faults        what ends teach of hosts, items and jobs
 //	cpuShare      slot time between equal jobs           syncs         who speaks for which host, and the answers
-//	planning      snapshots, and plan to plan            standstill    what is suspended, and goes on
+//	planning      snapshots, and plan to plan            suspensions   what is suspended, and resumes
 //	dependencies  who waits for whose end                watch, brake  what runs too long; many silent hosts
 //
 // Read first: package model (what there is), farm.go (the surface), attempt.go (how an item starts and ends), plan.go

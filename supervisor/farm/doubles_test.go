@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/items"
-	"qb/supervisor/licences"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/licences"
 )
 
-// workerDouble is a worker that does what it is told.
+// workerDouble is a worker that follows orders.
 type workerDouble struct {
 	props     string // NAME:VALUE,…; + is a comma
 	host      string
@@ -39,7 +39,6 @@ type workerDouble struct {
 	silent    bool
 	deaf      bool // what it says arrives, the answers do not
 	missed    bool // an answer, being deaf
-	mute      bool // too old to say which answers it took
 	slow      bool
 	stuck     bool
 	owes      bool // it has something to say
@@ -51,8 +50,8 @@ type workerDouble struct {
 	mem       *memoryDouble
 	usage     []licences.Report // of a command on it, by the run of that number
 	usageRun  int64
-	limits    map[facts.AttemptID]int64 // hard ones, as it was told last
-	standing  map[facts.AttemptID]int64 // suspended, under which number, as it was told last
+	limits    map[facts.AttemptID]int64 // hard limits, as last ordered
+	standing  map[facts.AttemptID]int64 // number of the suspension, as last ordered
 	moving    bool                      // what is suspended there has not come to a standstill
 
 	lacks string                          // a working folder
@@ -81,7 +80,7 @@ func (w *workerDouble) sync(ticket outbox.Ticket) message.WorkerSynced {
 	w.sequence++
 	w.refused = false
 	e := message.WorkerSynced{
-		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.folder, w.starts), Sequence: w.sequence, Heard: w.said(), RunAs: w.runAs, AgentUser: w.user,
+		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.folder, w.starts), Sequence: w.sequence, Heard: w.heard, RunAs: w.runAs, AgentUser: w.user,
 		Host: facts.HostFacts{ID: facts.HostID(w.host), MachineID: w.machine, Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("%s-state%d", w.folder, w.states), Key: w.key, Slots: w.slots,
 			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Spec: w.spec, Properties: w.properties()},
 		Swap: w.swap, Away: w.away, KeptFor: w.keptFor, Refusing: w.refusing, Hold: 10e9, Finished: slices.Clone(w.finished),
@@ -95,7 +94,7 @@ func (w *workerDouble) sync(ticket outbox.Ticket) message.WorkerSynced {
 		if n := w.standing[id]; n != 0 {
 			last := &e.Instances[len(e.Instances)-1]
 			if last.State = "suspended"; !w.moving {
-				last.Standstill = n
+				last.SuspensionID = n
 			}
 		}
 	}
@@ -115,13 +114,6 @@ func (w *workerDouble) moves() []facts.AttemptID {
 	return slices.DeleteFunc(slices.Clone(w.running), func(id facts.AttemptID) bool { return w.standing[id] != 0 })
 }
 
-func (w *workerDouble) said() uint64 {
-	if w.mute {
-		return 0
-	}
-	return w.heard
-}
-
 // hear starts what is desired and not here, stops what is here and not desired, and forgets ends that the
 // farm no longer wants.
 func (w *workerDouble) hear(reply message.SyncReply) {
@@ -131,7 +123,7 @@ func (w *workerDouble) hear(reply message.SyncReply) {
 	for _, d := range reply.Instances {
 		desired = append(desired, d.Attempt)
 		if d.Suspended {
-			w.standing[d.Attempt] = d.Standstill
+			w.standing[d.Attempt] = d.SuspensionID
 		}
 		if d.HardLimit {
 			w.limits[d.Attempt] = d.Memory
@@ -191,12 +183,12 @@ type rows struct {
 	books     bookRows
 	profiles  map[facts.ProfileKey]facts.ProfileFacts
 	resources map[string]facts.ResourceFacts
-	orders    map[facts.JobID][]facts.OrderFacts
+	orders    map[facts.JobID][]facts.ActionFacts
 	promise   facts.PromiseFacts
 }
 
 func newRows() *rows {
-	return &rows{jobs: map[facts.JobID]facts.JobFacts{}, marks: map[facts.JobID][]facts.Mark{}, attempts: map[facts.AttemptID]facts.AttemptFacts{}, hosts: map[facts.HostID]facts.HostFacts{}, books: newBookRows(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, resources: map[string]facts.ResourceFacts{}, orders: map[facts.JobID][]facts.OrderFacts{}}
+	return &rows{jobs: map[facts.JobID]facts.JobFacts{}, marks: map[facts.JobID][]facts.Mark{}, attempts: map[facts.AttemptID]facts.AttemptFacts{}, hosts: map[facts.HostID]facts.HostFacts{}, books: newBookRows(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, resources: map[string]facts.ResourceFacts{}, orders: map[facts.JobID][]facts.ActionFacts{}}
 }
 
 func (r *rows) apply(writes []facts.Write) error {
@@ -218,9 +210,9 @@ func (r *rows) applyOne(w facts.Write) error {
 			return fmt.Errorf("job %d is %s with finish %v", w.Job.ID, w.Job.State, w.Job.FinishedAt)
 		}
 		r.jobs[w.Job.ID] = w.Job
-	case facts.PutOrder:
+	case facts.PutAction:
 		list := slices.Clone(r.orders[w.Order.Job])
-		n := slices.IndexFunc(list, func(o facts.OrderFacts) bool { return o.Number == w.Order.Number })
+		n := slices.IndexFunc(list, func(o facts.ActionFacts) bool { return o.Number == w.Order.Number })
 		if w.Fresh != (n < 0) || n >= 0 && list[n].Next > w.Order.Next {
 			return fmt.Errorf("order %+v is new: %v, of %+v", w.Order, w.Fresh, list)
 		}
@@ -230,7 +222,7 @@ func (r *rows) applyOne(w facts.Write) error {
 			list[n] = w.Order
 		}
 		r.orders[w.Order.Job] = list
-	case facts.DropOrder:
+	case facts.DropAction:
 		if list := r.orders[w.Job]; len(list) == 0 || list[0].Number != w.Number {
 			return fmt.Errorf("order %d is not the first of %+v", w.Number, list)
 		} else if r.orders[w.Job] = list[1:]; len(list) == 1 {
@@ -300,7 +292,7 @@ func (r *rows) applyAttempt(w facts.Write) error {
 		})
 	case facts.ReleaseAttempt:
 		return r.change(w.ID, func(a *facts.AttemptFacts) bool {
-			expected := a.State == facts.Running && a.Standstill() == w.From && w.From != facts.Moves && !w.At.IsZero()
+			expected := a.State == facts.Running && a.SuspensionState() == w.From && w.From != facts.NotSuspended && !w.At.IsZero()
 			a.ReleasedAt, a.ResumingAt = w.At, w.Resuming
 			return expected
 		})
@@ -438,7 +430,7 @@ func (r *rows) show(out io.Writer) {
 	}
 }
 
-// properties are those that its qb.conf says, and os.
+// properties are those of its qb.conf, and os.
 func (w *workerDouble) properties() map[string]string {
 	all := map[string]string{"os": "linux"}
 	for _, part := range strings.Split(w.props, ",") {

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/model"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/share/planner"
 )
 
-// drain lets the instance go at its item's end. Which instances those are is decided anew by every plan, so
+// drain lets the instance go at its item's end. Which instances those are is decided again by every plan, so
 // the history hears of each attempt's drain, and of its being taken back, once.
 func (f *Farm) drain(now time.Time, i *model.Instance, why facts.Why) {
 	i.Draining = true
@@ -24,17 +25,6 @@ func (f *Farm) drain(now time.Time, i *model.Instance, why facts.Why) {
 	f.recordOf(now, i, facts.EventFacts{Type: "draining", Why: why})
 }
 
-// drainForGood lets an instance finish its item and go for good, where the plan has another start in its place that cannot: its job
-// has no other item, or no budget. The next plan gives the room that was meant for that start to others.
-func (f *Farm) drainForGood(a *rollout, i *model.Instance) {
-	if a.vain[i.Job] == 0 {
-		return
-	}
-	a.vain[i.Job]--
-	i.ForGood, a.replan = true, true
-	i.Touch()
-}
-
 // undrained tells of an instance that was to leave and stays.
 func (f *Farm) undrained(now time.Time, i *model.Instance) {
 	if i.Ending() || i.StayRecorded == i.Attempt.AttemptID || f.out.Spent() {
@@ -44,48 +34,66 @@ func (f *Farm) undrained(now time.Time, i *model.Instance) {
 	f.recordOf(now, i, facts.EventFacts{Type: "kept", Why: facts.Because(facts.ReasonSlotNotNeeded, facts.Params{}, "")})
 }
 
-// reasonToClose says why an instance whose item has ended may not go on; without a cause it may. known says that the
-// history has the reason already: of a drain, a person's order, or the job's own end.
-func (f *Farm) reasonToClose(now time.Time, i *model.Instance) (why facts.Why, known bool) {
+// itemEnd says which rules keep an instance whose item has ended from its job's next item. A budget of the payer that
+// is used up by now becomes the job's limit.
+func (f *Farm) itemEnd(now time.Time, i *model.Instance) (e planner.ItemEnd) {
+	j, h := i.Job, i.Host
+	if over := f.usage.accounts.Exhausted(now, j.Payer()); over != nil { // the job waits for this budget first
+		j.Limit = over
+	}
+	e[planner.InstanceLeaves] = i.Draining || i.SentAway || j.State != facts.Active
+	e[planner.SlotsReleased] = i.Released()
+	e[planner.SlotPlannedAgain] = i.Protected() && i.Kind == facts.Secondary && f.policy.Share.Preempt != "disabled"
+	e[planner.TimeLimitReached] = i.Expired(now)
+	e[planner.HostTakesNoWork] = !h.Usable(now, f.policy)
+	e[planner.HostOversubscribed] = h.Free() < 0
+	e[planner.BudgetUsedUp] = j.WaitsForBudget(&f.policy.Share)
+	e[planner.InstanceLimit] = j.Exceeded() != nil
+	e[planner.ResourceOverused] = f.resources.overuse(i).Reason != ""
+	e[planner.HostRefusesJob] = !h.Refusal(now, j, i).Serves()
+	e[planner.RequestChanged] = i.Outgrown() != ""
+	e[planner.HostReserved] = !f.admission.mayUse(now, j, h, i.Kind)
+	return e
+}
+
+// whyClosed is what the history says of an instance that closes by a rule; nothing where it has the reason already.
+func (rs *resources) whyClosed(now time.Time, i *model.Instance, rule planner.EndRule) facts.Why {
+	switch j, h := i.Job, i.Host; rule {
+	case planner.TimeLimitReached:
+		return facts.Why{Reason: facts.ReasonTimeLimitReached, Params: facts.Params{Limit: int64(j.TimeLimit)},
+			Cause: fmt.Sprintf("the instance has run for its timelimit of %d s", j.TimeLimit)}
+	case planner.HostTakesNoWork:
+		return facts.Why{Reason: facts.ReasonHostUnavailable, Cause: "the host takes no work now"}
+	case planner.HostOversubscribed:
+		return whyOversubscribed(h)
+	case planner.BudgetUsedUp:
+		return j.Limit.Why()
+	case planner.InstanceLimit:
+		return j.Exceeded().Why()
+	case planner.ResourceOverused:
+		return rs.overuse(i)
+	case planner.HostRefusesJob:
+		refusal := h.Refusal(now, j, i)
+		return facts.Why{Reason: refusal.Kind, Cause: "the host serves the job no longer: " + refusal.String()}
+	case planner.RequestChanged:
+		return facts.Why{Reason: facts.ReasonReservationsChanged, Cause: i.Outgrown()}
+	case planner.HostReserved:
+		to := rs.admission.reserved
+		return facts.Why{Reason: facts.ReasonKeptForJob, Params: facts.Params{Job: to.job.ID, Host: to.host.ID},
+			Cause: fmt.Sprintf("the host is kept for job %d, an instance of which takes %d slots at once", to.job.ID,
+				to.job.Needs.Slots)}
+	}
+	return facts.Why{}
+}
+
+// whyOversubscribed says why more slots of a host are taken than it offers.
+func whyOversubscribed(h *model.Host) facts.Why {
 	switch {
-	case i.Draining, i.SentAway, i.Job.State != facts.Active:
-		return facts.Why{Cause: "it was to leave"}, true
-	case i.Released(): // to others, who may run there: it was killed as it stood still, and has no slots for another item
-		return facts.Why{Cause: "it has given back its slots"}, true
-	case i.Protected() && i.Kind == facts.Secondary && f.policy.Share.Preempt != "disabled": // plans have counted it as its job's in any case
-		return facts.Why{Cause: "its slot is divided anew"}, true
-	case i.Expired(now):
-		return facts.Why{Reason: facts.ReasonTimeLimitReached, Params: facts.Params{Limit: int64(i.Job.TimeLimit)}, Cause: fmt.Sprintf("it has run for its timelimit of %d s", i.Job.TimeLimit)}, false
-	case !i.Host.Usable(now, f.policy):
-		return facts.Why{Reason: facts.ReasonHostUnavailable, Cause: "the host takes no work now"}, false
-	case i.Host.Used > i.Host.Slots: // its worker was restarted with fewer: what runs ends by itself, and nothing follows
-		return facts.Why{Reason: facts.ReasonSlotsLowered, Cause: fmt.Sprintf("the host has %s now, and %d are taken", facts.Several(i.Host.Slots, "slot"), i.Host.Used)}, false
-	case i.Host.Used > i.Host.Offered():
-		return i.Host.WhyAway(), false
-	case i.Host.Wanted > 0 && i.Host.Free() < 0:
-		return facts.Because(facts.ReasonKeptForResumed, facts.Params{Host: i.Host.ID}, ""), false
+	case h.Used > h.Slots: // its worker was restarted with fewer
+		return facts.Why{Reason: facts.ReasonSlotsLowered,
+			Cause: fmt.Sprintf("the host has %s now, and %d are taken", facts.Several(h.Slots, "slot"), h.Used)}
+	case h.Used > h.Offered():
+		return h.WhyAway()
 	}
-	if over := f.usage.accounts.Exhausted(now, i.Job.Payer()); over != nil { // it waits for this one, whatever other it is over
-		i.Job.Limit = over
-	}
-	if i.Job.WaitsForBudget(&f.policy.Share) {
-		return i.Job.Limit.Why(), false
-	}
-	if over := i.Job.Exceeded(); over != nil {
-		return over.Why(), false
-	}
-	if over := f.resources.overuse(i); over.Reason != "" {
-		return over, false
-	}
-	if why := i.Host.Refusal(now, i.Job, i); !why.Serves() {
-		return facts.Why{Reason: why.Kind, Cause: "the host serves the job no longer: " + why.String()}, false
-	}
-	if text := i.Outgrown(); text != "" {
-		return facts.Why{Reason: facts.ReasonReservationsChanged, Cause: text}, false
-	}
-	if r := f.admission.reserved; !f.admission.mayUse(now, i.Job, i.Host, i.Kind) {
-		return facts.Why{Reason: facts.ReasonKeptForJob, Params: facts.Params{Job: r.job.ID, Host: r.host.ID},
-			Cause: fmt.Sprintf("the host is kept for job %d, an instance of which takes %d slots at once", r.job.ID, r.job.Needs.Slots)}, false
-	}
-	return facts.Why{}, false
+	return facts.Because(facts.ReasonKeptForResumed, facts.Params{Host: h.ID}, "")
 }

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
-// repeated says for each reason why an attempt ends by itself how a host brings it about: a verb of the rig, or the outcome
-// of a report. "" stands for a report that gives the reason as its code.
+// repeated says for each reason why an attempt ends by itself how a host brings it about: a verb of the rig, or the
+// outcome of a report. "" means a report that gives the reason as its code.
 var repeated = map[facts.Reason]string{
 	facts.ReasonExit: "exit", facts.ReasonSignal: "signal", facts.ReasonLaunchFailed: "launch", facts.ReasonTimeLimit: "timeout",
 	facts.ReasonPreflight: "launch", facts.ReasonAgendaPreflight: "launch", facts.ReasonPostflight: "launch", facts.ReasonOutputMissing: "launch", facts.ReasonLogError: "launch",
@@ -28,8 +28,8 @@ var slowly = map[facts.Reason]string{
 	facts.ReasonLogIncomplete: "the item is done", facts.ReasonProcessesLeft: "the item is done",
 }
 
-// TestNoItemIsTriedForEver: however an item ends again and again on the only host of a farm, there are few tries in an hour, also
-// with a change of leader after each. A reason that this test does not know has no bound.
+// TestNoItemIsTriedForEver: however an item ends again and again on the only host of a farm, there are few tries in an
+// hour, also with a change of leader after each. A reason that this test does not know has no bound.
 func TestNoItemIsTriedForEver(t *testing.T) {
 	for _, reason := range endReasons(t) {
 		outcome, known := repeated[reason]
@@ -59,11 +59,11 @@ func TestNoItemIsTriedForEver(t *testing.T) {
 
 // endReasons are the codes of attempts that ended by themselves.
 func endReasons(t *testing.T) (reasons []facts.Reason) {
-	code, err := os.ReadFile("../facts/reasons.go")
+	code, err := os.ReadFile("../job/facts/reasons.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, block, found := strings.Cut(string(code), "// Why an attempt ended that nobody stopped.\n")
+	_, block, found := strings.Cut(string(code), "// Why an attempt ended that no one stopped.\n")
 	block, _, whole := strings.Cut(block, "\n)\n")
 	for _, m := range regexp.MustCompile(`(?m)^\tReason\w+ +Reason = "(\w+)"`).FindAllStringSubmatch(block, -1) {
 		reasons = append(reasons, facts.Reason(m[1]))

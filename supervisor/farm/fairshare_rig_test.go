@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"qb/smartshare/fairshare"
-	"qb/supervisor/accounting"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/accounting"
+	"qb/supervisor/farm/message"
 )
 
 // setFairshare reads the words of a dialogue's policy that concern fairshare.
@@ -51,7 +51,7 @@ func names(args []string, name string) []string {
 	return strings.FieldsFunc(option(args, name, ""), func(r rune) bool { return r == ',' })
 }
 
-// fairVerb gives shares and credit and shows where everybody stands.
+// fairVerb gives shares and credit and shows the position of everyone.
 func (r *rig) fairVerb(verb string, args []string) bool {
 	switch verb {
 	case "share":

@@ -5,18 +5,19 @@ import (
 	"fmt"
 	"time"
 
-	"qb/supervisor/accounting"
-	"qb/supervisor/agents"
-	"qb/supervisor/facts"
-	"qb/supervisor/fit"
-	"qb/supervisor/licences"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
-	"qb/supervisor/outbox"
-	"qb/supervisor/profiles"
+	"qb/supervisor/farm/accounting"
+	"qb/supervisor/farm/agents"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/farm/profiles"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/fit"
+	"qb/supervisor/job/licences"
 )
 
-// Farm is the only truth while a term lasts. What it does itself is to start, end and move instances; all else lies with its parts.
+// Farm is the only truth while a term lasts. What it does itself is to start, end and move instances; all else lies
+// with its parts.
 type Farm struct {
 	*shared
 	attemptFloor int              // attempts have higher numbers
@@ -30,7 +31,7 @@ type Farm struct {
 	folders      folders
 	faults       faults
 	syncs        syncs
-	standstill   standstill
+	suspensions  suspensions
 	dependencies dependencies
 	watch        watch
 	brake        brake
@@ -41,11 +42,13 @@ type Farm struct {
 // New is a farm without jobs and hosts.
 func New(p message.Policy) *Farm {
 	sh := &shared{
-		jobs: model.NewJobs(), hosts: model.Hosts{ByID: map[facts.HostID]*model.Host{}, Machines: map[string]*model.Machine{}},
+		jobs: model.NewJobs(), hosts: model.Hosts{ByID: map[facts.HostID]*model.Host{},
+			Machines: map[string]*model.Machine{}},
 		profiles: profiles.New(nil), licences: licences.New(nil),
 	}
 	f := &Farm{
-		shared: sh, admission: admission{shared: sh}, usage: usage{shared: sh, accounts: accounting.New(p.Fairshare, facts.Facts{})},
+		shared: sh, admission: admission{shared: sh}, usage: usage{shared: sh,
+			accounts: accounting.New(p.Fairshare, facts.Facts{})},
 		retries: retries{sh, map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}},
 		folders: folders{shared: sh}, syncs: syncs{shared: sh, registry: agents.NewRegistry(2 * maxHosts)},
 		dependencies: dependencies{shared: sh}, watch: watch{shared: sh}, brake: brake{shared: sh},
@@ -57,7 +60,7 @@ func New(p message.Policy) *Farm {
 		unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}, last: newSnapshot(),
 	}
 	f.faults = faults{sh, &f.retries, &f.folders}
-	f.standstill = standstill{shared: sh, syncs: &f.syncs}
+	f.suspensions = suspensions{shared: sh, syncs: &f.syncs}
 	f.setPolicy(p)
 	f.policy.Promised = p.Promise()
 	return f
@@ -82,8 +85,8 @@ func (f *Farm) Step(now time.Time, e message.Event) {
 		f.onJobSubmitted(now, e)
 	case message.JobModified:
 		f.onJobModified(now, e)
-	case message.JobOrdered:
-		f.onJobOrdered(now, e)
+	case message.JobAction:
+		f.onJobAction(now, e)
 	case message.JobsAged:
 		f.onJobsAged(e)
 	case message.HostLocked:
@@ -104,8 +107,8 @@ func (f *Farm) Step(now time.Time, e message.Event) {
 		f.onProfileChanged(now, e)
 	case message.ResourceReported:
 		f.resources.onResourceReported(now, e)
-	case message.SenderHeld:
-		f.faults.onSenderHeld(now, e)
+	case message.SenderBlocked:
+		f.faults.onSenderBlocked(now, e)
 	case message.SyncLeft:
 		f.syncs.onSyncLeft(e)
 	case message.Ticked:
@@ -119,7 +122,7 @@ func (f *Farm) Step(now time.Time, e message.Event) {
 func (f *Farm) Take(now time.Time) outbox.Batch {
 	for _, h := range f.syncs.answer {
 		f.doing.host = h.ID
-		if h.HeldSync != nil && h.Due {
+		if h.WaitingSync != nil && h.Due {
 			f.syncs.replySync(now, h)
 		}
 	}
@@ -137,7 +140,8 @@ func (f *Farm) Doing() (facts.JobID, facts.HostID) { return f.doing.job, f.doing
 
 // Pending says whether there is anything that a Take would return, or that is left for the next commit.
 func (f *Farm) Pending() bool {
-	return len(f.dependencies.unsettled) > 0 || len(f.dependencies.freeing) > 0 || len(f.standstill.resumeDue) > 0 || !f.out.Empty() || len(f.syncs.answer) > 0 || len(f.syncs.registrations) > 0
+	return len(f.dependencies.unsettled) > 0 || len(f.dependencies.freeing) > 0 || len(f.suspensions.resumeDue) > 0 ||
+		!f.out.Empty() || len(f.syncs.answer) > 0 || len(f.syncs.registrations) > 0
 }
 
 // Full reports whether no further event is to be stepped before the next Take.
@@ -152,7 +156,8 @@ func (f *Farm) onPolicyChanged(now time.Time, e message.PolicyChanged) {
 	f.teachAll()
 	f.countAnew(now, before.Liveness)
 	f.planStale, f.planNow = true, true
-	f.out.Record(now, facts.EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: "configuration read again"}})
+	f.out.Record(now, facts.EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By,
+		Why: facts.Why{Cause: "configuration read again"}})
 	f.out.Answer(e.Ticket, message.PolicyReply{Remarks: []string{}})
 }
 
@@ -170,13 +175,13 @@ func (f *Farm) onTicked(now time.Time, unread time.Duration) {
 		f.resources.take()
 	}
 	for _, h := range f.hosts.Sorted() {
-		if h.HeldSync != nil && !now.Before(h.HeldSync.Deadline) {
+		if h.WaitingSync != nil && !now.Before(h.WaitingSync.Deadline) {
 			f.syncs.answerSoon(h)
 		}
 		f.maybeLose(now, h)
 		f.faults.maybeUnlock(now, h)
 		if !h.FullUntil.IsZero() && !now.Before(h.FullUntil) {
-			h.FullUntil, f.planStale = time.Time{}, true // nobody else may ever ask for it again
+			h.FullUntil, f.planStale = time.Time{}, true // no host may ever ask for it again
 		}
 		if h.Heard && h.Usable(now, f.policy) != h.WasUsable {
 			h.WasUsable = !h.WasUsable

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/fit"
-	"qb/supervisor/items"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/fit"
 )
 
 // What the farm does about hosts that fail everything, items that fell every host, and jobs that cannot
@@ -80,7 +80,8 @@ func (fa *faults) maybeLockBlackHole(now time.Time, h *model.Host) {
 	event := facts.EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm}
 	switch {
 	case len(owners) == 1:
-		event.Why = facts.Because(facts.ReasonUsersItemsFail, facts.Params{Failed: len(evidence), User: owners[0], Limit: int64(fit.RefusedFor.Seconds())}, "")
+		event.Why = facts.Because(facts.ReasonUsersItemsFail,
+			facts.Params{Failed: len(evidence), User: owners[0], Limit: int64(fit.RefusedFor.Seconds())}, "")
 		h.Refuses[owners[0]] = fit.Refuses{Until: now.Add(fit.RefusedFor), Failed: len(evidence)}
 		fa.out.Record(now, event)
 	case fa.hosts.Locked() >= max(1, len(fa.hosts.ByID)/autoLockPart):
@@ -88,7 +89,8 @@ func (fa *faults) maybeLockBlackHole(now time.Time, h *model.Host) {
 		fa.out.Record(now, event)
 		return
 	default:
-		fa.lockForAWhile(now, h, facts.Because(facts.ReasonItemsFail, facts.Params{Failed: len(evidence), Users: len(owners)}, ""))
+		fa.lockForAWhile(now, h, facts.Because(facts.ReasonItemsFail, facts.Params{Failed: len(evidence), Users: len(owners)},
+			""))
 		h.Lock.Trial = true
 	}
 	fa.planStale = true
@@ -125,8 +127,8 @@ func (fa *faults) giveBack(attempts []facts.AttemptID) {
 	}
 }
 
-// maybeLeaveStrange has the job avoid a host on which one of its items ended strangely again, as long as another host serves
-// it: what ends so elsewhere too is the item's doing, and a host that is at fault alone has no item held.
+// maybeLeaveStrange has the job avoid a host on which one of its items ended strangely again, as long as another host
+// serves it: what ends so elsewhere too is the item's doing, and a host that is at fault alone has no item held.
 func (fa *faults) maybeLeaveStrange(now time.Time, i *model.Instance, end facts.EndAttempt) {
 	j, h := i.Job, i.Host
 	ends := 0
@@ -135,13 +137,14 @@ func (fa *faults) maybeLeaveStrange(now time.Time, i *model.Instance, end facts.
 			ends++
 		}
 	}
-	if end.Reason.Strange() && ends >= strangeAfter && !now.Before(j.Avoids[h.ID].Until) && fa.retries.servedElsewhere(now, j, h) {
+	if end.Reason.Strange() && ends >= strangeAfter && !now.Before(j.Avoids[h.ID].Until) &&
+		fa.retries.servedElsewhere(now, j, h) {
 		fa.retries.leaveFailing(now, i, ends)
 	}
 }
 
-// maybeHoldPoison holds an item under which several hosts were lost, or which ended strangely several times: the next would
-// be too.
+// maybeHoldPoison holds an item under which several hosts were lost, or which ended strangely several times: the next
+// would be too.
 func (fa *faults) maybeHoldPoison(now time.Time, j *model.Job, end facts.EndAttempt) {
 	item := end.ID.Item
 	hosts := j.Trouble.LostOn[item]
@@ -149,9 +152,11 @@ func (fa *faults) maybeHoldPoison(now time.Time, j *model.Job, end facts.EndAtte
 		return
 	}
 	j.Put(item, agenda.Blocked)
-	held := facts.Mark{Kind: facts.MarkBlocked, By: model.LockedByFarm, At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
+	held := facts.Mark{Kind: facts.MarkBlocked, By: model.LockedByFarm,
+		At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
 	fa.setMarks(j, items.WithMarks(j.Marks, []facts.Mark{held}))
-	fa.out.Record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: model.LockedByFarm, Why: facts.HeldItem(hosts, end.Why)})
+	fa.out.Record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: model.LockedByFarm,
+		Why: facts.HeldItem(hosts, end.Why)})
 	delete(j.Trouble.LostOn, item)
 }
 
@@ -161,11 +166,14 @@ func (fa *faults) maybeBlockHopeless(now time.Time, j *model.Job) {
 	for _, n := range j.Trouble.FailedOn {
 		failed += n
 	}
-	if j.State != facts.Active || j.DoneCount > 0 || failed < hopelessAfter || len(j.Trouble.FailedOn) < hopelessHosts || j.Pending() == 0 {
+	if j.State != facts.Active || j.DoneCount > 0 || failed < hopelessAfter || len(j.Trouble.FailedOn) < hopelessHosts ||
+		j.Pending() == 0 {
 		return
 	}
-	why := facts.Why{Reason: facts.ReasonNothingCompletes, Params: facts.Params{Failed: failed, Hosts: len(j.Trouble.FailedOn)}}
-	why.Cause = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it", model.LockedByFarm, failed, len(j.Trouble.FailedOn))
+	why := facts.Why{Reason: facts.ReasonNothingCompletes,
+		Params: facts.Params{Failed: failed, Hosts: len(j.Trouble.FailedOn)}}
+	why.Cause = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it",
+		model.LockedByFarm, failed, len(j.Trouble.FailedOn))
 	j.Trouble.FailedOn = map[facts.HostID]int{}
 	fa.block(now, j, why)
 }
@@ -174,33 +182,37 @@ func (fa *faults) maybeBlockHopeless(now time.Time, j *model.Job) {
 func (fa *faults) block(now time.Time, j *model.Job, why facts.Why) {
 	j.State, j.BlockedBy = facts.Blocked, why.Cause
 	fa.putJob(j)
-	fa.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
+	fa.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: model.LockedByFarm,
+		Why: why})
 }
 
-// onSenderHeld locks a host whose reports broke the farm's state several times, and are refused; and it blocks a job that the farm's own
-// work broke on.
-func (fa *faults) onSenderHeld(now time.Time, e message.SenderHeld) {
+// onSenderBlocked locks a host whose reports broke the farm's state several times, and are refused; and it blocks a job
+// that the farm's own work broke on.
+func (fa *faults) onSenderBlocked(now time.Time, e message.SenderBlocked) {
 	why := facts.Why{Params: facts.Params{Failed: e.Times}}
 	if h := fa.hosts.ByID[e.Host]; e.Kind == message.Report && h != nil && h.LockedBy == "" {
 		why.Reason = facts.ReasonReportsRefused
-		why.Cause = fmt.Sprintf("its reports broke the supervisor's state %d times (%s) and are refused until %s", e.Times, e.Cause, e.Until.UTC().Format("15:04 UTC"))
+		why.Cause = fmt.Sprintf("the host's reports broke the supervisor's state %d times (%s) and are refused until %s",
+			e.Times, e.Cause, e.Until.UTC().Format("15:04 UTC"))
 		fa.lockForAWhile(now, h, why)
 	}
 	if j := fa.jobs.ByID[e.Job]; e.Kind == "plan" && j != nil && !j.State.Final() && j.BlockedBy == "" {
 		why.Reason = facts.ReasonPlanFails
-		why.Cause = fmt.Sprintf("%s: plans broke on it %d times (%s); update the supervisor, then unblock it", model.LockedByFarm, e.Times, e.Cause)
+		why.Cause = fmt.Sprintf("%s: plans broke on it %d times (%s); update the supervisor, then unblock it",
+			model.LockedByFarm, e.Times, e.Cause)
 		fa.block(now, j, why)
 	}
 }
 
-// lockForAWhile keeps new items from a host that nobody has locked.
+// lockForAWhile keeps new items from a host that no one has locked.
 func (fa *faults) lockForAWhile(now time.Time, h *model.Host, why facts.Why) {
 	h.LockedBy, h.LockReason = model.LockedByFarm, why.Cause
 	h.Lock.Wait = min(max(2*h.Lock.Wait, farmLockWait), farmLockMost)
 	h.Lock.Ends = now.Add(h.Lock.Wait)
 	why.Params.Limit, why.Cause = int64(h.Lock.Wait.Seconds()), h.LockText()
 	fa.putHost(h)
-	fa.out.Record(now, facts.EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
+	fa.out.Record(now, facts.EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm,
+		Why: why})
 	fa.planStale = true
 }
 
@@ -210,17 +222,21 @@ func (fa *faults) maybeUnlock(now time.Time, h *model.Host) {
 		return
 	}
 	why := facts.Why{Reason: facts.ReasonLockEnded, Params: facts.Params{Limit: int64(h.Lock.Wait.Seconds())}}
-	why.Cause = fmt.Sprintf("it was locked for %.0f minutes: %s", h.Lock.Wait.Minutes(), h.LockReason)
+	why.Cause = fmt.Sprintf("the host was locked for %.0f minutes: %s", h.Lock.Wait.Minutes(), h.LockReason)
 	h.LockedBy, h.LockReason = "", ""
-	h.OnTrial, h.Lock.Trial, h.Failing = h.Lock.Trial, false, nil
+	h.OnTrial = h.Lock.Trial
+	h.Lock.Trial = false
+	h.Failing = nil
 	fa.putHost(h)
-	fa.out.Record(now, facts.EventFacts{Type: "host-unlocked", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
+	fa.out.Record(now, facts.EventFacts{Type: "host-unlocked", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm,
+		Why: why})
 	fa.planStale = true
 }
 
-// watchStuck takes a worker's word that an instance's processes outlive KILL, or do so no more. They hang in
-// the kernel, on a file server mostly, and others would after them: the host takes nothing new while there
-// are such processes, or until a person unlocks it, and the item runs nowhere else until its end is proven by a record, a reboot or a person.
+// watchStuck processes a worker's report that an instance's processes survive SIGKILL, or no longer do. They hang in
+// the kernel, mostly on a file server, and processes of further items would hang too. So the host accepts no new items
+// while there are such processes, or until a person unlocks it. The item runs nowhere else until its end is proven by a
+// record, a reboot or a person.
 func (fa *faults) watchStuck(now time.Time, i *model.Instance, state string) {
 	was := i.Stuck
 	i.Stuck = state == "unkillable"
@@ -228,8 +244,9 @@ func (fa *faults) watchStuck(now time.Time, i *model.Instance, state string) {
 		return
 	}
 	h := i.Host
-	cause := fmt.Sprintf("its processes on %s outlive KILL; the item waits for their end, a reboot, or qbadmin worker -confirm-dead %s", h.ID, h.ID)
-	fa.out.Record(now, facts.EventFacts{Type: "unkillable", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: h.ID, By: model.LockedByFarm, Why: facts.Why{Cause: cause}})
+	cause := fmt.Sprintf("the item's processes on %s outlive KILL; the item waits for their end, a reboot, or qbadmin worker -confirm-dead %s", h.ID, h.ID)
+	fa.out.Record(now, facts.EventFacts{Type: "unkillable", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number,
+		Host: h.ID, By: model.LockedByFarm, Why: facts.Why{Cause: cause}})
 	if h.LockedBy == "" {
 		fa.lockForAWhile(now, h, facts.Why{Reason: facts.ReasonProcessesOutlive, Params: facts.Params{Job: i.Job.ID},
 			Cause: fmt.Sprintf("processes of %s outlive KILL here, look at its file systems", i.Name())})

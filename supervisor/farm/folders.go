@@ -3,14 +3,14 @@ package farm
 import (
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/fit"
-	"qb/supervisor/model"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/fit"
 )
 
 // A working folder that is missing on a host, or closed there, is the host's fault: the item runs elsewhere, uncharged.
-// If it is so on all hosts it is the job's fault, and the item fails; folderTries hosts are enough to say so of a job of
-// which no item has run yet.
+// If it is so on all hosts it is the job's fault, and the item fails; folderTries hosts are enough to say so of a job
+// of which no item has run yet.
 const (
 	folderTries = 3
 	lackedNoted = 300 // items of a job whose hosts may have to be reported
@@ -92,7 +92,8 @@ func (fo *folders) works(now time.Time, i *model.Instance) {
 func (fo *folders) blame(now time.Time, lacked model.LackedBy) {
 	h := fo.hosts.ByID[lacked.Host]
 	if h != nil && h.Folders.Blame(now, lacked.Folder, lacked.Item) {
-		fo.out.Record(now, facts.EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: lacked.Folder.LackedBy(h.ID)})
+		fo.out.Record(now, facts.EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm,
+			Why: lacked.Folder.LackedBy(h.ID)})
 	}
 }
 

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/items"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // The bugs of the farm that the simulator (sim) found and that a dialogue cannot say; the others are in
@@ -49,7 +49,7 @@ func TestRecordOfALaterTerm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 2, Action: facts.Retry, Record: prepared})
+	r.step(message.JobAction{Ticket: r.newTicket(), Job: 2, Action: facts.Retry, Record: prepared})
 	if batch := r.farm.Take(r.now); len(batch.Replies) != 1 || batch.Replies[0].Err == nil || batch.Replies[0].Err.Kind != "unavailable" {
 		t.Errorf("the record of a later term's job is taken up: %+v", batch)
 	}
@@ -65,7 +65,7 @@ func TestRecordOverAFurtherRun(t *testing.T) {
 	forget := func() { r.step(message.JobsAged{Ticket: r.newTicket(), Jobs: []facts.JobID{1}}) }
 	redo := func(record *items.Prepared) string {
 		before := r.out.Len()
-		r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Redo, By: "ann", Record: record})
+		r.step(message.JobAction{Ticket: r.newTicket(), Job: 1, Action: facts.Redo, By: "ann", Record: record})
 		r.settle()
 		return r.out.String()[before:]
 	}
@@ -88,17 +88,17 @@ func TestRecordOverAFurtherRun(t *testing.T) {
 }
 
 // TestItemsOfALaterTerm: a leader that was replaced without knowing it holds a job of its own, never committed,
-// under the number of one that its successor made; items chosen by that one's agenda may lie outside.
+// under the number of a job that its successor made; items chosen by that agenda may lie outside.
 func TestItemsOfALaterTerm(t *testing.T) {
 	r := newRig(t)
 	r.say("submit j items=1-3")
-	r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Redo, Items: agenda.SpansOf([]int{1, 4})})
+	r.step(message.JobAction{Ticket: r.newTicket(), Job: 1, Action: facts.Redo, Items: agenda.SpansOf([]int{1, 4})})
 	if batch := r.farm.Take(r.now); len(batch.Replies) != 1 || batch.Replies[0].Err == nil {
 		t.Errorf("items that the job does not have are ordered: %+v", batch)
 	}
 }
 
-// TestAbsentButAwaited: what an agent was told to run and does not list yet, it may be about to start; only
+// TestAbsentButAwaited: what an agent was ordered to run and does not list yet, it may be about to start; only
 // after it took an answer that leaves the attempt out does its silence prove the end.
 func TestAbsentButAwaited(t *testing.T) {
 	r := newRig(t)
@@ -121,7 +121,7 @@ func TestAbsentButAwaited(t *testing.T) {
 	if b := sync(at, at+1); ends(b) != 0 {
 		t.Errorf("an attempt that the worker may be about to start is ended: %+v", b)
 	}
-	r.step(message.JobOrdered{Job: 1, Action: facts.Interrupt, Items: agenda.SpansOf([]int{0}), By: "u1"})
+	r.step(message.JobAction{Job: 1, Action: facts.Interrupt, Items: agenda.SpansOf([]int{0}), By: "u1"})
 	r.farm.Take(r.now)
 	if b := sync(at+1, at+2); ends(b) != 0 {
 		t.Errorf("an attempt is ended though the last answer that the worker took lists it: %+v", b)
@@ -212,7 +212,7 @@ func TestOldWordOfADeafHost(t *testing.T) {
 }
 
 // TestEndTakenBackFreesNobody: a job ends, and an order has it run again before the commit that tells its end, or
-// before the last of those that free who waits for it. Whoever is not freed by then waits for its next end.
+// before the last parent that frees its children. A child that is not freed by then waits for its next end.
 func TestEndTakenBackFreesNobody(t *testing.T) {
 	const children = 40
 	for _, action := range []facts.Action{facts.Retry, facts.Requeue, facts.Redo} {
@@ -230,8 +230,8 @@ func TestEndTakenBackFreesNobody(t *testing.T) {
 				}
 				return n
 			}
-			takeBack := func() { r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: action, By: "op"}) }
-			r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Kill, By: "op"})
+			takeBack := func() { r.step(message.JobAction{Ticket: r.newTicket(), Job: 1, Action: action, By: "op"}) }
+			r.step(message.JobAction{Ticket: r.newTicket(), Job: 1, Action: facts.Kill, By: "op"})
 			if n := 0; plans == 0 {
 				takeBack()
 			} else {
@@ -256,8 +256,8 @@ func TestEndTakenBackFreesNobody(t *testing.T) {
 	}
 }
 
-// TestHeldParentFreesItsChild: the items that a job waits for end, and before the farm has a turn somebody blocks their job.
-// The condition has come true all the same.
+// TestHeldParentFreesItsChild: the items that a job waits for end, and before the farm has a turn somebody blocks their
+// job. The condition has come true all the same.
 func TestHeldParentFreesItsChild(t *testing.T) {
 	r := newRig(t)
 	for _, line := range []string{"host a slots=3", "submit p cpus=1 max=0 items=1-3", "submit c max=0 after=link-complete-work-1:1"} {

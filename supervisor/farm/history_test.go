@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // checkHistory holds for every batch of every test: no instance is stopped, relabelled or sent away without
@@ -79,7 +79,7 @@ func TestLocksAreInTheHistory(t *testing.T) {
 	}
 }
 
-// A drain is decided anew by each plan; its item's history hears of it once, and once that it was taken back.
+// A drain is decided again by each plan; its item's history hears of it once, and once that it was taken back.
 func TestADrainIsToldOnce(t *testing.T) {
 	r := newRig(t)
 	r.say("policy preempt=passive")

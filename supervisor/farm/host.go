@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // named is the host of that name; if there is none, the ticket is refused.
@@ -27,7 +27,9 @@ func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 		return
 	}
 	if h.Removing() {
-		f.out.Refuse(e.Ticket, "conflict", "host %q was removed and is forgotten when its items have been given up, in at most %s; join it again then", e.Host, h.LeaseLeft(now).Round(time.Second))
+		f.out.Refuse(e.Ticket, "conflict",
+			"host %q was removed and is forgotten when its items have been given up, in at most %s; join it again then", e.Host,
+			h.LeaseLeft(now).Round(time.Second))
 		return
 	}
 	if e.LockedBy != "" && h.LockedBy != e.LockedBy {
@@ -35,7 +37,9 @@ func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 		return
 	}
 	if e.Slots > h.Slots {
-		f.out.Refuse(e.Ticket, "invalid", "host %q has %s, so %d of them cannot be locked; lock at most as many, or the whole host", e.Host, facts.Several(h.Slots, "slot"), e.Slots)
+		f.out.Refuse(e.Ticket, "invalid",
+			"host %q has %s, so %d of them cannot be locked; lock at most as many, or the whole host", e.Host,
+			facts.Several(h.Slots, "slot"), e.Slots)
 		return
 	}
 	affected, stopped := 0, 0
@@ -44,7 +48,9 @@ func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 	if h.Locked != e.Slots || (h.LockedBy != "") != whole || takesOver {
 		affected = 1
 		kind, why := "unlocked", facts.Why{Reason: facts.ReasonOrdered, Cause: e.Reason}
-		h.LockedBy, h.LockReason, h.Locked = "", "", e.Slots
+		h.LockedBy = ""
+		h.LockReason = ""
+		h.Locked = e.Slots
 		if whole {
 			h.LockedBy, h.LockReason = e.By, e.Reason
 		} else if e.Lock {
@@ -83,7 +89,9 @@ func (f *Farm) onHostConfirmedDead(now time.Time, e message.HostConfirmedDead) {
 		return
 	}
 	if h.Speaks(now, f.policy.Liveness) {
-		f.out.Refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker before you confirm that nothing runs there", e.Host, now.Sub(h.LastSync).Seconds())
+		f.out.Refuse(e.Ticket, "conflict",
+			"host %q was heard %.0f s ago; stop its worker before you confirm that nothing runs there", e.Host,
+			now.Sub(h.LastSync).Seconds())
 		return
 	}
 	n := f.loseAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
@@ -107,7 +115,7 @@ func (f *Farm) maybeLose(now time.Time, h *model.Host) {
 			lapsed = append(lapsed, i)
 		}
 	}
-	h.NoneLapses = first // leases only become longer, and a new one that ends sooner says so
+	h.NoneLapses = first // leases only become longer, and a new lease that ends sooner says so
 	slices.SortFunc(lapsed, model.CompareInstances)
 	for _, i := range lapsed {
 		if f.out.Spent() {
@@ -117,11 +125,13 @@ func (f *Farm) maybeLose(now time.Time, h *model.Host) {
 	}
 }
 
-// lose ends an attempt without the worker's word, by proof or by its lease.
+// lose ends an attempt without a report of the worker: by other proof, or because its lease is over.
 func (f *Farm) lose(now time.Time, i *model.Instance, why facts.Why) {
 	end := facts.EndAttempt{State: facts.Lost, Again: facts.ByItself, Why: why}
 	if i.Stopping() && i.Killed() {
-		end.State, end.Again, end.Why = facts.Killed, facts.Never, i.Attempt.Why
+		end.State = facts.Killed
+		end.Again = facts.Never
+		end.Why = i.Attempt.Why
 	} else if i.Stopping() {
 		end.State, end.Why = facts.Preempted, i.Attempt.Why
 	}
@@ -147,7 +157,8 @@ func (f *Farm) countLate(now time.Time, row facts.HostFacts, ends []message.Repo
 			continue
 		}
 		f.setMarks(j, late.Marks)
-		f.out.Record(now, facts.EventFacts{Type: "late-end", Job: j.ID, Item: late.Item, Instance: -1, Host: late.By.Host, By: model.LockedByFarm, Why: late.Event})
+		f.out.Record(now, facts.EventFacts{Type: "late-end", Job: j.ID, Item: late.Item, Instance: -1, Host: late.By.Host,
+			By: model.LockedByFarm, Why: late.Event})
 		if late.Next != nil {
 			late.Next.Under = agenda.Complete
 			f.stop(now, late.Next, late.Why)

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/items"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
 )
 
 // readJob reads the texts of a new job, whose agenda may have been read before.
@@ -30,7 +30,9 @@ func (f *Farm) maybeFinish(now time.Time, j *model.Job) {
 	if j.State.Final() || !j.Finished() {
 		return
 	}
-	j.State, j.FinishedAt, j.BlockedBy = j.EndState(), now, ""
+	j.State = j.EndState()
+	j.FinishedAt = now
+	j.BlockedBy = ""
 	f.putJob(j)
 	e := facts.EventFacts{Type: "job-" + string(j.State), Job: j.ID, Item: -1, Instance: -1}
 	if j.State == facts.FailedJob {
@@ -51,8 +53,10 @@ func (f *Farm) mailEnd(now time.Time, j *model.Job, cause string) {
 		return
 	}
 	m := facts.MailFacts{
-		Job: j.ID, Owner: j.User, Name: j.Name, State: j.State, Cause: cause, SubmittedAt: j.SubmittedAt, EndedAt: now, Due: now,
-		Complete: j.Tally.Count(agenda.Complete), Failed: j.Tally.Count(agenda.Failed), Killed: j.Tally.Count(agenda.Killed), Items: j.Tally.Len(),
+		Job: j.ID, Owner: j.User, Name: j.Name, State: j.State, Cause: cause, SubmittedAt: j.SubmittedAt, EndedAt: now,
+		Due:      now,
+		Complete: j.Tally.Count(agenda.Complete), Failed: j.Tally.Count(agenda.Failed), Killed: j.Tally.Count(agenda.Killed),
+		Items: j.Tally.Len(),
 	}
 	to := j.MailAddress
 	if len(to) == 0 {
@@ -75,7 +79,8 @@ func (f *Farm) mailRemarks(j *model.Job) (remarks []string) {
 	return remarks
 }
 
-// onJobsAged answers which of the jobs the farm does not hold any more; one that runs again, or whose items others wait for, it keeps.
+// onJobsAged answers which of the jobs the farm does not hold any more; a job that runs again, or whose items others
+// wait for, it keeps.
 func (f *Farm) onJobsAged(e message.JobsAged) {
 	reply := message.AgedReply{Jobs: make([]facts.JobID, 0, len(e.Jobs))}
 	for _, id := range e.Jobs {
@@ -92,16 +97,16 @@ func (f *Farm) onJobsAged(e message.JobsAged) {
 	f.out.Answer(e.Ticket, reply)
 }
 
-// ended is a job that became final, and what as, for it may be forgotten before all its children are told; or one that goes
-// on, of which items ended that others wait for.
+// ended is a job that became final, and what as, for it may be forgotten before all its children are notified; or one
+// that goes on, of which items ended that others wait for.
 type ended struct {
 	id    facts.JobID
 	state facts.JobState
 }
 
-// release takes the links that the job's end fulfils out of those who wait for it; false if it left some for later.
-// Of a job that a person has run again meanwhile nobody is freed any more: no commit shows a child that goes on beside
-// a parent that has not ended, and the next term, which knows the rows alone, would do the same.
+// release takes the links that the job's end fulfils out of the jobs that wait for it; false if it left some for later.
+// Of a job that a person has run again meanwhile no child is freed any more: no commit shows a child that goes on
+// beside a parent that has not ended, and the next term, which knows the rows alone, would do the same.
 func (de *dependencies) release(now time.Time, parent ended) (all bool) {
 	if j := de.jobs.ByID[parent.id]; j != nil && parent.state.Final() && j.State != parent.state {
 		return true

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/licences"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/licences"
 )
 
 // licenceVerb reports and shows resources of the whole farm: "outside license.nuke total=60 used=12", "outside license.nuke forget",

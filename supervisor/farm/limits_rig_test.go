@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 )
 
 // setInstanceLimits reads user_limits=*:5,ada:3, pgrp_limits and account_limits; * is the default, and - no limit at all.

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // liveFarm is a farm in full swing: all jobs have arrived and what fits runs. With groups, hosts are of that many

@@ -4,10 +4,10 @@ import (
 	"math"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/items"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
 )
 
 // refreshNeed works out what the job's next instance needs. What was learned is capped at what the largest
@@ -34,7 +34,7 @@ func (ad *admission) refreshNeed(now time.Time, j *model.Job) {
 	j.MemoryNeed = need
 }
 
-// largestHost is the memory of the largest host that serves the job but for its memory, and the most that
+// largestHost is the memory of the largest host that serves the job in all but memory, and the most that
 // one of them can offer now besides what others than the farm use of it; both without limit where a host
 // did not say, or while none is known.
 func (ad *admission) largestHost(now time.Time, j *model.Job) (whole, offer int64) {
@@ -67,7 +67,9 @@ func (ad *admission) outOfMemory(now time.Time, i *model.Instance, r message.Rep
 	whole, offer := ad.largestHost(now, i.Job)
 	// Where others than the farm have more than half of the largest host it may yet get more.
 	if more := items.Notably(out); more > whole || (more > offer && out >= whole/2) || i.Tries() >= model.MaxAttempts {
-		end.Again, params.Largest, params.Offer = facts.Never, whole, offer
+		end.Again = facts.Never
+		params.Largest = whole
+		params.Offer = offer
 	}
 	end.Why = facts.Because(reason, params, r.Reason)
 }
@@ -83,7 +85,8 @@ func (pl *planning) learnMemory(now time.Time, i *model.Instance, end facts.EndA
 	}
 	if end.State == facts.Failed && end.Reason.OutOfMemory() {
 		pl.counts.OutOfMemory++
-		pl.out.Record(now, facts.EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID, Why: end.Why})
+		pl.out.Record(now, facts.EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.Attempt.Item, Instance: i.Number,
+			Host: i.Host.ID, Why: end.Why})
 	}
 }
 

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
-// BenchmarkPlanWithMemory fills the slots of hosts that have told their memory, by jobs that say what they need and
-// by jobs that do not, in turns with the same hosts that have told none: x-plain is the ratio.
+// BenchmarkPlanWithMemory fills the slots of hosts that have reported their memory, by jobs that say what they need and
+// by jobs that do not, in turns with the same hosts that have reported none: x-plain is the ratio.
 func BenchmarkPlanWithMemory(b *testing.B) {
 	for _, size := range []struct{ hosts, jobs int }{{100, 10}, {1000, 100}, {10_000, 100}} {
 		for _, reservation := range []string{"", "host.memory=1GB"} {
@@ -45,8 +45,8 @@ func BenchmarkPlanWithMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkBestFit is one more job on a farm of 10,000 hosts that have told their memory, and all of whose slots but
-// one on each run: its instance goes where the least room suffices. Beside it the same without memory.
+// BenchmarkBestFit is one more job on a farm of 10,000 hosts that have reported their memory, and all of whose slots
+// but one on each run: its instance goes where the least room suffices. Beside it the same without memory.
 func BenchmarkBestFit(b *testing.B) {
 	const hosts = 10_000
 	farms, took := [2]*farm.Farm{}, [2]time.Duration{}
@@ -83,9 +83,9 @@ func BenchmarkBestFit(b *testing.B) {
 	b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "x-plain")
 }
 
-// BenchmarkAnnouncements is the interval of 10 s in which each of 10,000 hosts tells once that its free memory has changed, while a
-// job waits for more than any of them has: what the state machine computes for the reports, its plans and the answers, in
-// seconds of a processor. HTTP and JSON are not in it.
+// BenchmarkAnnouncements is the interval of 10 s in which each of 10,000 hosts tells once that its free memory has
+// changed, while a job waits for more than any of them has: what the state machine computes for the reports, its plans
+// and the answers, in seconds of a processor. HTTP and JSON are not in it.
 func BenchmarkAnnouncements(b *testing.B) {
 	const hosts, interval, delay = 10_000, 10 * time.Second, 50 * time.Millisecond
 	f, now := bigFarm(hosts, 0, 64<<30, "")
@@ -109,8 +109,8 @@ func BenchmarkAnnouncements(b *testing.B) {
 	b.ReportMetric(100*each/interval.Seconds(), "%-of-a-processor")
 }
 
-// BenchmarkBestFitOfClasses is the same with many starts at once of jobs of 50 sizes, on 10,000 hosts that groups divide into
-// 50 classes; each job may use two of them, some all. ms-per-start is of the whole plan.
+// BenchmarkBestFitOfClasses is the same with many starts at once of jobs of 50 sizes, on 10,000 hosts that groups
+// divide into 50 classes; each job may use two of them, some all. ms-per-start is of the whole plan.
 func BenchmarkBestFitOfClasses(b *testing.B) {
 	const hosts, classes, width = 10_000, 50, 100
 	for b.Loop() {

@@ -2,11 +2,12 @@ package farm_test
 
 import (
 	"fmt"
-	"pgregory.net/rapid"
 	"slices"
 	"testing"
 
-	"qb/supervisor/facts"
+	"pgregory.net/rapid"
+
+	"qb/supervisor/job/facts"
 )
 
 // TestMemoryIsNeverOverbooked drives farms of machines with several agents, caps, reserves and foreign

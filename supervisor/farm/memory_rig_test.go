@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 )
 
 // machineDouble is the memory that doubles on one machine share, in bytes.

@@ -6,25 +6,28 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/items"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // give begins an order, or lets it wait for the one under way on its job.
-func (f *Farm) give(now time.Time, j *model.Job, e message.JobOrdered, spans []agenda.Span) {
-	o := &model.Order{OrderFacts: facts.OrderFacts{Job: j.ID, Number: now.UnixMicro(), Action: e.Action, Items: e.Items, By: e.By, At: now}, Spans: spans, ByInstance: e.Choice.OfInstances()}
+func (f *Farm) give(now time.Time, j *model.Job, e message.JobAction, spans []agenda.Span) {
+	o := &model.Action{ActionFacts: facts.ActionFacts{Job: j.ID, Number: now.UnixMicro(), Action: e.Action, Items: e.Items,
+		By: e.By, At: now}, Spans: spans, ByInstance: e.Choice.OfInstances()}
 	if n := len(j.Orders); n > 0 {
 		if n >= message.MaxOrders {
-			f.out.Reject(e.Ticket, outbox.Limited(message.LimitOrders, "%d orders on job %d are not yet carried out, the limit; repeat this one when some are", n, j.ID))
+			f.out.Reject(e.Ticket, outbox.Limited(message.LimitOrders,
+				"%d orders on job %d are not yet carried out, the limit; repeat this one when some are", n, j.ID))
 			return
 		}
 		o.Number = max(o.Number, j.Orders[n-1].Number+1)
 		j.Orders = append(j.Orders, o)
-		f.out.Write(facts.PutOrder{Order: o.OrderFacts, Fresh: true})
-		f.out.Answer(e.Ticket, o.Reply(j.Version, fmt.Sprintf("it waits for %s on job %d, which is under way", j.Orders[0].Action, j.ID)))
+		f.out.Write(facts.PutAction{Order: o.ActionFacts, Fresh: true})
+		f.out.Answer(e.Ticket, o.Reply(j.Version, fmt.Sprintf("it waits for %s on job %d, which is under way",
+			j.Orders[0].Action, j.ID)))
 		return
 	}
 	if refused := f.begin(now, j, o, e); refused != "" {
@@ -37,7 +40,7 @@ func (f *Farm) give(now time.Time, j *model.Job, e message.JobOrdered, spans []a
 		o.Number = 0
 	} else {
 		j.Orders, f.orders = append(j.Orders, o), append(f.orders, j)
-		f.out.Write(facts.PutOrder{Order: o.OrderFacts, Fresh: true})
+		f.out.Write(facts.PutAction{Order: o.ActionFacts, Fresh: true})
 	}
 	reply := o.Reply(j.Version)
 	o.Taken = nil // it is not kept
@@ -63,7 +66,7 @@ func (f *Farm) give(now time.Time, j *model.Job, e message.JobOrdered, spans []a
 
 // begin settles what the order applies to and does all of it but what rows of attempts tell. It changes nothing if it
 // says why not.
-func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, e message.JobOrdered) string {
+func (f *Farm) begin(now time.Time, j *model.Job, o *model.Action, e message.JobAction) string {
 	marks, why := j.MarksAfter(now, o)
 	if why != "" {
 		return why
@@ -84,9 +87,9 @@ func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, e message.JobO
 		o.Affected = f.unblock(j, o, marks)
 		o.Done = o.Affected
 	case facts.Suspend:
-		f.standstill.begin(j, o, facts.Active, facts.Suspended, o.By)
+		f.suspensions.begin(j, o, facts.Active, facts.Suspended, o.By)
 	case facts.Resume:
-		f.standstill.begin(j, o, facts.Suspended, facts.Active, "")
+		f.suspensions.begin(j, o, facts.Suspended, facts.Active, "")
 	case facts.Interrupt, facts.Preempt, facts.Migrate:
 		o.TakeStops(j.Running(o))
 	}
@@ -102,8 +105,8 @@ func (f *Farm) begin(now time.Time, j *model.Job, o *model.Order, e message.JobO
 }
 
 // beginMarking marks the items, so that none of them starts or comes back by itself any more; what runs of them is
-// stopped piece by piece, and attempts that outweigh a mark as complete are put back likewise.
-func (f *Farm) beginMarking(j *model.Job, o *model.Order, marks []facts.Mark) {
+// stopped piece by piece, and attempts that outweigh a mark as complete are put back in the same way.
+func (f *Farm) beginMarking(j *model.Job, o *model.Action, marks []facts.Mark) {
 	completes, state := o.Action == facts.ToComplete, o.Action.Marks().State()
 	if j.State.Final() && !completes {
 		return
@@ -139,7 +142,7 @@ func (f *Farm) beginMarking(j *model.Job, o *model.Order, marks []facts.Mark) {
 }
 
 // beginReopening lets the items that never ran go at once, and notes the others.
-func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, e message.JobOrdered) {
+func (f *Farm) beginReopening(j *model.Job, o *model.Action, marks []facts.Mark, e message.JobAction) {
 	links := slices.Clone(j.WaitFor)
 	if j.State.Final() {
 		f.jobs.Resolve(j, e.Labels, e.Before)
@@ -168,7 +171,9 @@ func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, 
 	f.setMarks(j, marks)
 	switch {
 	case o.Action == facts.Requeue:
-		j.State, j.BlockedBy, j.FinishedAt = facts.Blocked, o.By, time.Time{}
+		j.State = facts.Blocked
+		j.BlockedBy = o.By
+		j.FinishedAt = time.Time{}
 		f.jobs.WaitOn(j)
 	case j.State.Final():
 		j.State, j.FinishedAt = facts.Active, time.Time{}
@@ -184,8 +189,8 @@ func (f *Farm) beginReopening(j *model.Job, o *model.Order, marks []facts.Mark, 
 	f.putJob(j)
 }
 
-// beginBlock holds the job, or items of it: those that wait at once, and those that run as they end.
-func (f *Farm) beginBlock(j *model.Job, o *model.Order, marks []facts.Mark) {
+// beginBlock holds the job, or items of it: the ones that wait at once, and the ones that run as they end.
+func (f *Farm) beginBlock(j *model.Job, o *model.Action, marks []facts.Mark) {
 	if o.Items != nil {
 		f.holdItems(j, o, marks)
 		return
@@ -200,7 +205,7 @@ func (f *Farm) beginBlock(j *model.Job, o *model.Order, marks []facts.Mark) {
 	o.Done = o.Affected - len(o.Stops)
 }
 
-func (f *Farm) holdItems(j *model.Job, o *model.Order, marks []facts.Mark) {
+func (f *Farm) holdItems(j *model.Job, o *model.Action, marks []facts.Mark) {
 	for item := range items.Each(o.Spans) {
 		if state := j.Tally.State(int(item)); model.Waits(state) && state != agenda.Blocked {
 			j.Put(item, agenda.Blocked)
@@ -217,9 +222,9 @@ func (f *Farm) holdItems(j *model.Job, o *model.Order, marks []facts.Mark) {
 	}
 }
 
-// beginRetire has the instances chosen leave at the end of their items, and the job be so much narrower. Items that have not begun,
-// chosen by themselves or with the whole job, count as complete; those that run end by themselves.
-func (f *Farm) beginRetire(j *model.Job, o *model.Order, marks []facts.Mark) {
+// beginRetire has the instances chosen leave at the end of their items, and the job be so much narrower. Items that
+// have not begun, chosen by themselves or with the whole job, count as complete; the ones that run end by themselves.
+func (f *Farm) beginRetire(j *model.Job, o *model.Action, marks []facts.Mark) {
 	if j.State.Final() {
 		return
 	}
@@ -247,7 +252,7 @@ func (f *Farm) beginRetire(j *model.Job, o *model.Order, marks []facts.Mark) {
 }
 
 // carry changes about so many rows, ascending by item, and returns how many it was.
-func (f *Farm) carry(now time.Time, j *model.Job, o *model.Order, most int) (rows int) {
+func (f *Farm) carry(now time.Time, j *model.Job, o *model.Action, most int) (rows int) {
 	var again []facts.AttemptID
 	waiting := j.Pending()
 	for rows < most && o.Left() > 0 {
@@ -272,13 +277,13 @@ func (f *Farm) carry(now time.Time, j *model.Job, o *model.Order, most int) (row
 }
 
 // endOrdered does to the next of what runs as the order says.
-func (f *Farm) endOrdered(now time.Time, o *model.Order) {
+func (f *Farm) endOrdered(now time.Time, o *model.Action) {
 	t := o.Stops[0]
 	o.Stops, o.Next = o.Stops[1:], t.ID.Item+1
 	switch {
 	case t.Attempt.AttemptID != t.ID || !t.Attempt.State.Live():
 	case o.Action == facts.Suspend, o.Action == facts.Resume:
-		f.standstill.suspend(now, t.Instance, o.Action == facts.Suspend, o.By)
+		f.suspensions.suspend(now, t.Instance, o.Action == facts.Suspend, o.By)
 	case o.Action == facts.Preempt || o.Action == facts.Retire:
 		if !t.Stopping() {
 			f.sendAway(now, t.Instance, o.Action.Stops(), o.By)
@@ -293,7 +298,7 @@ func (f *Farm) endOrdered(now time.Time, o *model.Order) {
 }
 
 // reopen lets an ended item run again, or be complete instead of what its attempt was.
-func (f *Farm) reopen(j *model.Job, o *model.Order, item facts.ItemNo) facts.AttemptID {
+func (f *Farm) reopen(j *model.Job, o *model.Action, item facts.ItemNo) facts.AttemptID {
 	o.Ended.Remove(int(item))
 	o.Next = item + 1
 	to := agenda.Pending
@@ -316,17 +321,18 @@ func (f *Farm) carryOrders(now time.Time) {
 		f.orders, f.doing.job = f.orders[1:], j.ID
 		o := j.Orders[0]
 		if began = o.Begun.IsZero(); began {
-			if why := f.begin(now, j, o, message.JobOrdered{}); why != "" {
-				f.out.Record(now, facts.EventFacts{Type: "order-refused", Job: j.ID, Item: -1, Instance: -1, By: o.By, Why: facts.Why{Reason: facts.ReasonTooManyMarks, Cause: string(o.Action) + ": " + why}})
+			if why := f.begin(now, j, o, message.JobAction{}); why != "" {
+				f.out.Record(now, facts.EventFacts{Type: "order-refused", Job: j.ID, Item: -1, Instance: -1, By: o.By,
+					Why: facts.Why{Reason: facts.ReasonTooManyMarks, Cause: string(o.Action) + ": " + why}})
 			}
 		}
 		most -= f.carry(now, j, o, most)
 		if o.Left() > 0 {
-			f.out.Write(facts.PutOrder{Order: o.OrderFacts})
+			f.out.Write(facts.PutAction{Order: o.ActionFacts})
 		} else {
-			f.out.Write(facts.DropOrder{Job: j.ID, Number: o.Number})
+			f.out.Write(facts.DropAction{Job: j.ID, Number: o.Number})
 			j.Orders = j.Orders[1:]
-			j.Carried = append(slices.Clone(j.Carried[max(0, len(j.Carried)+1-maxCarried):]), o.OrderFacts)
+			j.Carried = append(slices.Clone(j.Carried[max(0, len(j.Carried)+1-maxCarried):]), o.ActionFacts)
 		}
 		if len(j.Orders) > 0 {
 			f.orders = append(f.orders, j)

@@ -2,16 +2,17 @@ package farm_test
 
 import (
 	"fmt"
-	"pgregory.net/rapid"
 	"slices"
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"qb/agenda"
-	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // pieces is a rig whose orders change so many rows in a commit.
@@ -48,7 +49,7 @@ func TestRetireInPieces(t *testing.T) {
 		r := pieces(t, 1)
 		r.say("host a slots=9")
 		r.say("submit j items=1-9 cpus=9 max=0")
-		r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Retire, Choice: message.Choice{InstanceStates: facts.Retire.TakesInstances()}, By: "u1", Record: r.rows.prepared(t, 1)})
+		r.step(message.JobAction{Ticket: r.newTicket(), Job: 1, Action: facts.Retire, Choice: message.Choice{InstanceStates: facts.Retire.TakesInstances()}, By: "u1", Record: r.rows.prepared(t, 1)})
 		if crash {
 			r.say("crash")
 		}
@@ -97,7 +98,7 @@ func TestOrdersInPieces(t *testing.T) {
 			}
 			crash := rapid.Bool().Draw(rt, "crash")
 			for n, r := range rigs {
-				r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: action, Items: spans, Choice: choice, By: "u1", Record: r.rows.prepared(t, 1)})
+				r.step(message.JobAction{Ticket: r.newTicket(), Job: 1, Action: action, Items: spans, Choice: choice, By: "u1", Record: r.rows.prepared(t, 1)})
 				r.settle()
 				if crash && n == 1 {
 					r.say("crash")
@@ -125,7 +126,7 @@ func TestKilledItemDoesNotComeBack(t *testing.T) {
 		for _, line := range []string{"host a slots=3", "submit j items=1-3 cpus=3 max=0 retrywork=5"} {
 			r.say(line)
 		}
-		r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Kill, By: "u1"})
+		r.step(message.JobAction{Ticket: r.newTicket(), Job: 1, Action: facts.Kill, By: "u1"})
 		r.farm.Plan(r.now)
 		batch := r.farm.Take(r.now)
 		if err := r.rows.apply(batch.Writes); err != nil {
@@ -151,7 +152,7 @@ func TestOrdersAreBounded(t *testing.T) {
 		User: "u1", Priority: 5, Cluster: "/", CPUs: 1, Agenda: agenda.Spec{Range: "1-1000000"}, Command: []string{"x"}}})
 	f.Take(r.now)
 	give := func(action facts.Action, spans ...agenda.Span) (outbox.Reply, int) {
-		f.Step(r.now, message.JobOrdered{Ticket: 2, Job: 1, Action: action, Items: spans, By: "u1"})
+		f.Step(r.now, message.JobAction{Ticket: 2, Job: 1, Action: action, Items: spans, By: "u1"})
 		batch, rows := f.Take(r.now), 0
 		for _, w := range batch.Writes {
 			if m, ok := w.(facts.ChangeMarks); ok {
@@ -197,7 +198,7 @@ func TestAttackOrders(t *testing.T) {
 	}
 	r.say("lock a")
 	for n := range outbox.Ticket(20) {
-		r.farm.Step(r.now, message.JobOrdered{Ticket: 1000 + n, Job: 1, Action: facts.Redo, By: "u1", Record: r.rows.prepared(t, 1)})
+		r.farm.Step(r.now, message.JobAction{Ticket: 1000 + n, Job: 1, Action: facts.Redo, By: "u1", Record: r.rows.prepared(t, 1)})
 	}
 	met := map[string]int{}
 	for _, reply := range r.farm.Take(r.now).Replies {
@@ -222,11 +223,11 @@ func TestARefusedOrderIsInTheHistory(t *testing.T) {
 		for n := range 7000 {
 			spans = append(spans, agenda.Span{First: first + 3*n, Last: first + 3*n, Step: 1})
 		}
-		r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Kill, Items: spans, By: "u1"})
+		r.step(message.JobAction{Ticket: r.newTicket(), Job: 1, Action: facts.Kill, Items: spans, By: "u1"})
 	}
 	kill(1000)
 	r.settle()
-	r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Interrupt, By: "u1"})
+	r.step(message.JobAction{Ticket: r.newTicket(), Job: 1, Action: facts.Interrupt, By: "u1"})
 	kill(50000)
 	r.settle()
 	refused := slices.DeleteFunc(slices.Clone(r.history), func(e facts.EventFacts) bool { return e.Type != "order-refused" })

@@ -5,20 +5,21 @@ import (
 	"fmt"
 	"maps"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"qb/smartshare"
-	"qb/supervisor/culprit"
-	"qb/supervisor/facts"
-	"qb/supervisor/fit"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
-	"qb/supervisor/outbox"
-	"qb/supervisor/planner"
+	"qb/supervisor/farm/culprit"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/fit"
+	"qb/supervisor/share/planner"
 )
 
-// planning makes the snapshots for plans, and is all that the farm remembers from plan to plan. Nothing of it is stored: the
-// first plan of a term makes it anew.
+// planning makes the snapshots for plans, and is all that the farm remembers from plan to plan. Nothing of it is
+// stored: the first plan of a term rebuilds it.
 type planning struct {
 	*shared
 	admission       *admission
@@ -27,6 +28,7 @@ type planning struct {
 	cpuShare        *cpuShare
 	lastPlan        time.Time
 	broken          broken
+	following       following
 	last, spare     *snapshot // the snapshots of the last plan, and of the one before
 	scratch         smartshare.Scratch
 	applying        *rollout // nil: no plan is under way
@@ -49,11 +51,9 @@ type snapshot struct {
 	factors   map[facts.Payer]float64 // fairshare factors; nil: not yet asked for
 	changes   uint64                  // of the rows of hosts until then
 	allowed   map[string][]int        // eligible hosts by what the job asks for: see keys
+	ordered   bool                    // the site's preference among hosts is known
 	started   bool                    // something was
 	awaited   []planner.PlannedStart  // starts that are settled and wait for an end
-	waiting   []planner.PlannedStart  // those of primaries
-	yielded   map[int]int             // by wide job: the host where others give way to it
-	stopped   bool                    // secondaries were
 }
 
 // Plan moves instances if something changed since the last plan and the least delay has passed. It is the
@@ -65,7 +65,7 @@ func (f *Farm) Plan(now time.Time) {
 	f.carryOn(now)
 	f.carryOrders(now)
 	f.doing.job = 0
-	f.standstill.resumeWaiting(now)
+	f.suspensions.resumeWaiting(now)
 	f.dependencies.follow()
 	switch {
 	case f.out.Spent():
@@ -78,10 +78,12 @@ func (f *Farm) Plan(now time.Time) {
 	case f.planning.applying != nil && !f.planStale:
 		f.apply(now, f.planning.applying)
 		return
-	case !f.planStale, !f.planning.lastPlan.IsZero() && now.Sub(f.planning.lastPlan).Abs() < f.policy.PlanDelay && !f.planNow:
+	case !f.planning.isDue(), !f.planning.lastPlan.IsZero() && now.Sub(f.planning.lastPlan).Abs() < f.policy.PlanDelay &&
+		!f.planNow:
 		return
 	}
 	f.planning.lastPlan = now
+	f.planning.following.begin(f.planStale)
 	f.planStale = false
 	f.counts.Plans++
 	p, b, broke := f.planning.attempt(now, f.planning.next)
@@ -90,7 +92,7 @@ func (f *Farm) Plan(now time.Time) {
 		return
 	}
 	f.plansWork(now)
-	f.apply(now, &rollout{p: p, b: b, vain: map[*model.Job]int{}})
+	f.apply(now, &rollout{p: p, b: b})
 }
 
 // Snapshot is the farm as `qb plan` reads it. What has not changed since the last plan is taken from there.
@@ -138,8 +140,13 @@ func (pl *planning) next(now time.Time) *snapshot {
 	p := newSnapshot()
 	if old := pl.spare; old != nil {
 		clear(old.instances)
-		p.jobs, p.rows, p.instances = old.jobs[:0], old.rows[:0], old.instances[:0]
-		p.Jobs, p.Hosts, p.Running = old.Jobs[:0], old.Hosts[:0], old.Running[:0]
+		p.jobs = old.jobs[:0]
+		p.rows = old.rows[:0]
+		p.instances = old.instances[:0]
+		p.Jobs = old.Jobs[:0]
+		p.Hosts = old.Hosts[:0]
+		p.Running = old.Running[:0]
+		p.Present = old.Present[:0]
 	}
 	pl.fill(now, p, pl.last)
 	pl.spare, pl.last = pl.last, p
@@ -148,8 +155,9 @@ func (pl *planning) next(now time.Time) *snapshot {
 
 // SnapshotWith is that farm with the jobs of a submission, as if that had been accepted: the last of the jobs. Those
 // that would be blocked are not among them.
-func (f *Farm) SnapshotWith(now time.Time, list []message.JobSubmitted) (planner.Snapshot, message.Supposed, *outbox.Refusal) {
-	p, supposed := newSnapshot(), message.Supposed{VTimes: map[int]float64{}}
+func (f *Farm) SnapshotWith(now time.Time,
+	list []message.JobSubmitted) (planner.Snapshot, message.TrialReply, *outbox.Refusal) {
+	p, supposed := newSnapshot(), message.TrialReply{VTimes: map[int]float64{}}
 	defer f.planning.saved()()
 	remarks, refusal := f.suppose(now, list, func(jobs []*model.Job) {
 		last := f.planning.planFarm(now, p, f.planning.last)
@@ -164,6 +172,7 @@ func (f *Farm) SnapshotWith(now time.Time, list []message.JobSubmitted) (planner
 			f.planning.planJob(now, p, last, j)
 			maps.Copy(supposed.VTimes, f.cpuShare.rankSupposed(now, p, j))
 		}
+		f.planning.addEnds(now, p)
 		f.resources.add(now, p)
 	})
 	supposed.Remarks = remarks
@@ -173,13 +182,25 @@ func (f *Farm) SnapshotWith(now time.Time, list []message.JobSubmitted) (planner
 // fill fills in the farm as it is now. What has not changed since the last plan comes from there.
 func (pl *planning) fill(now time.Time, p, last *snapshot) {
 	pl.planFarm(now, p, last)
+	pl.addEnds(now, p)
 	pl.resources.add(now, p)
+}
+
+// addEnds adds when instances end that have no row, where that may matter to a job whose instances take several slots.
+func (pl *planning) addEnds(now time.Time, p *snapshot) {
+	if p.Reserved == nil && !slices.ContainsFunc(p.Jobs, func(j planner.SnapJob) bool { return j.Slots > 1 }) {
+		return
+	}
+	for _, j := range pl.jobs.Sorted() {
+		model.AddEnds(now, &p.Snapshot, j)
+	}
 }
 
 // planFarm fills in all but the resources. It returns the last snapshot, empty if this one does not go on from it.
 func (pl *planning) planFarm(now time.Time, p, last *snapshot) *snapshot {
 	if r := pl.admission.reserved; r != nil {
-		r.estimate(now) // the estimate of the last plan may be too early, and keep out items that end before the holder can start
+		// the estimate of the last plan may be too early, and keep out items that end before the holder can start
+		r.estimate(now)
 	}
 	pl.cpuShare.compete(now)
 	pl.usage.judge(now)
@@ -200,8 +221,16 @@ func (pl *planning) planFarm(now time.Time, p, last *snapshot) *snapshot {
 // planHosts adds all hosts, by name.
 func (pl *planning) planHosts(now time.Time, p *snapshot) {
 	pl.admission.viewpoint = pl.hosts.Cluster(pl.policy.DefaultCluster)
-	p.Now, p.Policy, p.Cluster = model.Seconds(now), pl.policy.PlanShare(), pl.admission.viewpoint
-	p.hosts, p.keys, p.changes = pl.hosts.Sorted(), fit.KeysOf(pl.hosts.Each()), pl.hosts.Changes
+	p.Now = model.Seconds(now)
+	p.Policy = pl.policy.PlanShare()
+	p.Cluster = pl.admission.viewpoint
+	p.Urgent = pl.planNow
+	p.Left = map[string]int64{}
+	p.Coming = map[string]int64{}
+	p.Present = slices.Grow(p.Present[:0], len(pl.hosts.ByID))
+	p.hosts = pl.hosts.Sorted()
+	p.keys = fit.KeysOf(pl.hosts.Each())
+	p.changes = pl.hosts.Changes
 	pl.admission.leastMemory = 0
 	if len(p.hosts) > 0 {
 		pl.admission.leastMemory = max(0, p.keys.Least())
@@ -210,26 +239,33 @@ func (pl *planning) planHosts(now time.Time, p *snapshot) {
 		h.Place = n
 		slots, ending := h.ForPlan()
 		p.Hosts = append(p.Hosts, planner.SnapHost{
-			Name: string(h.ID), Slots: slots, Memory: h.MemoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.Usable(now, pl.policy),
+			Name: string(h.ID), Slots: slots, Memory: h.MemoryForPlan(), Tags: h.Groups, Cluster: h.Cluster,
+			Up:     h.Usable(now, pl.policy),
 			Ending: ending, EndingMemory: h.EndingMemory(),
 		})
 		p.Hosts[n].Clamp()
+		p.Present = append(p.Present, h.Present(now))
+	}
+	p.numberMachines()
+	if r := pl.admission.reserved; r != nil {
+		// its job is found among those of the plan
+		p.Reserved = &planner.Reserved{Host: r.host.Place, Job: -1, Sure: r.sure, Primaries: r.primaries}
 	}
 }
 
 // How plans that break are dealt with.
 const (
 	searchTries  = 400              // of plans of a part of the jobs, all searches together until a plan is made
-	searchSteps  = 100_000_000      // likewise, that they may take …
+	searchSteps  = 100_000_000      // also, that they may take …
 	searchWork   = 8                // … and so many times what the plan which broke was allowed
 	planRest     = 10 * time.Second // without plans after a search in vain …
 	planRestMost = 10 * time.Minute // … and its longest
 	newsKept     = 16               // of broken plans, until they are asked for
 )
 
-// broken is what a farm knows of plans that break: they panic, or take more steps than any plan of such a farm should. That
-// must stop nothing but the plans of the job at fault, so the farm looks for that one, with one
-// try each time the loop comes by, and holds it. If there is no such job, it goes on without plans for a while.
+// broken is what a farm knows of plans that break: they panic, or take more steps than any plan of such a farm should.
+// That must stop nothing but the plans of the job at fault, so the farm looks for that one, with one try each time the
+// loop comes by, and holds it. If there is no such job, it goes on without plans for a while.
 type broken struct {
 	search *culprit.Search // nil: none is under way
 	how    *planBreak      // how plans broke last, in the search
@@ -253,8 +289,10 @@ func (br *broken) waits(now time.Time, byPerson bool) bool {
 	return br.why != "" && !byPerson && now.Before(br.until)
 }
 
-// attempt makes a plan of the snapshot that fill makes. A plan that breaks has changed nothing that is not made anew for each.
-func (pl *planning) attempt(now time.Time, fill func(time.Time) *snapshot) (p *snapshot, b planner.Plan, broke *planBreak) {
+// attempt makes a plan of the snapshot that fill makes. A plan that breaks has changed nothing that is not rebuilt
+// for each.
+func (pl *planning) attempt(now time.Time,
+	fill func(time.Time) *snapshot) (p *snapshot, b planner.Plan, broke *planBreak) {
 	defer func() {
 		pl.broken.steps += pl.scratch.Spent()
 		thrown := recover()
@@ -272,11 +310,13 @@ func (pl *planning) attempt(now time.Time, fill func(time.Time) *snapshot) (p *s
 				broke.stack = ""
 			}
 		}
-		pl.applying, pl.spare, pl.last = nil, nil, newSnapshot()
+		pl.applying = nil
+		pl.spare = nil
+		pl.last = newSnapshot()
 	}()
 	pl.scratch.Bound(0)
 	p = fill(now)
-	divide := planner.BalanceIn
+	divide := planner.Decide
 	if pl.policy.Divide != nil {
 		divide = pl.policy.Divide
 	}
@@ -346,7 +386,8 @@ func (f *Farm) holdCulprit(now time.Time, id facts.JobID, broke *planBreak) {
 		return
 	}
 	why := facts.Why{Reason: facts.ReasonPlanFails}
-	why.Cause = fmt.Sprintf("%s: the planner fails on it (%s); change it or update the supervisor, then unblock it", model.LockedByFarm, broke.text)
+	why.Cause = fmt.Sprintf("%s: the planner fails on it (%s); change it or update the supervisor, then unblock it",
+		model.LockedByFarm, broke.text)
 	f.faults.block(now, j, why)
 }
 
@@ -355,13 +396,19 @@ func (f *Farm) stopPlans(now time.Time, why string) {
 	br := &f.planning.broken
 	stopped := br.why == ""
 	br.rest = min(max(2*br.rest, planRest), planRestMost)
-	br.search, br.tries, br.steps, br.until = nil, 0, 0, now.Add(br.rest)
+	br.search = nil
+	br.tries = 0
+	br.steps = 0
+	br.until = now.Add(br.rest)
 	br.why = fmt.Sprintf("plans fail: %s; %s", br.how.text, why)
-	f.planStale, f.planNow = false, false
+	f.planStale = false
+	f.planNow = false
+	f.planning.following = following{}
 	f.replanSoon(br.until)
 	br.report(message.PlanBreak{Text: br.why, Stack: br.how.stack, Stopped: true})
 	if stopped {
-		f.out.Record(now, facts.EventFacts{Type: "plans-stopped", Item: -1, Instance: -1, By: model.LockedByFarm, Why: facts.Why{Reason: facts.ReasonPlanFails, Cause: br.why}})
+		f.out.Record(now, facts.EventFacts{Type: "plans-stopped", Item: -1, Instance: -1, By: model.LockedByFarm,
+			Why: facts.Why{Reason: facts.ReasonPlanFails, Cause: br.why}})
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"qb/supervisor/model"
-	"qb/supervisor/planner"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/share/planner"
 )
 
 // jobRow is what a plan knows of a job beside its row in the snapshot. The next plan goes on from it.
@@ -20,7 +20,7 @@ type jobRow struct {
 	draining     bool // some of its instances drained
 }
 
-func newSnapshot() *snapshot { return &snapshot{allowed: map[string][]int{}, yielded: map[int]int{}} }
+func newSnapshot() *snapshot { return &snapshot{allowed: map[string][]int{}} }
 
 // precedes says whether the snapshot p, which has its hosts, can go on from the last one: no host has come or gone.
 func (last *snapshot) precedes(p *snapshot) bool {
@@ -42,31 +42,39 @@ func (pl *planning) planJob(now time.Time, p, last *snapshot, j *model.Job) {
 		row.first, row.after = first, len(p.Running)
 	} else {
 		p.Jobs = append(p.Jobs, planner.SnapJob{
-			ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Standing(), Submit: j.Turn(), Cluster: j.Cluster,
-			CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.HasAgenda(), Slots: j.Needs.Slots,
+			ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Standing(), Submit: j.Turn(),
+			Cluster: j.Cluster,
+			CPUs:    j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.HasAgenda(), Slots: j.Needs.Slots,
 			Global: j.GlobalOrder, Moved: j.LocalOrder != 0, Operator: j.OperatorPriority,
 		})
 		if takes := j.Claims(); len(takes) > 0 {
 			p.Jobs[at].Takes = takes
 		}
-		row.changes, row.passing, row.first = j.Changes, j.Requirements != "" && j.Needs.LooksAtLoad(), len(p.Running)
+		row.changes = j.Changes
+		row.passing = j.Requirements != "" && j.Needs.LooksAtLoad()
+		row.first = len(p.Running)
 		p.instances, p.Running = j.PlanInstances(p.instances, p.Running)
 		row.after = len(p.Running)
 	}
 	for n := row.first; n < row.after && p.Running[n].Job != at; n++ {
 		p.Running[n].Job = at
 	}
-	if draining := j.Parts[model.PartDraining] > 0; draining || row.draining { // each plan says anew who drains, so that is no change of the job
+	if draining := j.Parts[model.RoleDraining] > 0; draining || row.draining {
+		// each plan decides which instances drain, so that is no change of the job
 		for n := row.first; n < row.after; n++ {
 			p.Running[n].Draining = p.instances[n].Draining
 		}
 		row.draining = draining
 	}
 	p.jobs, j.Row = append(p.jobs, j), at
-	p.Limits = j.AddLimits(p.Limits)
+	j.AddLimits(&p.Snapshot)
 	job := &p.Jobs[at]
 	job.Eligible = p.eligible(now, pl.admission, last, j, &row)
-	job.Remaining, job.Memory, job.Weight, job.Fairshare = j.Remaining(), j.MemoryForPlan(), 1, 1
+	job.Narrowed = row.passing || len(j.Needs.Seats) > 0
+	job.Remaining = j.Remaining()
+	job.Memory = j.MemoryForPlan()
+	job.Weight = 1
+	job.Fairshare = 1
 	pl.usage.rankJob(now, p, job, j)
 	j.LimitJob(job, &pl.policy.Share)
 	job.VTime = 0 // under the lottery chance decides
@@ -74,6 +82,7 @@ func (pl *planning) planJob(now time.Time, p, last *snapshot, j *model.Job) {
 		job.VTime = j.SlotShare.With(j.Advance(now, pl.policy.CPUShare.Quantile))
 	}
 	p.rows = append(p.rows, row)
+	pl.admission.present(now, p, job, j)
 }
 
 // checkRows compares the rows of the last plan that the next one would go on from with what is.
@@ -94,30 +103,16 @@ func (pl *planning) checkRows() error {
 			rows[k].Job = n
 			rows[k].Draining = k < len(was) && was[k].Draining
 		}
-		if !slices.Equal(held, pl.last.instances[row.first:row.after]) || !slices.Equal(rows, was) {
+		if !slices.Equal(held, pl.last.instances[row.first:row.after]) ||
+			!slices.EqualFunc(rows, was, planner.SnapInstance.Equal) {
 			return fmt.Errorf("job %d: a plan would see %+v, its instances are %+v", j.ID, was, rows)
 		}
-		if s := pl.last.Jobs[n]; s.Priority != j.Standing() || s.Slots != j.Needs.Slots || s.User != j.User || s.Cluster != j.Cluster || s.Global != j.GlobalOrder || s.Submit != j.Turn() || s.Operator != j.OperatorPriority {
+		if s := pl.last.Jobs[n]; s.Priority != j.Standing() || s.Slots != j.Needs.Slots || s.User != j.User ||
+			s.Cluster != j.Cluster || s.Global != j.GlobalOrder || s.Submit != j.Turn() || s.Operator != j.OperatorPriority {
 			return fmt.Errorf("job %d: a plan would see %+v, it is %+v", j.ID, s, j.JobFacts)
 		}
 	}
 	return nil
-}
-
-// comingFree is what is left of a resource once those on their way out have gone: on one host, or of the whole
-// farm with host nil.
-func (ad *admission) comingFree(name string, h *model.Host) int64 {
-	if h == nil {
-		if left, limit := ad.jobs.ComingFree(name); limit {
-			return left
-		}
-		left := ad.policy.Resources[name]
-		for _, other := range ad.hosts.ByID {
-			left -= other.Staying(name)
-		}
-		return left
-	}
-	return h.Stock(name) - h.Staying(name)
 }
 
 // eligible lists the hosts that serve the job, by place, nil if all do. Jobs that ask for the same share a list.
@@ -138,7 +133,8 @@ func (p *snapshot) likeHosts(last *snapshot) bool {
 	return p.changes == last.changes && !p.keys.Choosy && !last.keys.Choosy
 }
 
-// serving lists the hosts that serve jobs with the row's key. As long as no host changes, the last plan's list is right.
+// serving lists the hosts that serve jobs with the row's key. As long as no host changes, the last plan's list is
+// right.
 func (p *snapshot) serving(now time.Time, last *snapshot, j *model.Job, row *jobRow) []int {
 	list, known := p.allowed[row.key]
 	if known {

@@ -3,15 +3,16 @@ package farm_test
 import (
 	"fmt"
 	"maps"
-	"pgregory.net/rapid"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/planner"
+	"pgregory.net/rapid"
+
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/share/planner"
 )
 
 // TestAllPoliciesAtOnce drives farms on which everything acts together (priorities, clusters, host lists,
@@ -22,11 +23,11 @@ import (
 //  1. Slots, licences and memory are never booked beyond what there is, and every instance is where its job may be (bookedOnce,
 //     memoryIsCovered).
 //  2. What waits says why (waitingHasReason).
-//  3. A job is charged to the account that its owner may name, or to the default, and nobody stands in another (submitCharged,
+//  3. A job is charged to the account that its owner may name, or to the default, and no one is in another (submitCharged,
 //     booksAreKept).
 //  4. Each attempt is charged once, to its payer and to each budget that it counts against (booksAreKept).
 //  5. Nothing starts beyond a budget of the kind wait (look).
-//  6. No primary goes to a job while one that goes before it, and could use the slot, lacks one (primariesByRank).
+//  6. No primary goes to a job while another that goes before it, and could use the slot, lacks one (primariesByRank).
 //  7. Of like secondaries the newest is stopped (newestFirst, also in TestNewestSecondaryGoesFirst).
 //
 // These hold at rest, when nothing has happened for as long as the policies wait:
@@ -36,9 +37,9 @@ import (
 //  10. No job lacks a primary beside another's secondary (primariesFirst).
 //  11. No job over a budget of the kind idle holds what another waits for (idleYields).
 //  12. Secondaries of like jobs differ by one at most where the surplus is divided among jobs (equalShares).
-//  13. No user, process group or account has more instances than its limit, and the reason instance_limit is told of jobs
+//  13. No user, process group or account has more instances than its limit, and the reason instance_limit is reported for jobs
 //     at one alone (limitsHold).
-//  14. The reason over_budget is told of jobs beyond a budget, and of no others (budgetsBar).
+//  14. The reason over_budget is reported for jobs beyond a budget, and for no others (budgetsBar).
 //
 // At the end everything has run. The rules that a fault breaks are tried out by `make bugs`.
 func TestAllPoliciesAtOnce(t *testing.T) {
@@ -92,8 +93,8 @@ func policiesFarm(rt *rapid.T, r *rig) (w *policyWatch, hosts int) {
 	return w, hosts
 }
 
-// TestNewestSecondaryGoesFirst is rule 7 where it matters: secondaries of a job that began at different times give way, one after
-// another, to jobs that come.
+// TestNewestSecondaryGoesFirst is rule 7 where it matters: secondaries of a job that began at different times give way,
+// one after another, to jobs that come.
 func TestNewestSecondaryGoesFirst(t *testing.T) {
 	older := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -248,7 +249,7 @@ func waitingHasReason(rt *rapid.T, r *rig) {
 }
 
 // comesToRest lets time pass on a farm on which nothing happens: after the delays that the policy knows
-// nothing starts, stops or changes its kind any more. Fairshare in the order alone moves nobody who runs; with
+// nothing starts, stops or changes its kind any more. Fairshare in the order alone moves no one who runs; with
 // weights a farm never rests, for what runs is used.
 func comesToRest(rt *rapid.T, w *policyWatch) {
 	r := w.r
@@ -278,8 +279,8 @@ func comesToRest(rt *rapid.T, w *policyWatch) {
 	atRest(rt, w)
 }
 
-// atRest holds a farm on which nothing has happened for a while to the rules of such a one. With budgets it may move again, as
-// usage leaves their periods and what runs is counted on.
+// atRest holds a farm on which nothing has happened for a while to the rules of such a one. With budgets it may move
+// again, as usage leaves their periods and what runs is counted on.
 func atRest(rt *rapid.T, w *policyWatch) {
 	nothingIdles(rt, w.r)
 	primariesFirst(rt, w.r)
@@ -358,8 +359,8 @@ func meantFor(r *rig, j facts.JobView, h message.HostView) bool {
 	return ending && (slots < 1 || memory < takes)
 }
 
-// limitMeantFor says that the plan gives what is left of a limit of the job to starts of others, while instances leave for which
-// some of those wait.
+// limitMeantFor says that the plan gives what is left of a limit of the job to starts of others, while instances leave
+// for which some of those wait.
 func limitMeantFor(r *rig, s planner.Snapshot, starts []planner.PlannedStart, j facts.JobView) bool {
 	if !slices.ContainsFunc(r.farm.View(r.now).Jobs, func(o facts.JobView) bool { return o.Draining > 0 }) {
 		return false

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/smartshare"
-	"qb/supervisor/facts"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // The rules that hold whatever policies act together; docs/policies.md has them in words. Each is held against what the
@@ -140,8 +140,8 @@ func (w *policyWatch) look(batch outbox.Batch) {
 	}
 }
 
-// newestFirst: of the secondaries of a job on one host that are alike, the one that has run least is stopped, so that
-// least is lost.
+// newestFirst: of the secondaries of a job on one host that are alike, the secondary that has run least is stopped, so
+// that least is lost.
 func (w *policyWatch) newestFirst(stop facts.StopAttempt) {
 	gone := w.r.rows.attempts[stop.ID]
 	shared := stop.Reason == facts.ReasonSurplusShared || stop.Reason == facts.ReasonPrimaryWaits || stop.Reason == facts.ReasonWidthLowered
@@ -208,7 +208,8 @@ func (w *policyWatch) booksAreKept(rt *rapid.T) {
 	}
 }
 
-// budgetsBar: at rest a job whose payer is beyond a budget says so if it waits, and one whose payer is not does not say so.
+// budgetsBar: at rest a job whose payer is beyond a budget says so if it waits, and one whose payer is not does not say
+// so.
 func (w *policyWatch) budgetsBar(rt *rapid.T) {
 	busy := map[string]bool{}
 	for _, a := range w.r.rows.attempts {
@@ -248,8 +249,8 @@ func (w *policyWatch) idleYields(rt *rapid.T) {
 	})
 }
 
-// equalShares: at rest no job has two secondaries more than one that could use one of them, where all instances are alike,
-// and the surplus is divided equally among jobs.
+// equalShares: at rest no job has two secondaries more than another job that could use one of them, where all instances
+// are alike, and the surplus is divided equally among jobs.
 func (w *policyWatch) equalShares(rt *rapid.T) {
 	if w.r.policy.Share.Mode != "jobs" || w.r.policy.Fairshare.Weights {
 		return
@@ -261,7 +262,8 @@ func (w *policyWatch) equalShares(rt *rapid.T) {
 	})
 }
 
-// eachWanted calls with each pair of jobs of which one has a secondary on a slot that the other waits for and could use.
+// eachWanted calls with each pair of jobs of which one has a secondary on a slot that the other waits for and could
+// use.
 func (w *policyWatch) eachWanted(rt *rapid.T, found func(waits, holds facts.JobView)) {
 	r := w.r
 	if r.policy.Share.Preempt == "disabled" || r.policy.Share.Mode == "none" {
@@ -330,7 +332,8 @@ func (w *policyWatch) rankedNow() ranked {
 	return s
 }
 
-// clusterRank is a job's rank on a host by their clusters: how far down the host's cluster is from what both have in common.
+// clusterRank is a job's rank on a host by their clusters: how far down the host's cluster is from what both have in
+// common.
 func clusterRank(job, host string) int {
 	split := func(path string) []string { return strings.FieldsFunc(path, func(r rune) bool { return r == '/' }) }
 	x, y := split(job), split(host)
@@ -355,7 +358,8 @@ func (w *policyWatch) goesBefore(before, after ranked, a, b facts.JobView, clust
 	if p.Share.ByOwner() {
 		both(func(j facts.JobView) int { return cmp.Compare(operator(j), 0) })
 	}
-	if p.Share.Order[0] == "cluster" && (!p.Share.ByOwner() || operator(a) == 0) { // else the cluster is looked at for the farm as a whole
+	if p.Share.Order[0] == "cluster" && (!p.Share.ByOwner() || operator(a) == 0) {
+		// else the cluster is looked at for the farm as a whole
 		both(func(j facts.JobView) int { return clusterRank(cmp.Or(j.Cluster, "/"), cluster) })
 	}
 	if !p.Share.ByOwner() {
@@ -379,9 +383,10 @@ func (w *policyWatch) goesBefore(before, after ranked, a, b facts.JobView, clust
 	return p.Fairshare.Order && before.ended == after.ended && !worse(before) && !worse(after)
 }
 
-// primariesByRank: no job gets a primary on a host where one that goes before it by priority, or by cluster and priority, and waits
-// for its own, could have had it. Two exceptions: farms that share slot time, which passes a slot on among equals without a look at who
-// else waits; and a job for which instances leave some host that it may use: it may have been given their room.
+// primariesByRank: no job gets a primary on a host where another job that goes before it by priority, or by cluster and
+// priority, and waits for its own, could have had it. Two exceptions: farms that share slot time, which passes a slot
+// on among equals without a look at who else waits; and a job for which instances leave some host that it may use: it
+// may have been given their room.
 func (w *policyWatch) primariesByRank(rt *rapid.T, before ranked) {
 	after := w.rankedNow()
 	if w.r.policy.CPUShare.On() {

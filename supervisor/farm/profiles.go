@@ -3,10 +3,10 @@ package farm
 import (
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
-	"qb/supervisor/profiles"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/farm/profiles"
+	"qb/supervisor/job/facts"
 )
 
 func (f *Farm) onProfileChanged(now time.Time, e message.ProfileChanged) {
@@ -15,13 +15,14 @@ func (f *Farm) onProfileChanged(now time.Time, e message.ProfileChanged) {
 		f.out.Reject(e.Ticket, refusal)
 		return
 	}
-	f.out.Record(now, facts.EventFacts{Type: "profile-changed", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: text}})
+	f.out.Record(now, facts.EventFacts{Type: "profile-changed", Item: -1, Instance: -1, By: e.By,
+		Why: facts.Why{Cause: text}})
 	f.planStale = true
 	f.out.Answer(e.Ticket, known)
 }
 
-// Profiles are those that help the next job; an empty owner or name stands for all.
-func (f *Farm) Profiles(now time.Time, of facts.ProfileKey) []profiles.Known {
+// Profiles are the profiles that help the next job; an empty owner or name means all.
+func (f *Farm) Profiles(now time.Time, of facts.ProfileKey) []profiles.Profile {
 	return f.profiles.List(now, of)
 }
 
@@ -34,7 +35,7 @@ func (pl *planning) teachEnd(now time.Time, j *model.Job) {
 	}
 }
 
-// teachAll teaches anew what unfinished jobs have taught, by another policy.
+// teachAll teaches again what unfinished jobs have taught, by another policy.
 func (f *Farm) teachAll() {
 	for _, j := range f.jobs.Sorted() {
 		if !j.State.Final() {

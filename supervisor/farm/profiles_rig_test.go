@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/profiles"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/profiles"
+	"qb/supervisor/job/facts"
 )
 
 // profileVerb shows and changes profiles: "profiles", "learned 1", "profile beauty user=ann memory=2 seconds=90", "profile beauty forget".
@@ -45,9 +45,9 @@ func (r *rig) profileVerb(verb string, args []string) bool {
 	return true
 }
 
-func (r *rig) knownProfiles() []profiles.Known { return r.farm.Profiles(r.now, facts.ProfileKey{}) }
+func (r *rig) knownProfiles() []profiles.Profile { return r.farm.Profiles(r.now, facts.ProfileKey{}) }
 
-func profileText(k profiles.Known) string {
+func profileText(k profiles.Profile) string {
 	if !k.Known() {
 		return fmt.Sprintf("profile %s of %s: nothing is known", k.Name, k.Owner)
 	}

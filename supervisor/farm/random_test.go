@@ -2,10 +2,11 @@ package farm_test
 
 import (
 	"fmt"
-	"pgregory.net/rapid"
 	"testing"
 
-	"qb/supervisor/facts"
+	"pgregory.net/rapid"
+
+	"qb/supervisor/job/facts"
 )
 
 // TestNothingLostNothingDoubled drives a farm through random lives. The rows refuse a doubled item by

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 )
 
 // reads are all questions that the farm is asked between two events: term.Machine has no others.

@@ -2,10 +2,11 @@ package farm_test
 
 import (
 	"fmt"
-	"pgregory.net/rapid"
 	"regexp"
 	"strconv"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 var lessMemory = regexp.MustCompile(`change: with (\d+) (MiB|GiB) (\d+) (?:more )?hosts? would fit`)

@@ -2,13 +2,14 @@ package farm_test
 
 import (
 	"fmt"
-	"pgregory.net/rapid"
 	"slices"
 	"strings"
 	"testing"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
+	"pgregory.net/rapid"
+
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 )
 
 // asked is what a random job asks of hosts, kept beside the farm so that all it says can be counted again.
@@ -29,7 +30,7 @@ type owns struct {
 	cluster                   string
 }
 
-// check is one clause, by hand. amount and least tell of those that can be asked for in part.
+// check is one clause, by hand. amount and least tell of the ones that can be asked for in part.
 type check struct {
 	way, text string
 	holds     func(owns, string) bool

@@ -4,16 +4,17 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"pgregory.net/rapid"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
+	"pgregory.net/rapid"
+
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // TestEveryWaitingItemHasATrueReason recomputes, from the view alone, what each reason claims.
@@ -39,8 +40,8 @@ func TestEveryWaitingItemHasATrueReason(t *testing.T) {
 	})
 }
 
-// checkChanged compares what is shown of single jobs and hosts with the view: it is the same, but that a reason which
-// lies with the hosts is not known yet.
+// checkChanged compares what is shown of single jobs and hosts with the view: it is the same, except that a reason
+// which lies with the hosts is not known yet.
 func checkChanged(rt *rapid.T, r *rig, v *message.View) {
 	replies := []outbox.Reply{{Body: message.ActionReply{Job: 404}}, {Body: message.HostReply{Host: "h404"}}}
 	for _, j := range v.Jobs {

@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/accounting"
-	"qb/supervisor/facts"
-	"qb/supervisor/items"
-	"qb/supervisor/licences"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
-	"qb/supervisor/profiles"
+	"qb/supervisor/farm/accounting"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/farm/profiles"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/licences"
 )
 
-// Rebuild takes the farm up from the rows. All leases run anew, and as long as the longest that
+// Rebuild takes the farm up from the rows. All leases start again, and last as long as the longest that
 // earlier answers may have named: nothing that was alive is given away before its host had a full lease to speak.
 func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	f := New(p)
@@ -50,7 +50,9 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 		}
 	}
 	f.resources.take()
-	f.dependencies.unsettled, f.dependencies.final, f.planStale = f.jobs.Sorted(), rows.Ended, true
+	f.dependencies.unsettled = f.jobs.Sorted()
+	f.dependencies.final = rows.Ended
+	f.planStale = true
 	f.carryOn(now)
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -65,7 +67,7 @@ func (f *Farm) carryOn(now time.Time) {
 		j := f.dependencies.unsettled[0]
 		f.dependencies.unsettled, f.doing.job = f.dependencies.unsettled[1:], j.ID
 		if f.jobs.ByID[j.ID] == j {
-			f.dependencies.settle(j)
+			f.dependencies.resolve(j)
 			f.maybeFinish(now, j)
 		}
 	}
@@ -124,20 +126,23 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 		return fmt.Errorf("job %d: two live attempts hold instance %d", j.ID, a.Instance)
 	}
 	i := &model.Instance{
-		Job: j, Host: h, Number: a.Instance, Kind: a.Kind, Slots: a.Slots, Devices: a.Devices, Attempt: a, Floor: f.attemptFloor,
-		Began: a.StartedAt, LeaseEnds: now.Add(f.policy.Promised.InFull()), Granted: now.Add(f.policy.Promised.Lease), SentAway: a.State == facts.Running && awayTexts[a.Reason] != "", Inherited: true,
+		Job: j, Host: h, Number: a.Instance, Kind: a.Kind, Slots: a.Slots, Devices: a.Devices, Attempt: a,
+		Floor: f.attemptFloor,
+		Began: a.StartedAt, LeaseEnds: now.Add(f.policy.Promised.InFull()), Granted: now.Add(f.policy.Promised.Lease),
+		SentAway: a.State == facts.Running && awayTexts[a.Reason] != "", Inherited: true,
 	}
-	if under := j.Tally.State(int(a.Item)); under == agenda.Killed || under == agenda.Failed || under == agenda.Complete || under == agenda.Blocked {
+	if under := j.Tally.State(int(a.Item)); under == agenda.Killed || under == agenda.Failed || under == agenda.Complete ||
+		under == agenda.Blocked {
 		i.Under = under
 	}
 	j.Tally.Set(int(a.Item), agenda.Running)
 	i.Attach()
-	f.standstill.noteResuming(h)
+	f.suspensions.noteResuming(h)
 	return nil
 }
 
-// settle frees a job whose conditions came true while it was not looked at.
-func (de *dependencies) settle(j *model.Job) {
+// resolve frees a job whose conditions came true while it was not looked at.
+func (de *dependencies) resolve(j *model.Job) {
 	if j.State.Final() || j.BlockedBy != "" || j.State == facts.Active && len(j.WaitFor) == 0 {
 		return
 	}
@@ -159,15 +164,16 @@ func (f *Farm) promise(now time.Time, before facts.PromiseFacts) {
 	longest := before.With(own)
 	if !longest.Same(own) {
 		longest.Until = now.Add(longest.InFull())
-		f.out.Record(now, facts.EventFacts{Type: "lease-lowered", Item: -1, Instance: -1, By: model.LockedByFarm, Why: facts.Why{
-			Cause: fmt.Sprintf("hosts were promised %s before, and by the settings are promised %s; for %s items of hosts that fall silent are moved no sooner than by the former",
-				longest, own, longest.InFull()),
-		}})
+		f.out.Record(now, facts.EventFacts{Type: "lease-lowered", Item: -1, Instance: -1, By: model.LockedByFarm,
+			Why: facts.Why{
+				Cause: fmt.Sprintf("hosts were promised %s before, and by the settings are promised %s; for %s items of hosts that fall silent are moved no sooner than by the former",
+					longest, own, longest.InFull()),
+			}})
 	}
 	f.setPromised(before, longest)
 }
 
-// endPromise lets a former promise go that has run out: nobody answers by it any more.
+// endPromise lets a former promise go that has run out: no answer is given by it any more.
 func (f *Farm) endPromise(now time.Time) {
 	if was := f.policy.Promised; !was.Until.IsZero() && !now.Before(was.Until) {
 		f.setPromised(was, f.policy.Promise())
@@ -181,16 +187,16 @@ func (f *Farm) setPromised(was, is facts.PromiseFacts) {
 	}
 }
 
-// countAnew has the silence of hosts that are merely not answered yet count from now on: by the former settings they were to wait
-// for longer than the present ones let a host be silent.
+// countAnew has the silence of hosts that are merely not answered yet count from now on: by the former settings they
+// were to wait for longer than the present ones let a host be silent.
 func (f *Farm) countAnew(now time.Time, former time.Duration) {
 	for _, h := range f.hosts.Sorted() {
 		h.NoneLapses = time.Time{} // leases given from now on may end sooner
-		if h.HeldSync == nil || h.Silence(now) > former {
+		if h.WaitingSync == nil || h.Silence(now) > former {
 			continue
 		}
-		if latest := now.Add(h.Hold(&f.policy, h.HeldSync.Deadline.Sub(now))); latest.Before(h.HeldSync.Deadline) {
-			h.HeldSync.Deadline, h.LastSync = latest, now
+		if latest := now.Add(h.Hold(&f.policy, h.WaitingSync.Deadline.Sub(now))); latest.Before(h.WaitingSync.Deadline) {
+			h.WaitingSync.Deadline, h.LastSync = latest, now
 		}
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
 )
 
-// onHostRemoved forgets a host, so that its name is free for another machine. One that may still run items is not listened to
-// from now on, so that no lease there lasts longer, and is forgotten when its items have been given up.
+// onHostRemoved forgets a host, so that its name is free for another machine. A host that may still run items is not
+// listened to from now on, so that no lease there lasts longer, and is forgotten when its items have been given up.
 func (f *Farm) onHostRemoved(now time.Time, e message.HostRemoved) {
 	h := f.named(e.Ticket, e.Host)
 	switch {
@@ -39,7 +39,8 @@ func (sy *syncs) maybeForget(now time.Time, h *model.Host) {
 func (sy *syncs) forget(now time.Time, h *model.Host, by string) {
 	sy.dropHost(h)
 	sy.out.Write(facts.ForgetHost{Host: h.ID})
-	sy.out.Record(now, facts.EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: by, Why: facts.Why{Cause: h.Whereabouts()}})
+	sy.out.Record(now, facts.EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: by,
+		Why: facts.Why{Cause: h.Whereabouts()}})
 	sy.planStale, sy.planNow = true, true
 }
 
@@ -63,10 +64,10 @@ func (sy *syncs) dropHost(h *model.Host) {
 
 // silence refuses the held sync of a host, if there is one.
 func (sy *syncs) silence(h *model.Host, format string, args ...any) {
-	if h.HeldSync != nil {
-		sy.out.Refuse(h.HeldSync.Ticket, "conflict", format, args...)
+	if h.WaitingSync != nil {
+		sy.out.Refuse(h.WaitingSync.Ticket, "conflict", format, args...)
 	}
-	h.HeldSync, h.Due = nil, false
+	h.WaitingSync, h.Due = nil, false
 	sy.answer = slices.DeleteFunc(sy.answer, func(o *model.Host) bool { return o == h })
 }
 
@@ -90,5 +91,6 @@ func (sy *syncs) rename(now time.Time, h *model.Host, to facts.HostID) {
 	sy.hosts.Changed()
 	sy.planStale = true
 	sy.out.Write(facts.RenameHost{From: from, To: h.HostFacts})
-	sy.out.Record(now, facts.EventFacts{Type: "host-renamed", Host: to, Item: -1, Instance: -1, By: model.LockedByFarm, Why: facts.Why{Cause: fmt.Sprintf("it was %s until its worker_name changed", from)}})
+	sy.out.Record(now, facts.EventFacts{Type: "host-renamed", Host: to, Item: -1, Instance: -1, By: model.LockedByFarm,
+		Why: facts.Why{Cause: fmt.Sprintf("the host was %s until its worker_name changed", from)}})
 }

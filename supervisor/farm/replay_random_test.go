@@ -3,14 +3,15 @@ package farm_test
 import (
 	"encoding/json"
 	"fmt"
-	"pgregory.net/rapid"
 	"slices"
 	"strings"
 	"testing"
 
-	"qb/supervisor/facts"
+	"pgregory.net/rapid"
+
 	"qb/supervisor/farm"
-	"qb/supervisor/planner"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/share/planner"
 )
 
 // TestInvariant39ReplayGivesTheSamePlan: two farms that live through the same events, terms that end among them, write

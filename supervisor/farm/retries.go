@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/fit"
-	"qb/supervisor/items"
-	"qb/supervisor/model"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/fit"
 )
 
 // retries is what the farm looks after of items that failed and are to run again, and of jobs whose time has not come.
@@ -20,7 +20,8 @@ type retries struct {
 	delayed  map[facts.JobID]*model.Job // their start has not come
 }
 
-// delay keeps a job that has not started from starting anything before its start, also after a change of leader whose clock is behind.
+// delay keeps a job that has not started from starting anything before its start, also after a change of leader whose
+// clock is behind.
 func (rt *retries) delay(now time.Time, j *model.Job) {
 	if j.Delayed = j.FirstStart.IsZero() && now.Before(j.StartsAt()); j.Delayed {
 		rt.delayed[j.ID] = j
@@ -65,8 +66,8 @@ func (rt *retries) unpause(now time.Time) {
 	}
 }
 
-// maybeAvoid keeps a job off a host on which several attempts of its failed one after the other, as long as another host
-// serves it.
+// maybeAvoid keeps a job off a host on which several attempts of its failed one after the other, as long as another
+// host serves it.
 func (rt *retries) maybeAvoid(now time.Time, i *model.Instance, end facts.EndAttempt) {
 	j, h, most := i.Job, i.Host, i.Job.AvoidsAfter(rt.policy.AvoidAfter)
 	j.Strikes.Failed(h.ID, end.ID.Item, now)
@@ -85,7 +86,8 @@ func (rt *retries) maybeAvoid(now time.Time, i *model.Instance, end facts.EndAtt
 func (rt *retries) leaveFailing(now time.Time, i *model.Instance, failed int) {
 	rt.avoidOne(i.Job, i.Host.ID, fit.Refuses{Until: now.Add(rt.policy.AvoidFor), Failed: failed})
 	rt.recordOf(now, i, facts.EventFacts{Type: "host-avoided", By: model.LockedByFarm,
-		Why: facts.Because(facts.ReasonFailedThere, facts.Params{Failed: failed, Host: i.Host.ID, Limit: int64(rt.policy.AvoidFor.Seconds())}, "")})
+		Why: facts.Because(facts.ReasonFailedThere, facts.Params{Failed: failed, Host: i.Host.ID,
+			Limit: int64(rt.policy.AvoidFor.Seconds())}, "")})
 }
 
 // leaveHost keeps a job off the host of an instance that a person has migrated, as long as another host serves the job.
@@ -175,7 +177,8 @@ func refusesStart(now time.Time, j *model.Job, c *facts.JobChange) *outbox.Refus
 		return nil
 	}
 	if !j.FirstStart.IsZero() {
-		return outbox.Refused("conflict", "start: cannot change, as job %d has started; hold it with qbblock or qbsuspend", j.ID)
+		return outbox.Refused("conflict", "start: cannot change, as job %d has started; hold it with qbblock or qbsuspend",
+			j.ID)
 	}
 	if err := c.Values.FixStart(now); err != nil {
 		return &outbox.Refusal{Kind: "invalid", Text: err.Error(), Member: "start"}

@@ -12,17 +12,17 @@ import (
 
 	"qb/agenda"
 	"qb/api"
-	"qb/supervisor/accounting"
-	"qb/supervisor/agents"
-	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/items"
-	"qb/supervisor/licences"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
-	"qb/supervisor/planner"
-	"qb/supervisor/profiles"
-	"qb/supervisor/translate"
+	"qb/supervisor/farm/accounting"
+	"qb/supervisor/farm/agents"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/farm/profiles"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/licences"
+	"qb/supervisor/share/planner"
+	"qb/supervisor/wire/translate"
 )
 
 // rig is a farm with rows beside it and faithful workers around it.
@@ -152,9 +152,7 @@ func (r *rig) worker(verb string, args []string) {
 		w.deaf = true
 	case "hears":
 		w.deaf, w.owes = false, true
-	case "old": // its release does not say which answers it took
-		w.mute = true
-	case "lacks": // it has not the working folder, or with closed: before it, not for this user
+	case "lacks": // it lacks the working folder; with closed: the user may not enter the folder
 		w.lacks, w.cwd = "", func(id facts.AttemptID) string { return r.rows.jobs[id.Job].Cwd }
 		if len(args) > 1 {
 			w.lacks = args[1]
@@ -210,8 +208,8 @@ func (r *rig) step(e message.Event) {
 	}
 }
 
-// settle lets the workers speak, plans, commits and delivers until nothing moves any more and no plan is due: one that
-// moves nothing must not ask for another without end.
+// settle lets the workers speak, plans, commits and delivers until nothing moves any more and no plan is due: a plan
+// that moves nothing must not ask for another without end.
 func (r *rig) settle() {
 	for round := 0; ; round++ {
 		if round > 200 && r.policy.CommitRows == 0 || round > 2000 {
@@ -238,6 +236,9 @@ func (r *rig) settle() {
 		batch := r.farm.Take(r.now)
 		if len(batch.Writes)+len(batch.Replies) == 0 && (!farm.Stale(r.farm) || r.policy.PlanDelay > 0) {
 			r.checkDrains()
+			if _, text := r.farm.ClosesOtherwise(r.now); text != "" {
+				r.t.Fatalf("%s:\n%s", text, r.out.String())
+			}
 			return
 		}
 		if r.taken != nil {
@@ -302,7 +303,7 @@ func (r *rig) deliver(reply outbox.Reply) {
 		}
 	case licences.Status:
 		fmt.Fprintln(&r.out, r.resourceText(body))
-	case profiles.Known:
+	case profiles.Profile:
 		fmt.Fprintln(&r.out, profileText(body))
 	case facts.ShareFacts:
 		fmt.Fprintf(&r.out, "%s has %v shares\n", body.Path, body.Shares)
@@ -483,7 +484,7 @@ func (r *rig) modify(args []string) {
 }
 
 func (r *rig) order(action facts.Action, args []string) {
-	e := message.JobOrdered{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), Action: action, By: option(args, "by", "u1"), Everybody: option(args, "by", "u1") == "op", IfVersion: int64(number(option(args, "version", "0")))}
+	e := message.JobAction{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), Action: action, By: option(args, "by", "u1"), Everybody: option(args, "by", "u1") == "op", IfVersion: int64(number(option(args, "version", "0")))}
 	r.tellItems = slices.Contains(args, "tell")
 	if items := option(args, "items", ""); items != "" {
 		a, err := agenda.Parse(r.rows.jobs[e.Job].Agenda, 1<<30)
@@ -612,17 +613,23 @@ func (r *rig) advance(text string) {
 // crash throws the farm away with all that was not committed and rebuilds it from the rows. Rows in short make the
 // same farm as rows in full.
 func (r *rig) crash() {
-	given := r.rows.facts()
-	f, err := farm.Rebuild(r.policy, short(given), r.now)
+	given, policy := r.rows.facts(), r.policy
+	policy.Divide = nil // functions cannot be compared
+	f, err := farm.Rebuild(policy, short(given), r.now)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	full, err := farm.Rebuild(r.policy, given, r.now)
+	full, err := farm.Rebuild(policy, given, r.now)
 	if err != nil || !reflect.DeepEqual(f, full) {
 		r.t.Fatalf("rows in short make another farm than in full: %+v, %+v (%v)", f.View(r.now), full.View(r.now), err)
 	}
 	if before, after := r.knownProfiles(), f.Profiles(r.now, facts.ProfileKey{}); !reflect.DeepEqual(before, after) {
 		r.t.Fatalf("profiles were %+v, and are %+v from the rows", before, after)
+	}
+	if r.policy.Divide != nil {
+		if f, err = farm.Rebuild(r.policy, given, r.now); err != nil {
+			r.t.Fatal(err)
+		}
 	}
 	r.farm, r.waiting = f, map[outbox.Ticket]*workerDouble{}
 	for _, w := range r.workers {

@@ -3,12 +3,12 @@ package farm
 import (
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/licences"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
-	"qb/supervisor/outbox"
-	"qb/supervisor/profiles"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/farm/profiles"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/licences"
 )
 
 // shared is what all parts of the farm read and write. Each part has it, its own state, and the parts that it asks.
@@ -55,7 +55,10 @@ func (sh *shared) setMarks(j *model.Job, marks []facts.Mark) {
 
 // recordOf writes a line of history about an instance and its item.
 func (sh *shared) recordOf(now time.Time, i *model.Instance, e facts.EventFacts) {
-	e.Job, e.Item, e.Instance, e.Host = i.Job.ID, i.Attempt.Item, i.Number, i.Host.ID
+	e.Job = i.Job.ID
+	e.Item = i.Attempt.Item
+	e.Instance = i.Number
+	e.Host = i.Host.ID
 	sh.out.Record(now, e)
 }
 
@@ -64,7 +67,7 @@ func (sh *shared) teach(j *model.Job) {
 	switch {
 	case j.Profile == "":
 	case j.State.Final():
-		sh.profiles.Settle(j.ProfileKey(), j.Lesson(sh.policy.Memory, sh.policy.CPUShare.Quantile))
+		sh.profiles.Learn(j.ProfileKey(), j.Lesson(sh.policy.Memory, sh.policy.CPUShare.Quantile))
 	default:
 		sh.profiles.Teach(j.ProfileKey(), j.Lesson(sh.policy.Memory, sh.policy.CPUShare.Quantile))
 	}

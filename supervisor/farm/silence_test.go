@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 )
 
-// No host is silent for time in which the farm did not read what hosts sent, or stood still, and its items are not lost for
-// it; one that is dead is unreachable when the farm has listened to it for the liveness, and lost after its lease.
+// No host is silent for time in which the farm did not read what hosts sent, or was stopped, and its items are not lost
+// for it; a dead host is unreachable when the farm has listened to it for the liveness, and lost after its lease.
 func TestSilenceIsListeningTime(t *testing.T) {
 	r := newRig(t)
 	r.say("host a slots=1")

@@ -7,22 +7,26 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/items"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
-	"qb/supervisor/quota"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/farm/quota"
+	"qb/supervisor/job/facts"
 )
 
-func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
+func (f *Farm) onJobAction(now time.Time, e message.JobAction) {
 	j := f.jobs.ByID[e.Job]
 	if j != nil && j.Compacted || j == nil && e.Record != nil && e.Record.Compacted {
-		f.out.Refuse(e.Ticket, "conflict", "job %d ended so long ago that its attempts have become daily sums (supervisor_history_days); submit it again", e.Job)
+		f.out.Refuse(e.Ticket, "conflict",
+			"job %d ended so long ago that its attempts have become daily sums (supervisor_history_days); submit it again",
+			e.Job)
 		return
 	}
 	if j == nil && e.Record != nil {
 		if e.Job >= f.jobs.Next || !e.Record.Job.State.Final() {
-			f.out.Refuse(e.Ticket, "unavailable", "job %d was changed by another supervisor, which leads now; repeat the request", e.Job)
+			f.out.Refuse(e.Ticket, "unavailable",
+				"job %d was changed by another supervisor, which leads now; repeat the request", e.Job)
 			return
 		}
 		if e.Record.Job.Version < f.jobs.Recalled[e.Job] {
@@ -41,7 +45,8 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 		return
 	}
 	if j.State.Final() && e.Action.Reopens() {
-		if r := f.jobs.Quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.Needs)); r != nil {
+		if r := f.jobs.Quota.RefusesJob(f.policy.Limits, j.User,
+			quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.Needs)); r != nil {
 			f.out.Reject(e.Ticket, r)
 			return
 		}
@@ -57,8 +62,11 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 		f.move(now, j, e)
 		return
 	}
-	if outside := slices.IndexFunc(e.Items, func(s agenda.Span) bool { return s.First < 0 || s.Last >= j.Entries.Len() }); outside >= 0 {
-		f.out.Refuse(e.Ticket, "unavailable", "job %d has no item %d here, though its rows had; another supervisor leads now, repeat the request", e.Job, e.Items[outside].Last)
+	outside := slices.IndexFunc(e.Items, func(s agenda.Span) bool { return s.First < 0 || s.Last >= j.Entries.Len() })
+	if outside >= 0 {
+		f.out.Refuse(e.Ticket, "unavailable",
+			"job %d has no item %d here, though its rows had; another supervisor leads now, repeat the request", e.Job,
+			e.Items[outside].Last)
 		return
 	}
 	if e.Choice.Given() && !f.choose(j, &e) {
@@ -68,12 +76,7 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 	if spans == nil {
 		spans = j.Whole()
 	}
-	if len(spans) > items.MaxMarks {
-		f.out.Refuse(e.Ticket, "invalid", "the items are %d ranges, more than %d; order the whole job, or fewer at a time", len(spans), items.MaxMarks)
-		return
-	}
-	if depth := agenda.Depth(spans); depth > items.MaxMarkDepth {
-		f.out.Refuse(e.Ticket, "invalid", "%d ranges of the items overlap, more than %d; order ranges without a step", depth, items.MaxMarkDepth)
+	if refusesSpans(&f.out, e.Ticket, spans) {
 		return
 	}
 	if e.Action.Reopens() || e.Action == facts.Unblock {
@@ -83,11 +86,27 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 	f.give(now, j, e, spans)
 }
 
-// choose makes the choice of an order the items that it has now; false if the order is answered with that. An order under way
-// may change what it has, so the choice waits for it: the caller repeats it.
-func (f *Farm) choose(j *model.Job, e *message.JobOrdered) bool {
+// refusesSpans answers an action on more ranges of items than a job's marks may be.
+func refusesSpans(out *outbox.Outbox, t outbox.Ticket, spans []agenda.Span) bool {
+	if len(spans) > items.MaxMarks {
+		out.Refuse(t, "invalid", "the items are %d ranges, more than %d; order the whole job, or fewer at a time",
+			len(spans), items.MaxMarks)
+		return true
+	}
+	if depth := agenda.Depth(spans); depth > items.MaxMarkDepth {
+		out.Refuse(t, "invalid", "%d ranges of the items overlap, more than %d; order ranges without a step", depth,
+			items.MaxMarkDepth)
+		return true
+	}
+	return false
+}
+
+// choose makes the choice of an order the items that it has now; false if the order is answered with that. An order
+// under way may change what it has, so the choice waits for it: the caller repeats it.
+func (f *Farm) choose(j *model.Job, e *message.JobAction) bool {
 	c := e.Choice
-	if state := cmp.Or(facts.Refuses(e.Action.TakesItems(), c.States), facts.Refuses(e.Action.TakesInstances(), c.InstanceStates)); state != "" {
+	if state := cmp.Or(facts.Refuses(e.Action.TakesItems(), c.States),
+		facts.Refuses(e.Action.TakesInstances(), c.InstanceStates)); state != "" {
 		f.out.Refuse(e.Ticket, "invalid", "%s takes no %s ones: items that are %s, instances that are %s", e.Action, state,
 			facts.Either(e.Action.TakesItems()), facts.Either(e.Action.TakesInstances()))
 		return false
@@ -97,19 +116,21 @@ func (f *Farm) choose(j *model.Job, e *message.JobOrdered) bool {
 		return false
 	}
 	if n := len(j.Orders); n > 0 {
-		f.out.Refuse(e.Ticket, "unavailable", "%s on job %d is under way, and may change what is chosen; repeat the request", j.Orders[0].Action, j.ID)
+		f.out.Refuse(e.Ticket, "unavailable", "%s on job %d is under way, and may change what is chosen; repeat the request",
+			j.Orders[0].Action, j.ID)
 		return false
 	}
 	if e.Items = j.Chosen(e.Items, c); len(e.Items) == 0 {
-		f.out.Answer(e.Ticket, message.ActionReply{Job: j.ID, Version: j.Version, Remarks: []string{j.NothingChosen(e.Action, c)}})
+		f.out.Answer(e.Ticket, message.ActionReply{Job: j.ID, Version: j.Version,
+			Remarks: []string{j.NothingChosen(e.Action, c)}})
 		return false
 	}
 	return true
 }
 
-// shove looks again for a place for the job's pending items. It changes no row of the job, so it waits for no other order.
-// The plan keeps min_run and settle: whoever shoves again and again takes nothing from others earlier.
-func (f *Farm) shove(now time.Time, j *model.Job, e message.JobOrdered) {
+// shove looks again for a place for the job's pending items. It changes no row of the job, so it waits for no other
+// order. The plan keeps min_run and settle: repeated shoves take nothing from others earlier.
+func (f *Farm) shove(now time.Time, j *model.Job, e message.JobAction) {
 	reply := message.ActionReply{Job: j.ID, Version: j.Version, Remarks: []string{}}
 	if waiting := j.Pending(); j.State == facts.Active && waiting > 0 {
 		f.folders.try(j)
@@ -126,7 +147,7 @@ func (f *Farm) shove(now time.Time, j *model.Job, e message.JobOrdered) {
 }
 
 // unblock lets go what is held of the order's items, and with the whole job also the job.
-func (f *Farm) unblock(j *model.Job, o *model.Order, marks []facts.Mark) int {
+func (f *Farm) unblock(j *model.Job, o *model.Action, marks []facts.Mark) int {
 	if j.State.Final() {
 		return 0
 	}
@@ -153,7 +174,9 @@ func (f *Farm) unblock(j *model.Job, o *model.Order, marks []facts.Mark) int {
 		n += j.Waiting()
 	}
 	was := j.State
-	j.State, j.BlockedBy, j.WaitFor = facts.Active, "", nil
+	j.State = facts.Active
+	j.BlockedBy = ""
+	j.WaitFor = nil
 	f.jobs.Unwatch(j)
 	f.putJob(j)
 	if was != facts.Blocked {
@@ -167,17 +190,20 @@ func (f *Farm) sendAway(now time.Time, i *model.Instance, why facts.Reason, by s
 	i.SentAway, i.Attempt.Why = true, facts.Because(why, facts.Params{By: by}, "")
 	i.Touch()
 	f.out.Write(facts.SendAwayAttempt{ID: i.Attempt.AttemptID, Why: i.Attempt.Why})
-	f.recordOf(now, i, facts.EventFacts{Type: "draining", By: by, Why: facts.Why{Reason: why, Params: facts.Params{By: by}, Cause: awayTexts[why]}})
+	f.recordOf(now, i, facts.EventFacts{Type: "draining", By: by,
+		Why: facts.Why{Reason: why, Params: facts.Params{By: by}, Cause: awayTexts[why]}})
 }
 
-var awayTexts = map[facts.Reason]string{facts.ReasonSentAway: "sent away at its item's end", facts.ReasonRetired: "retired at its item's end"}
+var awayTexts = map[facts.Reason]string{facts.ReasonSentAway: "sent away at its item's end",
+	facts.ReasonRetired: "retired at its item's end"}
 
-// refusesOrder refuses an order that there is not, and one of somebody who has not seen what others changed since. The job's end by
-// itself is no change by anybody.
-func (f *Farm) refusesOrder(j *model.Job, e message.JobOrdered) bool {
+// refusesOrder refuses an order that there is not, and one of somebody who has not seen what others changed since. The
+// job's end by itself is no change by anybody.
+func (f *Farm) refusesOrder(j *model.Job, e message.JobAction) bool {
 	switch {
 	case e.IfVersion != 0 && j.Version != e.IfVersion && !(j.State.Final() && j.Version == e.IfVersion+1):
-		f.out.Refuse(e.Ticket, "stale", "job %d was changed meanwhile (version %d, yours %d); read it again", e.Job, j.Version, e.IfVersion)
+		f.out.Refuse(e.Ticket, "stale", "job %d was changed meanwhile (version %d, yours %d); read it again", e.Job,
+			j.Version, e.IfVersion)
 	case e.Choice.Given() && e.Action.TakesItems() == nil:
 		f.out.Refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d alone", e.Action, e.Job)
 	case !slices.Contains(facts.Actions, e.Action):

@@ -3,11 +3,11 @@ package farm
 import (
 	"time"
 
-	"qb/supervisor/agents"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
-	"qb/supervisor/outbox"
+	"qb/supervisor/farm/agents"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
 )
 
 // registration is the sync of a worker that has heard no answer of this term; it is answered at the next Take.
@@ -24,10 +24,10 @@ type registration struct {
 // is concluded from what it does not list, nor from who it says it is. The answer carries the term; an agent
 // that has heard it obeys no former term any more, and follows all agents that greeted before it.
 //
-// Ends are true whenever they are told. Those of attempts that the answer will not list are taken in now,
+// Ends are true whenever they are reported. Those of attempts that the answer will not list are taken in now,
 // for the worker forgets what no answer lists; of the others it speaks again.
 func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
-	id := e.Host.ID // of one that is not known yet
+	id := e.Host.ID // of a host that is not known yet
 	if h := f.hosts.Of(e.Host); h != nil {
 		id = h.ID
 		if f.syncs.turnsAway(now, h, e) {
@@ -47,7 +47,8 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 	if e.Left {
 		return
 	}
-	f.syncs.registrations = append(f.syncs.registrations, registration{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})
+	f.syncs.registrations = append(f.syncs.registrations,
+		registration{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})
 }
 
 func (sy *syncs) answerGreetings(now time.Time) {
@@ -62,12 +63,14 @@ func (sy *syncs) answerGreetings(now time.Time) {
 	sy.registrations = sy.registrations[:0]
 }
 
-// turnsAway refuses a word that must not be looked at: a stale one, and one of an agent that is not the host, or reports
-// the name of another one, unless its claim is granted.
+// turnsAway refuses a word that must not be looked at: a stale one, and one of an agent that is not the host, or
+// reports the name of another one, unless its claim is granted.
 func (sy *syncs) turnsAway(now time.Time, h *model.Host, e message.WorkerSynced) bool {
 	if h.Removing() {
 		sy.registry.Note(h.ID, e.Word())
-		sy.out.Refuse(e.Ticket, "conflict", "host %q was removed; it may join again when its items have been given up, in at most %s", h.ID, h.LeaseLeft(now).Round(time.Second))
+		sy.out.Refuse(e.Ticket, "conflict",
+			"host %q was removed; it may join again when its items have been given up, in at most %s", h.ID,
+			h.LeaseLeft(now).Round(time.Second))
 		return true
 	}
 	own := !agents.Known(h.HostFacts) || h.Same(e.Host)
@@ -83,7 +86,8 @@ func (sy *syncs) turnsAway(now time.Time, h *model.Host, e message.WorkerSynced)
 	return false
 }
 
-// refusesClaim refuses an agent that claims the host, or its name for a host that it is already, until the claim is granted.
+// refusesClaim refuses an agent that claims the host, or its name for a host that it is already, until the claim is
+// granted.
 func (sy *syncs) refusesClaim(now time.Time, h *model.Host, e message.WorkerSynced) bool {
 	if sy.registry.Late(h.ID, e.Word()) {
 		sy.out.Refuse(e.Ticket, "conflict", "sync %d of host %q came after a later one", e.Sequence, h.ID)
@@ -91,13 +95,15 @@ func (sy *syncs) refusesClaim(now time.Time, h *model.Host, e message.WorkerSync
 	}
 	sy.registry.NoteClaim(h.ID, e.Word())
 	v := h.Claim(now, h.HostFacts, e.Host, agents.Situation{
-		Busy: len(h.Instances) > 0, Same: func() bool { return sy.hosts.Of(e.Host) == h }, Lease: max(sy.policy.ExecutionLease, sy.policy.Promised.Lease),
+		Busy: len(h.Instances) > 0, Same: func() bool { return sy.hosts.Of(e.Host) == h },
+		Lease: max(sy.policy.ExecutionLease, sy.policy.Promised.Lease),
 	})
 	if v.First {
 		sy.answerSoon(h)
 	}
 	if v.Event != (facts.Why{}) {
-		sy.out.Record(now, facts.EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: v.Event})
+		sy.out.Record(now, facts.EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1,
+			By: model.LockedByFarm, Why: v.Event})
 	}
 	if v.Refusal != nil {
 		sy.out.Reject(e.Ticket, v.Refusal)

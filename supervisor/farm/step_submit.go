@@ -6,22 +6,24 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor/explain"
-	"qb/supervisor/facts"
-	"qb/supervisor/fit"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
-	"qb/supervisor/outbox"
-	"qb/supervisor/quota"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/farm/quota"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/fit"
+	"qb/supervisor/why/explain"
 )
 
 func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 	if id, ok := f.jobs.BySubmission[e.Facts.Submission]; ok {
-		f.out.Answer(e.Ticket, message.JobReply{Job: f.jobs.ByID[id].View(now, &f.policy), Remarks: []string{"this submission was received before"}})
+		f.out.Answer(e.Ticket, message.JobReply{Job: f.jobs.ByID[id].View(now, &f.policy),
+			Remarks: []string{"this submission was received before"}})
 		return
 	}
 	if e.Known != 0 {
-		f.out.Answer(e.Ticket, message.JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: e.Known}}, Remarks: []string{"this submission was received before"}})
+		f.out.Answer(e.Ticket, message.JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: e.Known}},
+			Remarks: []string{"this submission was received before"}})
 		return
 	}
 	f.recall(now, e.Parents)
@@ -45,8 +47,8 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 	f.out.Answer(e.Ticket, message.JobReply{Job: j.View(now, &f.policy), Remarks: remarks})
 }
 
-// examine is the job that a submission would be as the next one, with the remarks on it, or why it is refused. Nothing of
-// the farm changes.
+// examine is the job that a submission would be as the next one, with the remarks on it, or why it is refused. Nothing
+// of the farm changes.
 func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []string, *outbox.Refusal) {
 	row, remarks := f.policy.WithDefaults(e.Facts)
 	if err := row.FixStart(now); err != nil {
@@ -61,7 +63,8 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 	if row.PGrp == 0 {
 		row.PGrp = f.jobs.Next
 	}
-	taken := cmp.Or(f.jobs.LabelTaken(row.PGrp, 0, row.Label, e.LabelHas), f.jobs.Crowded(row.PGrp, row.Label, 1+len(row.Before())))
+	taken := cmp.Or(f.jobs.LabelTaken(row.PGrp, 0, row.Label, e.LabelHas),
+		f.jobs.Crowded(row.PGrp, row.Label, 1+len(row.Before())))
 	if taken != "" {
 		return nil, nil, &outbox.Refusal{Kind: "conflict", Text: taken, Member: "label"}
 	}
@@ -74,7 +77,8 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 	if err != nil {
 		return nil, nil, unreadable(err)
 	}
-	if r := f.jobs.Quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.Needs)); r != nil {
+	if r := f.jobs.Quota.RefusesJob(f.policy.Limits, j.User,
+		quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.Needs)); r != nil {
 		return nil, nil, r
 	}
 	j.ID = f.jobs.Next
@@ -82,7 +86,11 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 	if much := f.jobs.TooMuch(j, links); much != "" {
 		return nil, nil, &outbox.Refusal{Kind: "invalid", Text: much, Member: "dependency"}
 	}
-	j.WaitFor, j.State, j.SubmittedAt, j.FinishedAt, j.Version = links, facts.Active, now, time.Time{}, 0
+	j.WaitFor = links
+	j.State = facts.Active
+	j.SubmittedAt = now
+	j.FinishedAt = time.Time{}
+	j.Version = 0
 	if slices.ContainsFunc(links, func(l facts.Link) bool { return !l.Each() }) {
 		j.State = facts.Blocked
 	}
@@ -94,7 +102,8 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 	remarks = append(remarks, j.ItemRemarks(j.Entries)...)
 	remarks = append(remarks, j.LabelRemarks()...)
 	remarks = append(remarks, j.WideRemarks(f.hosts.Each())...)
-	return j, append(append(remarks, f.fitRemarks(now, j, e.Account)...), fit.CaseRemarks(f.hosts.Each(), &j.JobFacts)...), nil
+	return j, append(append(remarks, f.fitRemarks(now, j, e.Account)...), fit.CaseRemarks(f.hosts.Each(), &j.JobFacts)...),
+		nil
 }
 
 // CheckSubmission is what the farm would say to a submission.
@@ -105,7 +114,8 @@ func (f *Farm) CheckSubmission(now time.Time, e message.JobSubmitted) (remarks [
 
 // suppose looks at the jobs of a submission under the limits and conditions that would act on them. They are none of
 // the farm's. Remarks are those on all.
-func (f *Farm) suppose(now time.Time, list []message.JobSubmitted, look func([]*model.Job)) (remarks []string, refusal *outbox.Refusal) {
+func (f *Farm) suppose(now time.Time, list []message.JobSubmitted,
+	look func([]*model.Job)) (remarks []string, refusal *outbox.Refusal) {
 	jobs := make([]*model.Job, len(list))
 	for n, e := range list {
 		j, said, refusal := f.examine(now, e)
@@ -123,7 +133,8 @@ func (f *Farm) suppose(now time.Time, list []message.JobSubmitted, look func([]*
 
 // ExplainSubmission says why items of a submission would wait.
 func (f *Farm) ExplainSubmission(now time.Time, e message.JobSubmitted) (why facts.Why) {
-	_, _ = f.suppose(now, []message.JobSubmitted{e}, func(jobs []*model.Job) { // a submission that is refused now waits for nothing
+	_, _ = f.suppose(now, []message.JobSubmitted{e}, func(jobs []*model.Job) {
+		// a submission that is refused now waits for nothing
 		j := jobs[0]
 		f.usage.limit(now, j)
 		f.admission.refreshNeed(now, j)
@@ -151,7 +162,8 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 		f.out.Refuse(e.Ticket, "conflict", "job %d has ended; only unfinished jobs can be changed", e.Job)
 		return
 	case e.IfVersion != 0 && e.IfVersion != j.Version:
-		f.out.Refuse(e.Ticket, "stale", "job %d was changed meanwhile (version %d, yours %d); read it again", e.Job, j.Version, e.IfVersion)
+		f.out.Refuse(e.Ticket, "stale", "job %d was changed meanwhile (version %d, yours %d); read it again", e.Job,
+			j.Version, e.IfVersion)
 		return
 	case given.Has("priority") && to.Priority < 1:
 		f.out.Refuse(e.Ticket, "invalid", "priority %d: the best is 1", to.Priority)
@@ -160,10 +172,12 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 		f.out.Refuse(e.Ticket, "invalid", "cpus %d: give 1 to %d", to.CPUs, maxCPUs)
 		return
 	case given.Has("postflights") && len(to.Postflights) > 0 && j.HasAgenda():
-		f.out.Refuse(e.Ticket, "invalid", "postflights: job %d has a range; give agenda_postflights, which run after each item", e.Job)
+		f.out.Refuse(e.Ticket, "invalid",
+			"postflights: job %d has a range; give agenda_postflights, which run after each item", e.Job)
 		return
 	case given.Has("account") && to.Account != j.Account && !j.FirstStart.IsZero():
-		f.out.Refuse(e.Ticket, "conflict", "account: cannot change, as job %d has started and its usage is charged to account %q; submit the remaining items as a new job with -account %q",
+		f.out.Refuse(e.Ticket, "conflict",
+			"account: cannot change, as job %d has started and its usage is charged to account %q; submit the remaining items as a new job with -account %q",
 			j.ID, j.Account, to.Account)
 		return
 	}
@@ -204,13 +218,16 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 	remarks = append(remarks, f.changeRemarks(now, j, &former, given)...)
 	f.dependencies.regroup(now, j, group)
 	f.putJob(j)
-	f.out.Record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: given.String()}})
+	f.out.Record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By,
+		Why: facts.Why{Cause: given.String()}})
 	f.planStale, f.planNow = true, true
-	f.out.Answer(e.Ticket, message.JobReply{Job: j.View(now, &f.policy), Remarks: remarks, Changed: given.Changed(&former, &j.JobFacts)})
+	f.out.Answer(e.Ticket, message.JobReply{Job: j.View(now, &f.policy), Remarks: remarks,
+		Changed: given.Changed(&former, &j.JobFacts)})
 }
 
 // changeRemarks say what a change has made of the job.
-func (f *Farm) changeRemarks(now time.Time, j *model.Job, former *facts.JobFacts, given *facts.JobChange) (remarks []string) {
+func (f *Farm) changeRemarks(now time.Time, j *model.Job, former *facts.JobFacts,
+	given *facts.JobChange) (remarks []string) {
 	if given.Has("reservations") {
 		remarks = append(remarks, j.FlagRemarks()...)
 	}

@@ -3,11 +3,11 @@ package farm
 import (
 	"time"
 
-	"qb/supervisor/agents"
-	"qb/supervisor/facts"
-	"qb/supervisor/fit"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
+	"qb/supervisor/farm/agents"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/fit"
 )
 
 // syncs is who speaks for which host, and what is to be answered to them.
@@ -50,7 +50,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	f.syncs.registry.Note(h.ID, e.Word())
 	wasUnacked := h.Unacked(now, f.policy.Liveness)
 	h.Acknowledge(e.Word(), e.Heard)
-	f.syncs.dropHeldSync(h)
+	f.syncs.dropWaitingSync(h)
 	f.syncs.register(now, h, e)
 	f.hosts.Seat(h)
 	if before := h.Away; h.Measure(&e) != before {
@@ -60,24 +60,26 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.GivenUnder(h.HostFacts) })
 	f.countLate(now, h.HostFacts, e.Finished)
 	f.reconcile(now, h, e)
-	f.standstill.noteResuming(h)
+	f.suspensions.noteResuming(h)
 	f.resources.takeUsage(now, h, e)
 	f.planning.planIfMemoryFits(now, h)
 	if e.Left {
 		return
 	}
-	h.HeldSync = &model.HeldSync{Ticket: e.Ticket, Sequence: e.Sequence, Deadline: now.Add(h.Hold(&f.policy, e.Hold))}
-	if len(e.Finished) > 0 || h.Differs() || h.LeaseBefore(h.HeldSync.Deadline) || wasUnacked {
+	h.WaitingSync = &model.WaitingSync{Ticket: e.Ticket, Sequence: e.Sequence,
+		Deadline: now.Add(h.Hold(&f.policy, e.Hold))}
+	if len(e.Finished) > 0 || h.Differs() || h.LeaseBefore(h.WaitingSync.Deadline) || wasUnacked {
 		f.syncs.answerSoon(h)
 	}
 }
 
 // stale refuses a sync that must not be looked at. Of two agents with one state folder that both heard this term,
-// the older is the one that spoke first in it: it was dead, or its folder was copied, when the other spoke.
+// the older is the agent that spoke first in it: it was dead, or its folder was copied, when the other spoke.
 func (sy *syncs) stale(h *model.Host, e message.WorkerSynced) bool {
 	switch {
 	case sy.registry.Before(h.ID, e.Incarnation, h.Incarnation):
-		sy.out.RefuseAs(e.Ticket, agents.CodeNameTaken, "a later agent with the same state folder has the name %q; give each worker a name (worker_name) and a state folder of its own", h.ID)
+		sy.out.RefuseAs(e.Ticket, agents.CodeNameTaken,
+			"a later agent with the same state folder has the name %q; give each worker a name (worker_name) and a state folder of its own", h.ID)
 	case e.Incarnation == h.Incarnation && e.Sequence <= h.Sequence, sy.registry.LateClaim(h.ID, e.Word()):
 		sy.out.Refuse(e.Ticket, "conflict", "sync %d of host %q came after sync %d", e.Sequence, h.ID, h.Sequence)
 	default:
@@ -86,42 +88,56 @@ func (sy *syncs) stale(h *model.Host, e message.WorkerSynced) bool {
 	return true
 }
 
-// dropHeldSync refuses the held sync: its sender has given it up, or is dead and followed by the one who speaks,
+// dropWaitingSync refuses the held sync: its sender has given it up, or is dead and followed by the one who speaks,
 // of whom an answer to the former says nothing. It was given no answer, so none was in vain.
-func (sy *syncs) dropHeldSync(h *model.Host) {
-	if h.HeldSync != nil {
-		sy.silence(h, "sync %d of host %q was given up for a later one", h.HeldSync.Sequence, h.ID)
+func (sy *syncs) dropWaitingSync(h *model.Host) {
+	if h.WaitingSync != nil {
+		sy.silence(h, "sync %d of host %q was given up for a later one", h.WaitingSync.Sequence, h.ID)
 	}
 }
 
-// onSyncLeft drops the held sync for whose answer nobody waits any more.
+// onSyncLeft drops the held sync for whose answer no one waits any more.
 func (sy *syncs) onSyncLeft(e message.SyncLeft) {
 	h := sy.hosts.Of(e.Host)
-	if h != nil && h.HeldSync != nil && h.HeldSync.Ticket == e.Ticket {
-		h.HeldSync.Ticket = 0
-		sy.dropHeldSync(h)
+	if h != nil && h.WaitingSync != nil && h.WaitingSync.Ticket == e.Ticket {
+		h.WaitingSync.Ticket = 0
+		sy.dropWaitingSync(h)
 	}
 }
 
 // register takes in who the worker says it is.
 func (sy *syncs) register(now time.Time, h *model.Host, e message.WorkerSynced) {
 	if h.Incarnation != "" && h.Incarnation != e.Incarnation {
-		h.Refuses, h.Folders, h.Answered = map[string]fit.Refuses{}, fit.Folders{}, 0
+		h.Refuses = map[string]fit.Refuses{}
+		h.Folders = fit.Folders{}
+		h.Answered = 0
 	}
 	first := !h.Heard
-	h.Heard, h.Incarnation, h.Sequence = true, e.Incarnation, e.Sequence
+	h.Heard = true
+	h.Incarnation = e.Incarnation
+	h.Sequence = e.Sequence
 	h.Hear(now)
 	usual := first || h.RunAs != e.RunAs || h.AgentUser != e.AgentUser || h.Refusing != e.Refusing
 	h.Cores = e.Cores
-	h.Available, h.RunAs, h.AgentUser, h.Owners, h.Refusing, h.Holds = e.Available, e.RunAs, e.AgentUser, e.Owners, e.Refusing, e.Jobs
+	h.Available = e.Available
+	h.RunAs = e.RunAs
+	h.AgentUser = e.AgentUser
+	h.Owners = e.Owners
+	h.Refusing = e.Refusing
+	h.Holds = e.Jobs
 	row := e.Host
 	if e.Total < 0 { // nonsense; measure marks it
 		row.Memory = h.Memory
 	}
-	row.LockedBy, row.LockReason, row.Locked, row.SeenAt = h.LockedBy, h.LockReason, h.Locked, h.SeenAt
+	row.LockedBy = h.LockedBy
+	row.LockReason = h.LockReason
+	row.Locked = h.Locked
+	row.SeenAt = h.SeenAt
 	if !h.SameRow(row) {
 		row.SeenAt = now
-		h.HostFacts, sy.hosts.Capacity, sy.hosts.Properties = row, nil, nil
+		h.HostFacts = row
+		sy.hosts.Capacity = nil
+		sy.hosts.Properties = nil
 		sy.putHost(h)
 		usual = true
 	}
@@ -141,7 +157,8 @@ func (f *Farm) endOldBoot(now time.Time, h *model.Host) {
 }
 
 // endReported ends what the worker says has ended, still runs here by what the farm knows, and counts.
-func (f *Farm) endReported(now time.Time, h *model.Host, ends []message.ReportedEnd, counts func(*model.Instance) bool) {
+func (f *Farm) endReported(now time.Time, h *model.Host, ends []message.ReportedEnd,
+	counts func(*model.Instance) bool) {
 	if len(ends) == 0 {
 		return
 	}
@@ -167,7 +184,7 @@ func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 		if _, there := h.Reported[i.Attempt.AttemptID]; there {
 			i.Resides(said[i.Attempt.AttemptID].Memory)
 			i.Progress = said[i.Attempt.AttemptID].Progress
-			f.standstill.maybeRelease(now, i, said[i.Attempt.AttemptID])
+			f.suspensions.maybeRelease(now, i, said[i.Attempt.AttemptID])
 			f.faults.watchStuck(now, i, h.Reported[i.Attempt.AttemptID])
 			if h.Reported[i.Attempt.AttemptID] == "running" {
 				f.folders.works(now, i)
@@ -180,19 +197,19 @@ func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 
 // replySync answers the held sync.
 func (sy *syncs) replySync(now time.Time, h *model.Host) {
-	reply := newReply(&sy.policy, h.ID, h.HeldSync.Sequence)
+	reply := newReply(&sy.policy, h.ID, h.WaitingSync.Sequence)
 	h.FillReply(now, &sy.policy, h.HostFacts, h.Holds, &reply)
 	for _, i := range h.Instances {
 		if !i.Stopping() && i.GivenUnder(h.HostFacts) {
-			i.ListedTo, i.ListedIn = h.Incarnation, h.HeldSync.Sequence
+			i.ListedTo, i.ListedIn = h.Incarnation, h.WaitingSync.Sequence
 		}
 	}
 	if h.Answered == 0 {
-		h.Answered = h.HeldSync.Sequence
+		h.Answered = h.WaitingSync.Sequence
 	}
-	h.Expect(now, h.Incarnation, h.HeldSync.Sequence)
-	sy.out.Answer(h.HeldSync.Ticket, reply)
-	h.HeldSync, h.Due = nil, false
+	h.Expect(now, h.Incarnation, h.WaitingSync.Sequence)
+	sy.out.Answer(h.WaitingSync.Ticket, reply)
+	h.WaitingSync, h.Due = nil, false
 }
 
 func newReply(p *message.Policy, id facts.HostID, sequence uint64) message.SyncReply {
@@ -203,7 +220,7 @@ func newReply(p *message.Policy, id facts.HostID, sequence uint64) message.SyncR
 
 // answerSoon marks the held sync for the next Take.
 func (sy *syncs) answerSoon(h *model.Host) {
-	if h.HeldSync != nil && !h.Due {
+	if h.WaitingSync != nil && !h.Due {
 		h.Due = true
 		sy.answer = append(sy.answer, h)
 	}

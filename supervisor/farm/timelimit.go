@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
 )
 
 // slowEvery is how often running items are held against their jobs' estimates.
@@ -52,13 +52,15 @@ func (wa *watch) recordTimeouts(now time.Time, i *model.Instance) {
 		if limit == 0 || age < float64(limit) {
 			return false
 		}
-		wa.recordOf(now, i, facts.EventFacts{Type: "timeout", Why: facts.Because(reason, facts.Params{Seconds: age, Limit: int64(limit)}, "")})
+		wa.recordOf(now, i, facts.EventFacts{Type: "timeout",
+			Why: facts.Because(reason, facts.Params{Seconds: age, Limit: int64(limit)}, "")})
 		return true
 	}
 	if !i.TimedOutRecorded {
 		i.TimedOutRecorded = past(i.Began, i.Job.Timeout, facts.ReasonInstanceTimeout)
 	}
-	if i.TimeoutRecorded != i.Attempt.AttemptID && past(i.Attempt.StartedAt, i.Job.AgendaTimeout, facts.ReasonItemTimeout) {
+	if i.TimeoutRecorded != i.Attempt.AttemptID && past(i.Attempt.StartedAt, i.Job.AgendaTimeout,
+		facts.ReasonItemTimeout) {
 		i.TimeoutRecorded = i.Attempt.AttemptID
 	}
 }
@@ -76,8 +78,9 @@ func (wa *watch) recordSlow(now time.Time, i *model.Instance, age, usual float64
 		}
 	}
 	wa.counts.Slow++
-	wa.out.Record(now, facts.EventFacts{Type: "slow", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID,
-		Why: facts.Why{Cause: fmt.Sprintf("it runs for %.0f s, %s", age, than)}})
+	wa.out.Record(now, facts.EventFacts{Type: "slow", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number,
+		Host: i.Host.ID,
+		Why:  facts.Why{Cause: fmt.Sprintf("the item runs for %.0f s, %s", age, than)}})
 }
 
 // Counts of this term.
@@ -96,6 +99,7 @@ func (wa *watch) noteOveruse(now time.Time, i *model.Instance, end facts.EndAtte
 		return
 	}
 	i.Job.Overused = true
-	wa.out.Record(now, facts.EventFacts{Type: "cpu-overuse", Job: i.Job.ID, Item: a.Item, Instance: i.Number, Host: i.Host.ID,
-		Why: facts.Why{Cause: text + "; reserve host.processors for what the job really uses"}})
+	wa.out.Record(now, facts.EventFacts{Type: "cpu-overuse", Job: i.Job.ID, Item: a.Item, Instance: i.Number,
+		Host: i.Host.ID,
+		Why:  facts.Why{Cause: text + "; reserve host.processors for what the job really uses"}})
 }

@@ -4,11 +4,11 @@ import (
 	"time"
 
 	"qb/smartshare/fairshare"
-	"qb/supervisor/accounting"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
-	"qb/supervisor/planner"
+	"qb/supervisor/farm/accounting"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/share/planner"
 )
 
 func (u *usage) onAccountsChanged(now time.Time, e message.AccountsChanged) {
@@ -36,7 +36,7 @@ type usage struct {
 // writes it, so that end and charge are durable together.
 func (u *usage) chargeEnd(now time.Time, i *model.Instance, end *facts.EndAttempt) {
 	wall := end.Wall + end.Suspended // it held its memory then, too, and its slots unless others might have them
-	_, released := i.Attempt.StoodUntil(now)
+	_, released := i.Attempt.SuspendedSeconds(now)
 	end.Released = min(accounting.Bounded(released), end.Suspended)
 	if end.Wall == 0 && (end.State == facts.Lost || end.State == facts.Killed || end.State == facts.Preempted) {
 		wall, end.Released = i.HeldFor(now)
@@ -51,7 +51,8 @@ func (u *usage) chargeEnd(now time.Time, i *model.Instance, end *facts.EndAttemp
 	}
 }
 
-// rate is what the instance uses each second, with so many slots. Memory is what it reserved, or the most that it was seen to have.
+// rate is what the instance uses each second, with so many slots. Memory is what it reserved, or the most that it was
+// seen to have.
 func (u *usage) rate(i *model.Instance, slots int, peak int64) fairshare.Resources {
 	used := fairshare.Resources{CPUs: float64(slots), Memory: float64(max(i.Attempt.Memory, i.Memory, peak, 0))}
 	if len(i.Attempt.Holds) > 0 {
@@ -60,12 +61,12 @@ func (u *usage) rate(i *model.Instance, slots int, peak int64) fairshare.Resourc
 	return u.accounts.Rate(used, i.Host.Whole(), u.hosts.Whole(), i.Host.Speed())
 }
 
-// Accounts are those that are known and, with their users, those that only were charged.
+// Accounts are the known accounts and, with their users, accounts that only were charged.
 func (f *Farm) Accounts() (known []facts.AccountFacts, past map[string][]string) {
 	return f.usage.accounts.List(), f.usage.accounts.Past()
 }
 
-// Shares tells where everybody stands who has shares, credit, usage or a job in memory.
+// Shares tells the position of everyone who has shares, credit, usage or a job in memory.
 func (f *Farm) Shares(now time.Time) accounting.Report { return f.usage.shares(now) }
 
 // running is what live attempts use, by place.
@@ -87,14 +88,15 @@ func (u *usage) running(now time.Time) accounting.Running {
 }
 
 // Budgets are all budgets, as they stand.
-func (f *Farm) Budgets(now time.Time) []accounting.Over {
+func (f *Farm) Budgets(now time.Time) []accounting.ExceededBudget {
 	return f.usage.accounts.Budgets(now, f.usage.running(now))
 }
 
-// Publications are those that users reported.
+// Publications are what users reported as published.
 func (f *Farm) Publications() []facts.PublicationFacts { return f.usage.accounts.Publications() }
 
-// budgetsLooked is the time after which budgets are looked at again while there are any: items end, and run, without a plan.
+// budgetsLooked is the time after which budgets are looked at again while there are any: items end, and run, without a
+// plan.
 const budgetsLooked = 10 * time.Second
 
 // judge finds the jobs whose payers are over a budget.
@@ -185,7 +187,7 @@ func (u *usage) orderText(now time.Time, j *model.Job) string {
 		return ""
 	}
 	report := u.shares(now)
-	o := report.Of(u.accounts.Place(j.Payer())) // who has a job in memory stands somewhere
+	o := report.Of(u.accounts.Place(j.Payer())) // who has a job in memory is somewhere
 	switch {
 	case u.policy.Share.ByOwner():
 		return report.OwnerText(o, &j.JobFacts, u.policy.DefaultPriority)

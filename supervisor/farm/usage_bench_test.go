@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/accounting"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/accounting"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 )
 
 // sharedFarm has 1,000 users in 200 accounts, all with a past, and 10,000 attempts that run.

@@ -3,13 +3,14 @@ package farm_test
 import (
 	"fmt"
 	"math"
-	"pgregory.net/rapid"
 	"strings"
 	"testing"
 	"time"
 
-	"qb/supervisor/accounting"
-	"qb/supervisor/facts"
+	"pgregory.net/rapid"
+
+	"qb/supervisor/farm/accounting"
+	"qb/supervisor/job/facts"
 )
 
 // Work on slower hosts costs less; scratch counts as its part of the farm's, and memory as what was seen at
@@ -124,7 +125,7 @@ func TestShareOfZeroIsLastNotNever(t *testing.T) {
 	}
 }
 
-// Whoever submits stands in the tree at once, with the default share, and so does an account that was just added.
+// A user who submits is in the tree at once, with the default share, and so is an account that was just added.
 func TestUnknownUsersHaveTheDefaultShare(t *testing.T) {
 	r := fairRig(t, func(*accounting.Policy) {})
 	r.say("host a slots=4")
@@ -143,7 +144,7 @@ func TestUnknownUsersHaveTheDefaultShare(t *testing.T) {
 }
 
 // Whatever accounts are written, they are places in one tree: a path that comes back to a name is another place
-// below it, so that there is no cycle, nobody is counted twice, and all that is entitled adds up to one farm.
+// below it, so that there is no cycle, no one is counted twice, and all that is entitled adds up to one farm.
 func TestAccountsAreATree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := fairRig(t, func(p *accounting.Policy) {
@@ -206,8 +207,9 @@ func TestAccountIsChangedBeforeUse(t *testing.T) {
 	}
 }
 
-// What is suspended is charged for the memory that it keeps, and for its slots unless others might have them: by its worker's word, and
-// by the farm's own clock where nobody tells how long it ran. What is charged for what runs follows the same.
+// What is suspended is charged for the memory that it keeps, and for its slots unless others might have them: by its
+// worker's report, and by the farm's own clock where no report says how long it ran. What is charged for what runs
+// follows the same.
 func TestReleasedSlotsAreNotCharged(t *testing.T) {
 	for slots, want := range map[string]float64{"keep": 2 * 70, "release": 2 * 10} {
 		r := fairRig(t, func(p *accounting.Policy) { p.HalfLife = 0 })

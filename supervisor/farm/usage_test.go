@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"pgregory.net/rapid"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"qb/supervisor/accounting"
-	"qb/supervisor/facts"
+	"pgregory.net/rapid"
+
 	"qb/supervisor/farm"
-	"qb/supervisor/message"
+	"qb/supervisor/farm/accounting"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 )
 
 // bookRows are the rows of usage, shares and credit.
@@ -161,7 +162,7 @@ func TestChargeByResourceAndSpec(t *testing.T) {
 	near(t, "all of it", o.Usage.Total(), o.Usage.RAM)
 }
 
-// Preempted work is in the books and charged to nobody, but for the setting; lost work is charged until
+// Preempted work is in the books and charged to no one, except for the setting; lost work is charged until
 // its lease ended.
 func TestWhoPays(t *testing.T) {
 	for _, charge := range []bool{false, true} {
@@ -183,7 +184,8 @@ func TestWhoPays(t *testing.T) {
 	r.say("silent a")
 	r.say("advance 10m")
 	a := r.rows.attempts[facts.AttemptID{Job: 1, Item: 0, Number: 1}]
-	near(t, "lost", r.share("ada").Usage.CPU, a.EndedAt.Sub(a.StartedAt).Seconds()-15) // grace and margin: nothing runs in them
+	// grace and margin: nothing runs in them
+	near(t, "lost", r.share("ada").Usage.CPU, a.EndedAt.Sub(a.StartedAt).Seconds()-15)
 	if a.State != facts.Lost || a.Charge.CPU < 60 || a.Charge.CPU > 85 || !a.Charged {
 		t.Errorf("lost %+v", a)
 	}

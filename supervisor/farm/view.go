@@ -5,17 +5,19 @@ import (
 
 	"qb/agenda"
 	"qb/smartshare"
-	"qb/supervisor/explain"
-	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/model"
-	"qb/supervisor/outbox"
-	"qb/supervisor/planner"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/model"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/share/planner"
+	"qb/supervisor/why/explain"
 )
 
 // View is the farm as listings show it. The caller may keep it: nothing in it changes later.
 func (f *Farm) View(now time.Time) *message.View {
-	v := &message.View{At: now, Counts: f.counts, NoPlans: f.planning.broken.why, Brake: f.brake.cause, Owners: f.jobs.Quota.Uses(), Jobs: make([]facts.JobView, 0, len(f.jobs.ByID)), Hosts: make([]message.HostView, 0, len(f.hosts.ByID))}
+	v := &message.View{At: now, Counts: f.counts, NoPlans: f.planning.broken.why, Brake: f.brake.cause,
+		Owners: f.jobs.Quota.Uses(), Jobs: make([]facts.JobView, 0, len(f.jobs.ByID)),
+		Hosts: make([]message.HostView, 0, len(f.hosts.ByID))}
 	explained := f.explained(now)
 	x := explain.New(explained)
 	for n, j := range f.jobs.Sorted() {
@@ -32,8 +34,8 @@ func (f *Farm) View(now time.Time) *message.View {
 
 // Changed is what the view would show of the jobs and hosts that the replies name. It costs the same however large
 // the farm is: why a job waits for hosts is left to the next view. With all the whole view may have changed.
-func (f *Farm) Changed(now time.Time, replies []outbox.Reply) (part message.Part, all bool) {
-	part = message.Part{Jobs: map[facts.JobID]*facts.JobView{}, Hosts: map[facts.HostID]*message.HostView{}}
+func (f *Farm) Changed(now time.Time, replies []outbox.Reply) (part message.ViewDelta, all bool) {
+	part = message.ViewDelta{Jobs: map[facts.JobID]*facts.JobView{}, Hosts: map[facts.HostID]*message.HostView{}}
 	var avoiding map[facts.HostID][]*model.Job // read once, however many hosts are named
 	for _, r := range replies {
 		switch body := r.Body.(type) {
@@ -54,7 +56,7 @@ func (f *Farm) Changed(now time.Time, replies []outbox.Reply) (part message.Part
 	return part, all
 }
 
-func (f *Farm) addJob(now time.Time, part *message.Part, id facts.JobID) {
+func (f *Farm) addJob(now time.Time, part *message.ViewDelta, id facts.JobID) {
 	part.Jobs[id] = nil
 	if j := f.jobs.ByID[id]; j != nil {
 		v := f.jobView(now, j)
@@ -62,7 +64,7 @@ func (f *Farm) addJob(now time.Time, part *message.Part, id facts.JobID) {
 	}
 }
 
-func (f *Farm) addHost(now time.Time, part *message.Part, id facts.HostID, avoiding []*model.Job) {
+func (f *Farm) addHost(now time.Time, part *message.ViewDelta, id facts.HostID, avoiding []*model.Job) {
 	part.Hosts[id] = nil
 	if h := f.hosts.ByID[id]; h != nil {
 		v := h.View(now, f.policy, avoiding)
@@ -97,25 +99,26 @@ func (f *Farm) Explain(now time.Time, id facts.JobID) (explain.Explanation, bool
 }
 
 // PlacingsOn says of each job with items that wait whether they may go to a host.
-func (f *Farm) PlacingsOn(now time.Time, host facts.HostID) ([]explain.Placing, bool) {
+func (f *Farm) PlacingsOn(now time.Time, host facts.HostID) ([]explain.Placement, bool) {
 	return explain.New(f.explained(now)).On(host)
 }
 
-// HostsFor are the hosts for a job's waiting items, those that it prefers first.
-func (f *Farm) HostsFor(now time.Time, id facts.JobID) ([]explain.Placing, bool) {
+// HostsFor are the hosts for a job's waiting items, the ones that it prefers first.
+func (f *Farm) HostsFor(now time.Time, id facts.JobID) ([]explain.Placement, bool) {
 	return explain.New(f.explained(now)).HostsFor(id)
 }
 
 // explained is the farm as explanations see it.
 func (f *Farm) explained(now time.Time) *explain.Farm {
 	e := &explain.Farm{
-		Now: now, Planning: f.planStale, ReplanAt: f.replanAt,
-		Policy: explain.Policy{Share: f.policy.Share, Fairshare: f.policy.Fairshare.Weights, Resources: f.policy.Resources, Licences: f.licences, Memory: f.policy.Memory.Default, Turn: f.policy.Share.Turn()},
-		Jobs:   make([]explain.Job, 0, len(f.jobs.ByID)), Hosts: make([]explain.Host, 0, len(f.hosts.ByID)),
+		Now: now, Planning: f.planning.isDue(), PutOff: f.planning.following.cut, ReplanAt: f.replanAt,
+		Policy: explain.Policy{Share: f.policy.Share, Fairshare: f.policy.Fairshare.Weights, Resources: f.policy.Resources,
+			Licences: f.licences, Memory: f.policy.Memory.Default, Turn: f.policy.Share.Turn()},
+		Jobs: make([]explain.Job, 0, len(f.jobs.ByID)), Hosts: make([]explain.Host, 0, len(f.hosts.ByID)),
 		NeedIfAsked: func(id facts.JobID, bytes int64) int64 { return f.admission.needIfAsked(now, f.jobs.ByID[id], bytes) },
 	}
 	if r := f.admission.reserved; r != nil {
-		e.Reserved = &explain.Reservation{Job: r.job.ID, Slots: r.job.Needs.Slots, Host: r.host.ID, At: r.at}
+		e.Reserved = &explain.Reservation{Job: r.job.ID, Slots: r.job.Needs.Slots, Host: r.host.ID, At: model.TimeOf(r.at)}
 	}
 	instances := 0
 	for _, j := range f.jobs.Sorted() {
@@ -148,9 +151,11 @@ func (p *snapshot) meantFor() map[*model.Host]facts.JobID {
 func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
 	e := explain.Job{
 		Job:   *j.Asks(),
-		Items: j.Entries.Len(), Pending: j.Pending(), Running: j.Tally.Count(agenda.Running), Done: j.Tally.Count(agenda.Complete), Blocked: j.Tally.Count(agenda.Blocked), Waiting: j.Waiting(),
+		Items: j.Entries.Len(), Pending: j.Pending(), Running: j.Tally.Count(agenda.Running),
+		Done: j.Tally.Count(agenda.Complete), Blocked: j.Tally.Count(agenda.Blocked), Waiting: j.Waiting(),
 		Failed: j.Tally.Count(agenda.Failed), Failure: j.FailedBy, Paused: j.Paused(),
-		Held: j.Held(), Width: j.Width(&f.policy.Share), Due: f.planning.due[j.ID], MemoryUse: j.MemoryUse(), FromProfile: j.GoesBy(),
+		Held: j.Held(), Width: j.Width(&f.policy.Share), Due: f.planning.due[j.ID], MemoryUse: j.MemoryUse(),
+		FromProfile: j.GoesBy(),
 	}
 	e.NextTry, e.Unlucky = j.NextTry(j.PauseAfter(facts.Why{}))
 	e.Primary, e.Secondary, e.Draining = j.Counts()
@@ -178,7 +183,7 @@ func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
 	}
 	e.Ranked = j.Ranked(&f.policy, smartshare.FairshareBucket(factor))
 	for _, o := range j.Orders {
-		e.Orders = append(e.Orders, o.OrderFacts)
+		e.Orders = append(e.Orders, o.ActionFacts)
 	}
 	return e
 }

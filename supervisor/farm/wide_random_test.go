@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // foundLives are sequences of events, found by TestWideJobsComeToRest, after which a start went on waiting beside a host that would have

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // TestAWideJobAmongAThousandNarrowOnes lets a job of four slots an instance come to a full farm on which a
@@ -44,7 +44,7 @@ func TestAWideJobAmongAThousandNarrowOnes(t *testing.T) {
 	}
 }
 
-// endAfter lets a second pass and then ends what has run so long, but for jobs that go on; of the first items one a
+// endAfter lets a second pass and then ends what has run so long, except for jobs that go on; of the first items one a
 // second.
 func (r *rig) endAfter(seconds int, goOn ...facts.JobID) {
 	r.say("advance 1s")

@@ -3,7 +3,7 @@ package store
 import (
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // StatsQuery selects ended attempts by the day of their end.
@@ -12,14 +12,14 @@ type StatsQuery struct {
 	By       []string
 	User     string     // "": all
 	Account  string     // with what lies below it; "": all
-	Cluster  string     // likewise
+	Cluster  string     // it or one below; "": all
 	Host     string     // "": all
 	Tags     facts.Tags // "": all
 	Limit    int        // rows; 0 or more than MaxPage: MaxPage
 }
 
-// StatsRow is a line of a report; what it is not divided by is zero. Failed is what gave no result otherwise than by
-// preemption. All but Charged is in seconds, times slots or bytes held.
+// StatsRow is a line of a report; what it is not divided by is zero. Failed is what gave no result through
+// neither preemption nor a kill. All but Charged is in seconds, times slots or bytes held.
 type StatsRow struct {
 	Day                                time.Time
 	User, Account, Cluster, Host, Kind string
@@ -27,7 +27,8 @@ type StatsRow struct {
 	Class                              string
 	Attempts                           int64
 	Slots, CPU, Memory                 float64
-	Secondary, Preempted, Failed       float64 // of Slots
+	Secondary, Preempted, Killed       float64 // of Slots
+	Failed                             float64 // of Slots, lost included
 	Charged                            float64 // CPU-equivalent seconds that owners paid
 }
 
@@ -48,8 +49,8 @@ type AuditRow struct {
 	facts.AuditFacts
 }
 
-// LedgerDay is a payer's ended attempts of a day, those that were charged or those that were not. Charge and
-// Decayed are CPU-equivalent seconds, Wall is in seconds.
+// LedgerDay sums a payer's ended attempts of a day, separately for charged and uncharged attempts. Charge and Decayed
+// are CPU-equivalent seconds, Wall is in seconds.
 type LedgerDay struct {
 	Day      time.Time
 	Charged  bool

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // ErrTermOver says that another supervisor leads, or that a commit's outcome is unknown. The term ends
@@ -31,14 +31,15 @@ type Leader struct {
 type Term interface {
 	// Epoch is the term's number; it only grows.
 	Epoch() int64
-	// Began is when the term began, as the database's clock told it.
+	// Began returns when the term began, by the database's clock.
 	Began() time.Time
 	// Descent is of the database in which the term leads.
 	Descent() Descent
 	// Succeed ends the term, for hosts obeyed a higher one: the rows were put back. The next term is above both.
-	Succeed(ctx context.Context, h Heard) error
-	// Supersede ends the term, for hosts obey a copy of this database, or a server that was promoted. No term follows here.
-	Supersede(ctx context.Context, h Heard) error
+	Succeed(ctx context.Context, h HigherTerm) error
+	// Supersede ends the term, for hosts obey a copy of this database, or a server that was promoted. No term follows
+	// here.
+	Supersede(ctx context.Context, h HigherTerm) error
 	// Settle says that hosts have been listened to since the rows were put back, and which numbers they know at most.
 	Settle(ctx context.Context, lastJob facts.JobID, lastAttempt int) error
 	// Load reads all that the farm starts from.
@@ -46,7 +47,7 @@ type Term interface {
 	// Commit makes the writes durable in one transaction that checks the epoch. Any error means the
 	// outcome must be taken as unknown: the caller ends the term.
 	Commit(ctx context.Context, writes []facts.Write) error
-	// Check touches the epoch row; it proves that the term still stands. The shell calls it every 2 s.
+	// Check touches the epoch row, which proves that the term is still valid. The shell calls it every 2 s.
 	Check(ctx context.Context) error
 	// Close gives the lock back.
 	Close(ctx context.Context)
@@ -70,8 +71,8 @@ type Descent struct {
 	PutBack bool
 	// Moved says, with PutBack, that the lineage is new: hosts may still obey another database.
 	Moved bool
-	// Past are the last of the terms before this one, the latest first, at most PastTerms. With PutBack there are none, and after that
-	// those since the restore was settled.
+	// Past are the last of the terms before this one, the latest first, at most PastTerms. With PutBack there are none,
+	// and after that those since the restore was settled.
 	Past []PastTerm
 }
 
@@ -84,8 +85,8 @@ type PastTerm struct {
 	Began time.Time
 }
 
-// Heard is a term that the rows do not know, of which a worker had proof.
-type Heard struct {
+// HigherTerm is a term that the rows do not know, of which a worker had proof.
+type HigherTerm struct {
 	Lineage string
 	Epoch   int64  // the rows are raised to it: not below the own one, unless this database is superseded
 	Host    string // whose worker it was

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // Upkeep lets history age: attempts of closed jobs become daily sums, later the jobs go too. It works beside the
@@ -13,8 +13,8 @@ import (
 type Upkeep interface {
 	// Clock tells the time of the database's machine.
 	Clock(ctx context.Context) (time.Time, error)
-	// Closed lists jobs that ended before a moment and have attempts that are not yet sums, those that ended first
-	// first. Those that an unfinished job waits for are not among them, nor those named.
+	// Closed lists jobs that ended before a moment and have attempts that are not yet sums, in the order in which they
+	// ended. It leaves out the named jobs and jobs that an unfinished job waits for.
 	Closed(ctx context.Context, before time.Time, limit int, without ...facts.JobID) ([]facts.JobID, error)
 	// Compact makes one chunk of the jobs' attempts into sums, and what they made of their items into marks. It
 	// returns how many attempts; 0 says that nothing is left of them. The farm must have forgotten the jobs. ErrRows
@@ -22,15 +22,16 @@ type Upkeep interface {
 	Compact(ctx context.Context, c Compaction) (attempts int64, err error)
 	// Expired lists jobs that ended before a moment and are wholly compacted.
 	Expired(ctx context.Context, before time.Time, limit int) ([]facts.JobID, error)
-	// Remove takes those of the jobs that are expired away, with their marks and events, and returns how many. If there are
-	// any, it adds rows to the audit trail.
-	Remove(ctx context.Context, epoch int64, before time.Time, jobs []facts.JobID, audit ...facts.AuditFacts) (int64, error)
+	// Remove takes those of the jobs that are expired away, with their marks and events, and returns how many. If there
+	// are any, it adds rows to the audit trail.
+	Remove(ctx context.Context, epoch int64, before time.Time, jobs []facts.JobID,
+		audit ...facts.AuditFacts) (int64, error)
 	// WaitFor lists some unfinished jobs that wait for a job.
 	WaitFor(ctx context.Context, job facts.JobID) ([]facts.JobID, error)
-	// Gone are those of the jobs that were removed.
+	// Gone returns the given jobs that were removed.
 	Gone(ctx context.Context, jobs []facts.JobID) ([]facts.JobID, error)
-	// WithLogs lists jobs that ended before a moment and whose logs were not removed since, those that ended first first.
-	// With an owner they are his.
+	// WithLogs lists jobs that ended before a moment and whose logs were not deleted since, in the order in which they
+	// ended. With an owner it lists this owner's jobs.
 	WithLogs(ctx context.Context, before time.Time, limit int, owner ...string) ([]WithLogs, error)
 	// Owners tells whose jobs these are; one without a row is not in it.
 	Owners(ctx context.Context, jobs []facts.JobID) (map[facts.JobID]string, error)
@@ -38,7 +39,7 @@ type Upkeep interface {
 	LogsRemoved(ctx context.Context, epoch int64, jobs []facts.JobID, at time.Time, why string) error
 	// ForgetAudits removes some of the audit trail's rows that are older than a moment, and returns how many.
 	ForgetAudits(ctx context.Context, before time.Time, limit int) (int64, error)
-	// Ended tells when jobs ended, zero for those that have not; who has no row is not in it.
+	// Ended returns when jobs ended, zero for unfinished jobs. Jobs without a row are not in the result.
 	Ended(ctx context.Context, jobs []facts.JobID) (map[facts.JobID]time.Time, error)
 }
 
@@ -62,5 +63,5 @@ type Compaction struct {
 	Before   time.Time     // only of jobs that ended before it
 	At       time.Time     // to be noted as the time of it
 	HalfLife time.Duration // of use; 0: nothing decays
-	Limit    int           // attempts, but for those of the last item
+	Limit    int           // attempts; the attempts of the last item may exceed it
 }

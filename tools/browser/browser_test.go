@@ -111,7 +111,7 @@ func built(t *testing.T) string {
 var (
 	buildDir string
 	build    = sync.OnceValues(func() (string, error) {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(buildDir, "qb"), "./cmd/qb")
+		cmd := exec.Command("go", "build", "-o", buildDir+"/", "./cmd/qb", "./cmd/qb-bench")
 		cmd.Dir = "../.."
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("%w: %s", err, out)
@@ -192,13 +192,19 @@ func (f *farm) end(how syscall.Signal) {
 
 func (f *farm) run(args ...string) string {
 	f.t.Helper()
+	return strings.TrimSpace(string(f.output(args...)))
+}
+
+// output is what a command prints.
+func (f *farm) output(args ...string) []byte {
+	f.t.Helper()
 	cmd := exec.Command(f.qb, args...)
 	cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_STATE="+f.state)
 	out, err := cmd.Output()
 	if err != nil {
 		f.t.Fatalf("qb %v: %v %s", args, err, out)
 	}
-	return strings.TrimSpace(string(out))
+	return out
 }
 
 // changed is what requests may change: the rows of all changes, and the jobs.

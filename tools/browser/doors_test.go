@@ -26,7 +26,7 @@ type value struct {
 	is    any
 }
 
-// fieldValues are those of fields that take not just any value of their kind.
+// fieldValues are values for the fields that do not accept every value of their kind.
 var fieldValues = map[string][]value{
 	"cluster":      {{"/first", "/first"}, {"/a b/c", "/a b/c"}},
 	"range":        {{"1-10", "1-10"}, {"1-10x3,20", "1-10x3,20"}},
@@ -41,7 +41,8 @@ var fieldValues = map[string][]value{
 	"pid":          {{"1", 1}},
 	"mailaddress":  {{"ada@studio.example", []any{"ada@studio.example"}}, {"a@b, b@c", []any{"a@b", "b@c"}}},
 	"pathmap":      {{"/a=/b", []any{"/a=/b"}}, {`"/a,b=/c", P:=/p`, []any{"/a,b=/c", "P:=/p"}}},
-	"validate":     {{"a.exr:10K,b.exr", []any{"a.exr:10K", "b.exr"}}, {`"a,b"".png:10K" , 'c,d':2,e.exr`, []any{`a,b".png:10K`, "c,d:2", "e.exr"}}},
+	"validate": {{"a.exr:10K,b.exr", []any{"a.exr:10K", "b.exr"}}, {`"a,b"".png:10K" , 'c,d':2,e.exr`, []any{`a,b".png:10K`, "c,d:2", "e.exr"}}, {"a.exr:new", []any{"a.exr:new"}},
+		{`b.QB_PADDED_FRAME_NUMBER.exr:10K:new, "c,d":new,e:10,"new:":2:new`, []any{"b.QB_PADDED_FRAME_NUMBER.exr:10K:new", "c,d:new", "e:10", "new::2:new"}}},
 	"padding":      {{"4", 4}, {"010", 10}},
 	"order":        {{"reverse", "reverse"}, {"binary", "binary"}, {"", nil}},
 	"start":        {{"2031-02-03T04:05:06Z", "2031-02-03T04:05:06Z"}, {"2031-02-03 04:05", nil}, {"2031-02-03T04:05:06+02:00", "2031-02-03T04:05:06+02:00"}},

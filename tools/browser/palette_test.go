@@ -126,7 +126,7 @@ func TestPagePalette(t *testing.T) {
 	if d := distance(50, 2.6772, -79.7751, 50, 0, -82.7485); math.Abs(d-2.0425) > 0.0001 { // of the paper's own test data
 		t.Fatalf("ΔE2000 is %f", d)
 	}
-	text, err := os.ReadFile("../../supervisor/web/static/tokens.css")
+	text, err := os.ReadFile("../../supervisor/page/web/static/tokens.css")
 	if err != nil {
 		t.Fatal(err)
 	}

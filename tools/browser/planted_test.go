@@ -17,7 +17,7 @@ func changed(t *testing.T, name, file string, change func(string) string) string
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(root, "supervisor/web/static", file)
+	path := filepath.Join(root, "supervisor/page/web/static", file)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

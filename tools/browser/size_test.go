@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +74,7 @@ func largeFarm(t *testing.T, hosts, jobs int, duration string) (*farm, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(f.qb, "bench-hosts", "-url", f.url, "-hosts", strconv.Itoa(hosts), "-slots", "16", "-duration", duration)
+	cmd := exec.Command(filepath.Join(buildDir, "qb-bench"), "hosts", "-url", f.url, "-hosts", strconv.Itoa(hosts), "-slots", "16", "-duration", duration)
 	cmd.Env = append(os.Environ(), "QB_TOKEN="+strings.TrimSpace(string(token)))
 	var report bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &report, os.Stderr

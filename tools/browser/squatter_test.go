@@ -74,7 +74,7 @@ type heard struct {
 	Body          string `json:"body"`
 }
 
-// squatter has the farm's port while the farm has not.
+// squatter listens on the farm's port while the farm does not run.
 type squatter struct {
 	t       *testing.T
 	port    string

@@ -26,6 +26,7 @@ func TestPageWaits(t *testing.T) {
 	for _, v := range []struct{ address, shows string }{
 		{"#/jobs/" + job + "/items/2", "it has written"}, {"#/jobs/" + job, "it has written"}, {"#/jobs/" + job + "?tab=attempts", "failed"}, {"#/jobs/" + job + "?tab=history", "When"},
 		{"#/hosts/h", "What runs"}, {"#/slots", "free"}, {"#/reports", "Slot-hours"}, {"#/history", "When"}, {"#/fairshare", "Who is served first"}, {"#/me", "session of the page"}, {"#/share", "Share over time"},
+		{"#/submit?from=" + job, "qbsub -name shot"},
 	} {
 		b.goTo(t, "#/submit")
 		b.see(t, "Expert Mode")
@@ -43,7 +44,34 @@ func TestPageWaits(t *testing.T) {
 		}
 		b.see(t, v.shows)
 	}
+	b.otherQuestions(t, job)
 	for _, wrong := range b.wrongs {
 		t.Error(wrong)
+	}
+}
+
+// otherQuestions asks views that have an answer something else: the answer to that is not there yet, and what stands there
+// is not the one before.
+func (b *tab) otherQuestions(t *testing.T, job string) {
+	t.Helper()
+	for _, v := range []struct{ address, shows, other, after string }{
+		{"#/history", "job failed", "#/history?user=nobody", "Nothing of this kind was done"}, {"#/share", "Primary", "#/share?last=21600&by=user", "Primary"},
+		{"#/reports", "Slot-hours", "#/reports?days=7&by=host", "Slot-hours"}, {"#/jobs/" + job, "exit status 3", "#/jobs/" + job + "?state=failed&exit=exit%204&on=h", "No item is like this"},
+	} {
+		b.goTo(t, v.address)
+		b.see(t, v.shows)
+		if _, err := chromedp.Call(b.ctx, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: "*/v1/*"}}}); err != nil {
+			t.Fatal(err)
+		}
+		b.goTo(t, v.other)
+		b.see(t, "Reading…")
+		time.Sleep(700 * time.Millisecond) // what would be said after a while
+		if js[bool](t, b, `[...document.querySelectorAll("main table")].some(e => e.innerText.includes("exit status 3") && e.innerText.includes("Attempt") || e.innerText.includes("job failed") || e.innerText.includes("Slot-hours")) || document.querySelector("main .curve") !== null`) {
+			t.Errorf("%s shows what %s was answered", v.other, v.address)
+		}
+		if _, err := chromedp.Call(b.ctx, fetch.Disable, cdp.Empty{}); err != nil {
+			t.Fatal(err)
+		}
+		b.see(t, v.after)
 	}
 }

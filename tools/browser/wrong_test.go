@@ -11,7 +11,7 @@ import (
 var wrongTexts = map[string]string{
 	"range": "1-", "start": "2031-02-30 04:05", "umask": "999", "requirements": "host.memory >", "reservations": "nonsense",
 	"restrictions": "||", "dependency": "link-foo-job-1", "flags": "nosuch", "hostorder": "?", "env": "A B", "pathmap": "/a",
-	"mailaddress": "nobody", "max_cpus": "many", "regex_errors": "(", "regex_progress": "[", "cluster": strings.Repeat("c", 5000),
+	"mailaddress": "nobody", "validate": "a.exr:new:10K", "max_cpus": "many", "regex_errors": "(", "regex_progress": "[", "cluster": strings.Repeat("c", 5000),
 }
 
 // TestPageWrongFields: each field of the form says at itself what is wrong with its text, and while it is wrong no

@@ -27,7 +27,7 @@ func (c Group) LimitMemory(bytes int64) bool {
 	if c.write("memory.limit_in_bytes", limit) != nil {
 		return false
 	}
-	c.write("memory.memsw.limit_in_bytes", limit) // likewise; it is never less than the other
+	c.write("memory.memsw.limit_in_bytes", limit) // the same for memory and swap; it is never less than the other
 	return true
 }
 
@@ -65,7 +65,8 @@ func NewCounters(in Group, name string) Counters {
 	if in.Kind == "" {
 		return Counters{}
 	}
-	return Counters{in.counting(Memory, "memory.max", "memory.limit_in_bytes", name), in.counting(Pids, "pids.max", "pids.max", name)}
+	return Counters{in.counting(Memory, "memory.max", "memory.limit_in_bytes", name),
+		in.counting(Pids, "pids.max", "pids.max", name)}
 }
 
 func (c Group) counting(kind, file2, file1, name string) Group {
@@ -138,8 +139,10 @@ var memoryFiles = map[string]struct {
 	cache               string   // counter of memory.stat: copies of files that can be dropped
 	own                 []string // counters of memory.stat: what cannot be
 }{
-	V2: {unix.CGROUP2_SUPER_MAGIC, "memory.max", "memory.current", "memory.events", "inactive_file", []string{"anon", "shmem"}},
-	Memory: {unix.CGROUP_SUPER_MAGIC, "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.oom_control", "total_inactive_file",
+	V2: {unix.CGROUP2_SUPER_MAGIC, "memory.max", "memory.current", "memory.events", "inactive_file",
+		[]string{"anon", "shmem"}},
+	Memory: {unix.CGROUP_SUPER_MAGIC, "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.oom_control",
+		"total_inactive_file",
 		[]string{"total_rss", "total_shmem"}},
 }
 

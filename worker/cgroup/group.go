@@ -80,7 +80,7 @@ func FoldersOf(process, kind string) (folders []string) {
 
 // homes are the folders below which groups are made, the best first. In version 2 a group with processes in it
 // gives those below it no count of memory. So where systemd has put this process into a group of its own below
-// the one that it has left to us (Delegate, DelegateSubgroup), that one is better.
+// the group that it has left to us (Delegate, DelegateSubgroup), that one is better.
 func homes(kind string) (homes []string) {
 	parents := FoldersOf("self", kind)
 	if kind != V2 {
@@ -98,7 +98,7 @@ func homes(kind string) (homes []string) {
 	return homes
 }
 
-// leftToUs says whether a group has systemd's mark of one that it does not look into.
+// leftToUs says whether a group has systemd's mark of a group that it does not look into.
 func leftToUs(group string) bool {
 	var mark [8]byte
 	n, err := unix.Getxattr(group, "user.delegate", mark[:])
@@ -154,7 +154,7 @@ func (c Group) Enter(attr *syscall.SysProcAttr) (leave func(), err error) {
 	return leave, nil
 }
 
-// Inside are the processes in the group, but for this one, a thread of which may be there to fork.
+// Inside are the processes in the group, except for this one, a thread of which may be there to fork.
 func (c Group) Inside() map[int]bool {
 	found := map[int]bool{}
 	if c.Kind == "" {
@@ -187,7 +187,7 @@ func (c Group) Kill() int {
 	return len(inside)
 }
 
-// Freeze stops all that is inside and says whether it stands still. A process that the kernel holds (D)
+// Freeze stops all that is inside and says whether it is frozen. A process that the kernel holds (D)
 // counts as still, once none of the others runs: it freezes when it comes back.
 func (c Group) Freeze() bool {
 	switch c.Kind {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLimitOfAServiceIsFelt: the limits of the groups above count too, and the one that leaves least.
+// TestLimitOfAServiceIsFelt: the limits of the groups above count too, and the limit that leaves least.
 func TestLimitOfAServiceIsFelt(t *testing.T) {
 	t.Parallel()
 	for _, g := range memoryGroups() {

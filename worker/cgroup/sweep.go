@@ -14,7 +14,7 @@ import (
 // SweepAfter is how old a group without a holder is before it is taken away: its shim may be about to start.
 const SweepAfter = time.Minute
 
-// Hold marks the group as one that is in use, for as long as this process lives.
+// Hold marks the group as in use, for as long as this process lives.
 func (c Group) Hold() {
 	if c.Kind == "" {
 		return
@@ -25,13 +25,14 @@ func (c Group) Hold() {
 }
 
 // Sweep removes empty groups of instances whose shims are gone, of whatever worker: those of one whose state folder
-// was removed have nobody else. The kernel removes none that has a process.
+// was removed have no other user. The kernel removes none that has a process.
 func Sweep(kinds []string) (removed int) {
 	for _, kind := range append([]string{Memory, Pids}, kinds...) {
 		for _, home := range homes(kind) {
 			names, _ := proc.Names(home)
 			for _, name := range names {
-				if strings.HasPrefix(name, groupPrefix) && abandoned(filepath.Join(home, name)) && unix.Rmdir(filepath.Join(home, name)) == nil {
+				if strings.HasPrefix(name, groupPrefix) && abandoned(filepath.Join(home, name)) &&
+					unix.Rmdir(filepath.Join(home, name)) == nil {
 					removed++
 				}
 			}

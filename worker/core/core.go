@@ -34,200 +34,6 @@ type Item struct {
 	Spec    api.JobSpec
 }
 
-// Event is one thing that happened. The set is closed.
-type Event interface{ event() }
-
-// Booted comes first and once: what a former agent left on this boot. An instance whose attempt has
-// ended is idle, and its record is in Finished unless it was let go before.
-type Booted struct {
-	Held      TermRecord
-	Instances []Adopted
-	Finished  []api.Finished
-}
-
-// Adopted is an instance found at the start.
-type Adopted struct {
-	Key     Key
-	Attempt api.AttemptID
-	State   string // as in api.SyncInstance
-}
-
-// ItemStarted says that the attempt's process runs.
-type ItemStarted struct {
-	Key     Key
-	Attempt api.AttemptID
-}
-
-// ItemEnded says that the attempt's record is durable (or that its end means the same without), that nothing of its tree lives, and that its log
-// has been shipped as far as was worth waiting for.
-type ItemEnded struct {
-	Key      Key
-	Finished api.Finished
-}
-
-// ShimGone says that the instance's shim has ended and its lock is free. If its item had not ended, an
-// ItemEnded with outcome lost came before.
-type ShimGone struct{ Key Key }
-
-// ShimUnreachable says that the shim lives, yet does not answer.
-type ShimUnreachable struct{ Key Key }
-
-// ShimReached says that a shim that did not answer does so again, and how it stands.
-// Awaited says that the attempt's ItemEnded is still to come.
-type ShimReached struct {
-	Adopted Adopted
-	Awaited bool
-}
-
-// ShimMeasured reports the tree's resident bytes and seconds so far.
-type ShimMeasured struct {
-	Key    Key
-	Memory int64
-	CPU    float64
-	Wall   float64
-	// Progress is per cent; 0: not known.
-	Progress int
-	Frozen   bool
-	// Suspended: it stands still by order, and not only because its lease has ended.
-	Suspended bool
-	// Standstill is the suspension under which nothing of it runs; 0: something may.
-	Standstill int64
-	// Unkillable: what is left of the tree has outlived KILL for a while.
-	Unkillable bool
-	Held       bool // the kernel keeps it to its limit of memory
-}
-
-// HostMeasured reports the host's memory, and why it takes nothing new, if so.
-type HostMeasured struct {
-	Memory     api.SyncMemory // Foreign is reckoned here
-	Others     int64          // bytes of items of other agents on the machine
-	Refusing   string
-	Between    bool // a look between the regular ones
-	Kept       Kept // at regular looks, as what follows
-	Swap       api.SyncSwap
-	Busy       float64    // processors in use since the last regular look, by anybody
-	OthersBusy float64    // by items of other agents
-	Usage      *api.Usage // nil: nothing is known of licences outside of the farm
-	Ended      []Key      // instances whose items have just ended, so that their memory is no longer among that used
-}
-
-// Answered is the answer to a sync.
-type Answered struct {
-	Sequence uint64
-	Reply    api.SyncReply
-}
-
-// Configured tells what the worker says of itself from now on.
-type Configured struct {
-	Identity api.Sync
-	Stress   Stress
-}
-
-// Unanswered says that a sync failed; Code is the refusal's, if it has one.
-type Unanswered struct {
-	Sequence uint64
-	Code     string
-}
-
-// Closing ends all items, for the worker itself is being stopped.
-type Closing struct{ Reason string }
-
-// Ticked says only that time has passed.
-type Ticked struct{}
-
-func (Booted) event()          {}
-func (ItemStarted) event()     {}
-func (ItemEnded) event()       {}
-func (ShimGone) event()        {}
-func (ShimUnreachable) event() {}
-func (ShimReached) event()     {}
-func (ShimMeasured) event()    {}
-func (HostMeasured) event()    {}
-func (Answered) event()        {}
-func (Unanswered) event()      {}
-func (Configured) event()      {}
-func (Closing) event()         {}
-func (Ticked) event()          {}
-
-// Order is one thing that the core wants done. The set is closed; orders are carried out in sequence
-// as far as they concern the same instance.
-type Order interface{ order() }
-
-// Configure has the worker take what the supervisor's file sets; no sync goes until Configured.
-type Configure struct{ Central api.Central }
-
-// Restart has the worker start again, if its configuration is valid; if not, Configured brings the reason.
-type Restart struct{ ID string }
-
-// StartShim makes a new instance and hands it its first item.
-type StartShim struct {
-	Key   Key
-	Item  Item
-	Lease Moment
-}
-
-// HandItem gives the next item to an idle instance.
-type HandItem struct {
-	Key   Key
-	Item  Item
-	Lease Moment
-}
-
-// StopItem ends the attempt's whole tree: TERM, Grace, KILL. Reason goes into its record. With Close the
-// shim ends after it by itself.
-type StopItem struct {
-	Key     Key
-	Attempt api.AttemptID
-	Grace   time.Duration
-	Reason  string
-	Code    string // in its record, of outcome stopped
-	Outcome string // in its record; empty: stopped
-	Limit   bool   // outcome memory: it was its own limit
-	Close   bool
-}
-
-// CloseShim lets an idle shim end.
-type CloseShim struct{ Key Key }
-
-// WriteLease sends a shim the time until when its tree may run.
-type WriteLease struct {
-	Key Key
-	End Moment
-}
-
-// SuspendItem has the attempt's whole tree stand still, or go on.
-type SuspendItem struct {
-	Key        Key
-	Attempt    api.AttemptID
-	Suspended  bool
-	Standstill int64 // number of the suspension
-}
-
-// Forget drops a record that has been acknowledged.
-type Forget struct{ Attempt api.AttemptID }
-
-// SendSync sends a sync.
-type SendSync struct{ Sync api.Sync }
-
-// GiveUpSync says that a later sync is sent without the answer to this one, which may still come. Overdue says that this
-// supervisor has been silent for too long: it may be stopped while another leads, and no answer of its is looked at.
-type GiveUpSync struct {
-	Sequence uint64
-	Overdue  bool
-}
-
-func (StartShim) order()   {}
-func (Configure) order()   {}
-func (Restart) order()     {}
-func (HandItem) order()    {}
-func (StopItem) order()    {}
-func (CloseShim) order()   {}
-func (WriteLease) order()  {}
-func (SuspendItem) order() {}
-func (Forget) order()      {}
-func (SendSync) order()    {}
-func (GiveUpSync) order()  {}
-
 // States of an instance, as api.SyncInstance names them. An instance that closes is in no list: its item
 // has ended and nothing of it runs.
 const (
@@ -243,32 +49,34 @@ const (
 )
 
 type instance struct {
-	key       Key
-	attempt   api.AttemptID
-	state     string
-	stopped   bool   // a stop has been ordered
-	stuck     bool   // its processes outlive KILL
-	held      bool   // to its limit of memory, by the kernel
-	leaseSent Moment // what the shim was last sent
-	told      told   // whether its item is to stand still
-	memory    int64
-	counted   bool // memory, by a look at the host: see noteForeign
-	cpu       float64
-	wall      float64
-	progress  int    // per cent
-	measured  Moment // when memory and wall were reported
-	stands    int64  // suspension under which nothing of it runs; 0: something may
+	key            Key
+	attempt        api.AttemptID
+	state          string
+	stopped        bool           // a stop has been ordered
+	stuck          bool           // its processes outlive KILL
+	held           bool           // to its limit of memory, by the kernel
+	leaseSent      Moment         // what the shim was last sent
+	told           sentSuspension // whether its item is to stand still
+	memory         int64
+	counted        bool // memory, by a look at the host: see noteForeign
+	cpu            float64
+	wall           float64
+	progress       int    // per cent
+	measured       Moment // when memory and wall were reported
+	suspendedUnder int64  // suspension under which nothing of it runs; 0: something may
 }
 
-// told is what a shim was last told: whether its item is to stand still, and under which suspension. None of it while the
-// connection is new.
-type told struct {
+// sentSuspension is what a shim was last sent: whether its item is to stand still, and under which suspension. None
+// of it while the connection is new.
+type sentSuspension struct {
 	known, stand bool
-	standstill   int64
+	suspensionID int64
 }
 
-// toTell is what a shim should have been told of an item.
-func toTell(want api.Desired) told { return told{true, want.Suspended, want.Standstill} }
+// wantedSuspension is what a shim should have been sent for an item.
+func wantedSuspension(want api.Desired) sentSuspension {
+	return sentSuspension{true, want.Suspended, want.SuspensionID}
+}
 
 // record is an end that no answer has let go yet.
 type record struct {
@@ -278,14 +86,14 @@ type record struct {
 	keptFrom uint64 // the sync that had no room for it
 }
 
-// Core is the agent without the world. It is not safe for concurrent use.
+// Core is the logic of the agent, without clocks, files and network. It is not safe for concurrent use.
 type Core struct {
 	identity api.Sync // the members that each sync repeats
 	limits   Limits
 	random   *rand.Rand
 
 	now    Moment
-	orders []Order
+	orders []Command
 	booted bool
 
 	configuring bool      // until what the supervisor set is taken
@@ -318,9 +126,9 @@ type Core struct {
 	stress   stress
 	hurried  bool // a sync was given up for memory since the last answer
 
-	sequence uint64
-	flight   flight
-	earlier  []flight // given up for later ones, oldest first; their answers may still be taken
+	sequence    uint64
+	pendingSync pendingSync
+	earlier     []pendingSync // given up for later ones, oldest first; their answers may still be taken
 
 	waits    Patience
 	vain     int    // answers in a row that came at once and changed nothing
@@ -340,9 +148,9 @@ func NewCore(identity api.Sync, limits Limits, seed uint64) *Core {
 }
 
 // Step takes one event and returns what is to be done. Time never runs backwards.
-func (c *Core) Step(now Moment, ev Event) []Order {
+func (c *Core) Step(now Moment, ev Event) []Command {
 	c.now, c.orders = max(now, c.now), nil
-	var answered *flight
+	var answered *pendingSync
 	switch ev := ev.(type) {
 	case Booted:
 		c.onBooted(ev)
@@ -366,7 +174,10 @@ func (c *Core) Step(now Moment, ev Event) []Order {
 		c.onUnanswered(ev)
 	case Configured:
 		ev.Identity.Usage = c.identity.Usage
-		c.identity, c.limits.Stress, c.configuring, c.shownIn = ev.Identity, ev.Stress, false, nil
+		c.identity = ev.Identity
+		c.limits.Stress = ev.Stress
+		c.configuring = false
+		c.shownIn = nil
 	case Closing:
 		c.closing = ev.Reason
 	case Ticked:
@@ -375,7 +186,7 @@ func (c *Core) Step(now Moment, ev Event) []Order {
 		return c.orders
 	}
 	c.reconcile()
-	if answered != nil && c.flight.sequence == 0 {
+	if answered != nil && c.pendingSync.sequence == 0 {
 		c.paceAfter(*answered)
 	}
 	c.maybeSync()
@@ -397,7 +208,7 @@ func (c *Core) Attempts() []api.AttemptID {
 	return ids
 }
 
-func (c *Core) order(o Order) { c.orders = append(c.orders, o) }
+func (c *Core) order(o Command) { c.orders = append(c.orders, o) }
 
 func (c *Core) onBooted(ev Booted) {
 	c.booted = true
@@ -437,7 +248,12 @@ func (c *Core) onItemEnded(ev ItemEnded) {
 			c.noteLess(i, 0)
 		}
 		c.stress.itemCPU += max(0, ev.Finished.CPU-i.cpu)
-		i.state, i.stopped, i.memory, i.counted, i.cpu, i.progress = StateIdle, false, 0, false, 0, 0
+		i.state = StateIdle
+		i.stopped = false
+		i.memory = 0
+		i.counted = false
+		i.cpu = 0
+		i.progress = 0
 		if lost { // its shim is dead or as good as dead: it is handed nothing more
 			i.state = StateClosing
 			c.order(CloseShim{i.key})
@@ -455,9 +271,9 @@ func (c *Core) onShimUnreachable(ev ShimUnreachable) {
 	}
 }
 
-// onShimReached takes the shim's word: an item that was on its way when the shim was lost from sight
-// never reached it, since a shim reads nothing from a former connection. Of an item that ended, the
-// record follows; until then it counts as running.
+// onShimReached processes the state that a shim reports after a new connection. An item that was being sent when the
+// old connection broke never reached the shim, because a shim reads nothing from a former connection. If an item has
+// ended, its record follows; until then the item counts as running.
 func (c *Core) onShimReached(ev ShimReached) {
 	i := c.instances[ev.Adopted.Key]
 	if i == nil || i.state != StateUnknown {
@@ -477,8 +293,14 @@ func (c *Core) onShimMeasured(ev ShimMeasured) {
 	}
 	c.noteLess(i, ev.Memory)
 	c.stress.itemCPU += max(0, ev.CPU-i.cpu)
-	i.memory, i.cpu, i.wall, i.progress, i.stuck, i.held, i.measured = ev.Memory, ev.CPU, ev.Wall, ev.Progress, ev.Unkillable, ev.Held, c.now
-	i.stands = ev.Standstill
+	i.memory = ev.Memory
+	i.cpu = ev.CPU
+	i.wall = ev.Wall
+	i.progress = ev.Progress
+	i.stuck = ev.Unkillable
+	i.held = ev.Held
+	i.measured = c.now
+	i.suspendedUnder = ev.SuspensionID
 	still := i.state == StateFrozen || i.state == StateSuspended
 	switch {
 	case !still && i.state != StateRunning:

@@ -15,7 +15,7 @@ import (
 )
 
 // said writes orders as a reader would.
-func said(orders []Order) string {
+func said(orders []Command) string {
 	var lines []string
 	for _, o := range orders {
 		switch o := o.(type) {
@@ -30,7 +30,7 @@ func said(orders []Order) string {
 		case WriteLease:
 			lines = append(lines, fmt.Sprintf("lease of %s until %v", o.Key, o.End))
 		case SuspendItem:
-			lines = append(lines, fmt.Sprintf("suspend %s: %v, %d", attemptName(o.Attempt), o.Suspended, o.Standstill))
+			lines = append(lines, fmt.Sprintf("suspend %s: %v, %d", attemptName(o.Attempt), o.Suspended, o.SuspensionID))
 		case Forget:
 			lines = append(lines, fmt.Sprintf("forget %s", attemptName(o.Attempt)))
 		case SaveTerm:
@@ -41,8 +41,8 @@ func said(orders []Order) string {
 			var list []string
 			for _, i := range o.Sync.Instances {
 				state := i.State
-				if i.Standstill != 0 {
-					state += fmt.Sprint(" under ", i.Standstill)
+				if i.SuspensionID != 0 {
+					state += fmt.Sprint(" under ", i.SuspensionID)
 				}
 				list = append(list, fmt.Sprintf("%d.%d %s %s", i.Job, i.Instance, attemptName(i.Attempt), state))
 			}
@@ -57,7 +57,7 @@ func said(orders []Order) string {
 
 // answer makes an answer to a sync that wants, per instance of job 1, the attempt at an item (-1: none).
 func answer(sequence uint64, epoch int64, items ...int) Answered {
-	reply := api.SyncReply{Epoch: epoch, Sequence: sequence, LeaseSeconds: 600, GraceSeconds: 3}
+	reply := api.SyncReply{Epoch: epoch, Term: signedTerm(farmKey, "a", epoch), Sequence: sequence, LeaseSeconds: 600, GraceSeconds: 3}
 	reply.Jobs = []api.JobSpec{{Job: 1, Version: 1, Command: []string{"true"}}}
 	for instance, item := range items {
 		if item >= 0 {
@@ -70,7 +70,7 @@ func answer(sequence uint64, epoch int64, items ...int) Answered {
 // standing is an answer that wants the only attempt to stand still, under that number.
 func standing(sequence uint64, number int64, item int) Answered {
 	a := answer(sequence, 1, item)
-	a.Reply.Instances[0].Suspended, a.Reply.Instances[0].Standstill = true, number
+	a.Reply.Instances[0].Suspended, a.Reply.Instances[0].SuspensionID = true, number
 	return a
 }
 
@@ -170,7 +170,7 @@ var coreDialogues = map[string][]coreStep{
 		{ms, standing(2, 7, 0), "suspend 1-0-1: true, 7"},
 		{ms, ShimMeasured{Key: Key{1, 0}, Frozen: true, Suspended: true}, ""}, // a part of it runs
 		{50 * ms, Ticked{}, "sync 3 [1.0 1-0-1 suspended]"},
-		{ms, ShimMeasured{Key: Key{1, 0}, Frozen: true, Suspended: true, Standstill: 7}, ""},
+		{ms, ShimMeasured{Key: Key{1, 0}, Frozen: true, Suspended: true, SuspensionID: 7}, ""},
 		{time.Second, Ticked{}, "give up sync 3; sync 4 [1.0 1-0-1 suspended under 7]"},
 		{ms, standing(4, 9, 0), "suspend 1-0-1: true, 9; lease of 1.0 until 10m1.08s"},
 		{ms, ShimUnreachable{Key{1, 0}}, ""},
@@ -339,7 +339,7 @@ func (w *world) serve(s api.Sync) api.SyncReply {
 			}
 		}
 	}
-	reply := api.SyncReply{Epoch: 1, Sequence: s.Sequence, LeaseSeconds: 1e6, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
+	reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: s.Sequence, LeaseSeconds: 1e6, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
 	for key, id := range w.wanted {
 		reply.Instances = append(reply.Instances, api.Desired{Instance: key.Instance, Attempt: id, Version: 1})
 	}
@@ -426,7 +426,7 @@ func TestCoreLosesNothingAndRunsNothingTwice(t *testing.T) {
 	})
 }
 
-// settle lets the faults stop; then all must end, be told and be let go.
+// settle lets the faults stop; then all must end, be reported and be let go.
 func (w *world) settle() {
 	for range 400 {
 		w.now = max(w.now, w.core.Wake()) + time.Millisecond
@@ -458,8 +458,8 @@ func attemptName(id api.AttemptID) string {
 	return fmt.Sprintf("%d-%d-%d", id.Job, id.Item, id.Number)
 }
 
-// TestEndsAreBounded: ends with more finds and longer reasons than one sync carries go in several. Each goes, once it is answered none goes again, and
-// until it has gone its attempt is in the list of what is there.
+// TestEndsAreBounded: ends with more finds and longer reasons than one sync carries go in several. Each goes, once it
+// is answered none goes again, and until it has gone its attempt is in the list of what is there.
 func TestEndsAreBounded(t *testing.T) {
 	c := NewCore(api.Sync{Host: "h"}, DefaultLimits(), 1)
 	const ends = 200

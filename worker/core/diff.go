@@ -38,7 +38,7 @@ func (c *Core) reconcile() {
 	}
 }
 
-// leave ends an instance that nobody wants.
+// leave ends an instance that is not wanted any more.
 func (c *Core) leave(i *instance) {
 	switch i.state {
 	case StateClosing:
@@ -80,11 +80,12 @@ func (c *Core) maybeRenew(i *instance) {
 
 // maybeSuspend has the item stand still, or go on, as it should.
 func (c *Core) maybeSuspend(i *instance, want api.Desired) {
-	if i.state == StateIdle || i.state == StateClosing || i.state == StateUnknown || i.stopped || i.told == toTell(want) {
+	if i.state == StateIdle || i.state == StateClosing || i.state == StateUnknown || i.stopped ||
+		i.told == wantedSuspension(want) {
 		return
 	}
-	i.told = toTell(want)
-	c.order(SuspendItem{i.key, i.attempt, want.Suspended, want.Standstill})
+	i.told = wantedSuspension(want)
+	c.order(SuspendItem{i.key, i.attempt, want.Suspended, want.SuspensionID})
 }
 
 // runnable finds the item's specification and refuses what has ended here or may no longer start.
@@ -103,7 +104,8 @@ func (c *Core) maybeRun(key Key, want api.Desired) {
 	if !ok || fresh && len(c.instances) >= c.limits.Instances || c.livesElsewhere(key, want.Attempt) || !c.admits(want) {
 		return
 	}
-	c.instances[key] = &instance{key: key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd, told: toTell(want)}
+	c.instances[key] = &instance{key: key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd,
+		told: wantedSuspension(want)}
 	if fresh {
 		c.order(StartShim{Key: key, Item: item, Lease: c.leaseEnd})
 	} else {
@@ -133,7 +135,7 @@ func (c *Core) wishFrom(reply api.SyncReply) {
 	for _, s := range reply.Jobs {
 		c.specs[s.Job] = s
 	}
-	if c.flight.sequence != 0 { // it lists them as held here, so its answer may leave them out
+	if c.pendingSync.sequence != 0 { // it lists them as held here, so its answer may leave them out
 		return
 	}
 	wanted := map[int64]bool{}
@@ -144,7 +146,7 @@ func (c *Core) wishFrom(reply api.SyncReply) {
 }
 
 // letGo drops each record that the answered sync carried and the answer no longer lists.
-func (c *Core) letGo(answered flight) (dropped int) {
+func (c *Core) letGo(answered pendingSync) (dropped int) {
 	listed := map[api.AttemptID]bool{}
 	for _, d := range c.desired {
 		listed[d.Attempt] = true

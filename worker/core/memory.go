@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/units"
+	"qb/internal/units"
 )
 
 // What ends an item otherwise than by itself or by the supervisor's order; the outcome in its record.
@@ -50,14 +50,14 @@ func (c *Core) onHostMeasured(ev HostMeasured) {
 	c.relieve()
 }
 
-// noteForeign reckons what others than the farm's items use: what is used, less what our items had when
-// they were last measured. An item may have less by the time of the look, or be gone, and nobody has heard of it yet:
-// then too much is taken off. What is heard of it next corrects the look (noteLess), and the more of the last two
-// regular looks counts, of which the former has been corrected by then. A look between them may raise that, never lower
-// it. What an item has that was never measured would be taken for others'; so such a look does not count, unless it is
-// so for long. Nor does a look before which an item was not measured since the last that counted, as one before and one
-// after the host slept: that one is not yet corrected. It only raises, unless it is so for long. An item whose shim does
-// not answer may be gone, and what it had is free or others' by now: it is taken off no more.
+// noteForeign reckons what others than the farm's items use: what is used, less what our items had when they were last
+// measured. An item may have less by the time of the look, or be gone, and it was not reported yet: then too much is
+// taken off. What is heard of it next corrects the look (noteLess), and the more of the last two regular looks counts,
+// of which the former has been corrected by then. A look between them may raise that, never lower it. What an item has
+// that was never measured would be taken for others'; so such a look does not count, unless it is so for long. Nor does
+// a look before which an item was not measured since the last that counted, as one before and one after the host slept:
+// that one is not yet corrected. It only raises, unless it is so for long. An item whose shim does not answer may be
+// gone, and what it had is free or others' by now: it is taken off no more.
 func (c *Core) noteForeign(used int64, ev HostMeasured) {
 	unseen, again := false, false
 	var off []*instance
@@ -79,7 +79,9 @@ func (c *Core) noteForeign(used int64, ev HostMeasured) {
 		c.raised = max(c.raised, used)
 	default:
 		c.foreign, c.raised = [2]int64{max(c.foreign[1], c.raised), used}, 0
-		c.looks, c.unseen, c.lookedAt = c.looks+1, 0, c.now
+		c.looks = c.looks + 1
+		c.unseen = 0
+		c.lookedAt = c.now
 		for _, i := range off {
 			i.counted = true
 		}
@@ -130,14 +132,15 @@ func (c *Core) admits(want api.Desired) bool {
 	if want.Memory <= left+max(want.Memory/8, m.Total/32) {
 		return true
 	}
-	c.records[want.Attempt] = &record{finished: api.Finished{Attempt: want.Attempt, Instance: want.Instance, Outcome: OutcomeFull,
-		Reason: fmt.Sprintf("it was not started: it needs %s of memory, %s are available, %s of them in reserve or promised to others",
+	c.records[want.Attempt] = &record{finished: api.Finished{Attempt: want.Attempt, Instance: want.Instance,
+		Outcome: OutcomeFull,
+		Reason: fmt.Sprintf("the item was not started: it needs %s of memory, %s are available, %s of them in reserve or promised to others",
 			units.Size(want.Memory), units.Size(m.Available), units.Size(max(0, m.Available-left)))}}
 	return false
 }
 
 // relieve ends one item when the host falls under its reserve, at the second look or at once if half of it
-// is gone: of the secondaries, else of all, the one furthest over its need. One goes at a time. One that is
+// is gone: of the secondaries, else of all, the one furthest over its need. One goes at a time. An instance that is
 // within its need did nothing wrong; it is put back as it was.
 func (c *Core) relieve() {
 	m := c.memory
@@ -154,9 +157,12 @@ func (c *Core) relieve() {
 		return
 	}
 	o := StopItem{Key: victim.key, Attempt: victim.attempt, Grace: min(c.grace, memoryGrace), Outcome: OutcomeMemory,
-		Reason: fmt.Sprintf("its host had only %s of memory left of the %s in reserve, and it had %s more than it needs", units.Size(m.Available), units.Size(m.Reserve), units.Size(over))}
+		Reason: fmt.Sprintf("the host had only %s of memory left of the %s in reserve, and the item had %s more than it needs", units.Size(m.Available), units.Size(m.Reserve), units.Size(over))}
 	if over <= 0 {
-		o.Outcome, o.Code, o.Reason = OutcomeStopped, codeHostMemoryLow, fmt.Sprintf("its host had only %s of memory left of the %s in reserve", units.Size(m.Available), units.Size(m.Reserve))
+		o.Outcome = OutcomeStopped
+		o.Code = codeHostMemoryLow
+		o.Reason = fmt.Sprintf("the host had only %s of memory left of the %s in reserve", units.Size(m.Available),
+			units.Size(m.Reserve))
 	}
 	c.end(victim, o)
 }
@@ -174,7 +180,8 @@ func (c *Core) furthestOver() (victim *instance, over int64) {
 			continue
 		}
 		by, second := i.memory-want.Memory, want.Kind == "secondary"
-		if victim == nil || cmp.Or(compareBools(by > 0, over > 0), compareBools(second, secondary), cmp.Compare(by, over)) > 0 {
+		if victim == nil || cmp.Or(compareBools(by > 0, over > 0), compareBools(second, secondary),
+			cmp.Compare(by, over)) > 0 {
 			victim, over, secondary = i, by, second
 		}
 	}
@@ -202,10 +209,10 @@ func (c *Core) watchLimits(i *instance) {
 	switch {
 	case want.HardLimit && want.Memory > 0 && i.memory > want.Memory && !i.held:
 		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Outcome: OutcomeMemory, Limit: true,
-			Reason: fmt.Sprintf("it had %s, its limit is %s", units.Size(i.memory), units.Size(want.Memory))})
+			Reason: fmt.Sprintf("the item had %s, its limit is %s", units.Size(i.memory), units.Size(want.Memory))})
 	case want.TimeLimit > 0 && i.wall >= want.TimeLimit:
 		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Outcome: OutcomeTimeout,
-			Reason: fmt.Sprintf("it ran for %.0f s, its time limit is %.0f s", i.wall, want.TimeLimit)})
+			Reason: fmt.Sprintf("the item ran for %.0f s, its time limit is %.0f s", i.wall, want.TimeLimit)})
 	}
 }
 

@@ -21,7 +21,7 @@ func memoryCore(t *testing.T, instances int, limits bool) *Core {
 	}
 	c.Step(0, Booted{})
 	c.Step(ms, hostHas(8, 0))
-	reply := api.SyncReply{Epoch: 1, Sequence: 1, LeaseSeconds: 600, GraceSeconds: 3, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
+	reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: 1, LeaseSeconds: 600, GraceSeconds: 3, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
 	for n := range instances {
 		kind := "primary"
 		if n >= instances/2 {
@@ -50,7 +50,7 @@ func resident(n int, gigabytes float64) ShimMeasured {
 	return ShimMeasured{Key: Key{1, n}, Memory: int64(gigabytes * float64(testGB)), Wall: 1}
 }
 
-func stops(orders []Order) string {
+func stops(orders []Command) string {
 	var lines []string
 	for _, o := range orders {
 		if o, ok := o.(StopItem); ok {
@@ -73,7 +73,7 @@ func TestReserveIsKept(t *testing.T) {
 		c.Step(10*ms, resident(n, has))
 	}
 	expect(t, "at the first look", stops(c.Step(20*ms, hostHas(0.8, 0))), "")
-	expect(t, "at the second", stops(c.Step(30*ms, hostHas(0.8, 0))), "1.2 memory: its host had only 819 MiB of memory left")
+	expect(t, "at the second", stops(c.Step(30*ms, hostHas(0.8, 0))), "1.2 memory: the host had only 819 MiB of memory left")
 	expect(t, "while one goes", stops(c.Step(40*ms, hostHas(0.1, 0))), "")
 	c.Step(50*ms, ended(2, 2, OutcomeMemory))
 	expect(t, "again, at once below half", stops(c.Step(60*ms, hostHas(0.4, 0))), "1.0 memory")
@@ -90,10 +90,10 @@ func TestLimitsActOnlyWhereAskedFor(t *testing.T) {
 	expect(t, "within", stops(c.Step(10*ms, resident(0, 2))), "")
 	c.Step(15*ms, ShimMeasured{Key: Key{1, 0}, Memory: 3 * testGB, Wall: 1, Held: true})
 	expect(t, "that the kernel keeps", stops(c.Step(16*ms, ShimMeasured{Key: Key{1, 0}, Memory: 3 * testGB, Wall: 1, Held: true})), "")
-	expect(t, "beyond", stops(c.Step(20*ms, resident(0, 2.5))), "1.0 memory: it had 2.5 GiB, its limit is 2 GiB")
+	expect(t, "beyond", stops(c.Step(20*ms, resident(0, 2.5))), "1.0 memory: the item had 2.5 GiB, its limit is 2 GiB")
 	expect(t, "only once", stops(c.Step(30*ms, resident(0, 3))), "")
 	expect(t, "in time", stops(c.Step(40*ms, ShimMeasured{Key: Key{1, 1}, Wall: 29.9})), "")
-	expect(t, "late", stops(c.Step(50*ms, ShimMeasured{Key: Key{1, 1}, Wall: 30.2})), "1.1 timeout: it ran for 30 s, its time limit is 30 s")
+	expect(t, "late", stops(c.Step(50*ms, ShimMeasured{Key: Key{1, 1}, Wall: 30.2})), "1.1 timeout: the item ran for 30 s, its time limit is 30 s")
 }
 
 // TestStartThatNoLongerFitsIsRefused: 5 GB were free; others take 3 of them while the supervisor's order is
@@ -101,7 +101,7 @@ func TestLimitsActOnlyWhereAskedFor(t *testing.T) {
 func TestStartThatNoLongerFitsIsRefused(t *testing.T) {
 	c := memoryCore(t, 1, false)
 	c.Step(10*ms, hostHas(4, 0))
-	reply := api.SyncReply{Epoch: 1, Sequence: c.sequence, LeaseSeconds: 600, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
+	reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: c.sequence, LeaseSeconds: 600, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
 	for n := range 2 {
 		reply.Instances = append(reply.Instances, api.Desired{Instance: n, Attempt: attempt(1, n), Version: 1, Memory: 2 * testGB})
 	}
@@ -172,7 +172,7 @@ func TestForeignMemoryOfALongEnd(t *testing.T) {
 }
 
 // TestForeignMemoryBesideASilentShim: an item of 1 GB whose shim does not answer has ended meanwhile, and what
-// others use is not told smaller for it; larger for a while, as it may have ended before the last look.
+// others use is not reported as smaller for it; larger for a while, as it may have ended before the last look.
 func TestForeignMemoryBesideASilentShim(t *testing.T) {
 	c := memoryCore(t, 2, false)
 	c.Step(10*ms, resident(0, 1))
@@ -189,8 +189,8 @@ func TestForeignMemoryBesideASilentShim(t *testing.T) {
 	}
 }
 
-// TestForeignMemoryOfTwoFalls: before each of two looks in a row another item has given memory back, and nobody has
-// heard of it yet: one has less, the other has ended. Others have 2 GB all the time, and that is what is told.
+// TestForeignMemoryOfTwoFalls: before each of two looks in a row another item has given memory back, and that was not
+// reported yet: one has less, the other has ended. Others have 2 GB all the time, and that is what is reported.
 func TestForeignMemoryOfTwoFalls(t *testing.T) {
 	c := memoryCore(t, 2, false)
 	told := func(what string) {
@@ -228,8 +228,8 @@ func TestForeignMemoryOfTwoFalls(t *testing.T) {
 	told("and the first has ended, unheard")
 }
 
-// TestForeignMemoryOfAnEndAfterALook: an item that was measured, then looked past, and then ended was still there at the
-// look: what it had is not taken for others'.
+// TestForeignMemoryOfAnEndAfterALook: an item that was measured, then looked past, and then ended was still there at
+// the look: what it had is not taken for others'.
 func TestForeignMemoryOfAnEndAfterALook(t *testing.T) {
 	c := memoryCore(t, 2, false)
 	for at := time.Second; at < 4*time.Second; at += time.Second {
@@ -290,7 +290,7 @@ func TestForeignMemoryOfAYoungItem(t *testing.T) {
 	c.Step(21*ms, resident(1, 1))
 	c.Step(22*ms, hostHas(6, 0))
 	c.Step(30*ms, resident(1, 1))
-	c.Step(30*ms, resident(1, 0)) // as one that has just begun: nothing is known of it
+	c.Step(30*ms, resident(1, 0)) // as one just begun: nothing is known of it
 	for n, want := range []int64{0, 0, 2} {
 		c.Step(Moment(40+n)*ms, hostHas(5, 0))
 		if c.memory.Foreign != want*testGB {
@@ -300,8 +300,8 @@ func TestForeignMemoryOfAYoungItem(t *testing.T) {
 }
 
 // TestMemoryIsReportedSoon: while the supervisor holds its answers, a change of free memory goes out within the report
-// interval, also if it never stops changing; a small one waits for the hold's end, and a supervisor that does not answer
-// is not asked ever anew.
+// interval, also if it never stops changing; a small one waits for the hold's end, and a supervisor that does not
+// answer is not asked ever again.
 func TestMemoryIsReportedSoon(t *testing.T) {
 	limits := DefaultLimits()
 	for name, tc := range map[string]struct {
@@ -318,7 +318,7 @@ func TestMemoryIsReportedSoon(t *testing.T) {
 			now, sent, answerAt, hold := Moment(0), Moment(0), Moment(0), time.Duration(0)
 			sequence, syncs, available, said := uint64(0), 0, 4.0, 4.0
 			changedAt := Moment(0)
-			take := func(orders []Order) {
+			take := func(orders []Command) {
 				for _, o := range orders {
 					s, ok := o.(SendSync)
 					if !ok {
@@ -333,7 +333,7 @@ func TestMemoryIsReportedSoon(t *testing.T) {
 			}
 			take(c.Step(0, Booted{}))
 			take(c.Step(0, hostHas(available, 0)))
-			take(c.Step(ms, Answered{sequence, api.SyncReply{Epoch: 1, Sequence: sequence, LeaseSeconds: 600}}))
+			take(c.Step(ms, Answered{sequence, api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: sequence, LeaseSeconds: 600}}))
 			for now = 2 * ms; now < 2*time.Minute; now += 10 * ms {
 				if now%(500*ms) == 2*ms {
 					if available == said {
@@ -347,7 +347,7 @@ func TestMemoryIsReportedSoon(t *testing.T) {
 				}
 				if now >= answerAt {
 					answerAt = 1 << 62
-					take(c.Step(now, Answered{sequence, api.SyncReply{Epoch: 1, Sequence: sequence, LeaseSeconds: 600}}))
+					take(c.Step(now, Answered{sequence, api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: sequence, LeaseSeconds: 600}}))
 				}
 				if now >= c.Wake() {
 					take(c.Step(now, Ticked{}))

@@ -12,16 +12,16 @@ const OpenSyncs = 4
 // names in heard the last one whose answer was taken, so whatever an answer to an earlier one lists, no later list
 // proves the end of by absence, and answers to later ones alone are taken after it.
 
-// Patience is for how long a sync with results is waited for before newer results are sent: a supervisor that takes longer
-// to answer has more to do than it can, and more requests only make that worse.
+// Patience is for how long a sync with results is waited for before newer results are sent: a supervisor that takes
+// longer to answer has more to do than it can, and more requests only make that worse.
 type Patience struct {
 	roundTrip time.Duration // of the last answered sync with results
 	asked     time.Duration // by the last answer
 	givenUp   int           // syncs with results since the last answer
 }
 
-// Wait is Limits.Patience or twice the last round trip, doubled with each sync that was given up since. It stays below the
-// lease, which the next answer is to lengthen; 0 is none.
+// Wait is Limits.Patience or twice the last round trip, doubled with each sync that was given up since. It stays below
+// the lease, which the next answer is to lengthen; 0 is none.
 func (p *Patience) Wait(l *Limits, lease time.Duration) time.Duration {
 	most := l.Overdue
 	if lease > 0 {
@@ -66,29 +66,31 @@ const vainAnswers = 3
 
 // answeredFlight is the sync that an answer belongs to, if it may still be taken: the newest, or one given up for a
 // later sync whose answer has not been taken.
-func (c *Core) answeredFlight(sequence uint64) (answered flight, ok bool) {
-	if c.flight.sequence != 0 && c.flight.sequence == sequence {
-		answered = c.flight
-		c.flight, c.silent, c.earlier = flight{}, 0, nil
+func (c *Core) answeredFlight(sequence uint64) (answered pendingSync, ok bool) {
+	if c.pendingSync.sequence != 0 && c.pendingSync.sequence == sequence {
+		answered = c.pendingSync
+		c.pendingSync = pendingSync{}
+		c.silent = 0
+		c.earlier = nil
 		return answered, true
 	}
-	at := slices.IndexFunc(c.earlier, func(f flight) bool { return f.sequence == sequence })
+	at := slices.IndexFunc(c.earlier, func(f pendingSync) bool { return f.sequence == sequence })
 	if at < 0 {
-		return flight{}, false
+		return pendingSync{}, false
 	}
 	answered, c.earlier = c.earlier[at], c.earlier[at+1:]
-	c.silent = c.flight.sentAt
+	c.silent = c.pendingSync.sentAt
 	return answered, true
 }
 
 // giveUp waits no longer for the newest sync before the next one is sent. Its answer is taken if it comes first after
 // all; where the supervisor is overdue, no answer to what it was sent is.
 func (c *Core) giveUp(overdue bool) {
-	c.order(GiveUpSync{c.flight.sequence, overdue})
-	c.earlier = append(c.earlier, c.flight)
+	c.order(GiveUpSync{c.pendingSync.sequence, overdue})
+	c.earlier = append(c.earlier, c.pendingSync)
 	c.earlier = c.earlier[max(0, len(c.earlier)-(OpenSyncs-1)):]
-	c.waits.GaveUp(c.flight.carries)
-	c.flight = flight{}
+	c.waits.GaveUp(c.pendingSync.carries)
+	c.pendingSync = pendingSync{}
 	if overdue {
 		c.silent, c.earlier = 0, nil
 	}

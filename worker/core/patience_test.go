@@ -20,7 +20,7 @@ func TestPatienceGrows(t *testing.T) {
 		}
 		c.lease = span("lease", time.Hour)
 		c.now = Moment(time.Hour)
-		f := flight{sequence: 1, sentAt: c.now - span("round trip", 30*time.Second), carries: true}
+		f := pendingSync{sequence: 1, sentAt: c.now - span("round trip", 30*time.Second), carries: true}
 		asked := span("asked", 30*time.Second)
 		c.waits.Answered(true, c.now-f.sentAt, asked)
 		most := c.limits.Overdue
@@ -32,7 +32,7 @@ func TestPatienceGrows(t *testing.T) {
 			t.Fatalf("patience %v after a round trip of %v and %v asked for, want %v", last, c.now-f.sentAt, asked, want)
 		}
 		for n := range rapid.IntRange(1, 40).Draw(t, "given up") {
-			c.flight = flight{sequence: uint64(n + 2), sentAt: c.now, carries: true}
+			c.pendingSync = pendingSync{sequence: uint64(n + 2), sentAt: c.now, carries: true}
 			c.giveUp(false)
 			if next := c.patience(); next != min(most, 2*last) {
 				t.Fatalf("patience %v after %d syncs given up, was %v", next, n+1, last)
@@ -99,15 +99,15 @@ func TestLateAnswers(t *testing.T) {
 		c.Step(now, ended(0, 0, "exit"))
 		now += time.Second
 		c.Step(now, ended(1, 1, "exit"))
-		if c.flight.sequence != 3 || len(c.earlier) != 2 {
-			t.Fatalf("sync %d is under way beside %v", c.flight.sequence, c.earlier)
+		if c.pendingSync.sequence != 3 || len(c.earlier) != 2 {
+			t.Fatalf("sync %d is under way beside %v", c.pendingSync.sequence, c.earlier)
 		}
 		return c, now
 	}
 	c, now := three()
 	c.Step(now, answer(2, 1, 7))
-	if c.heardIn != 2 || c.flight.sequence != 3 || len(c.desired) != 1 || len(c.records) != 1 {
-		t.Errorf("heard in %d, flight %d, desired %v, records %v", c.heardIn, c.flight.sequence, c.desired, c.records)
+	if c.heardIn != 2 || c.pendingSync.sequence != 3 || len(c.desired) != 1 || len(c.records) != 1 {
+		t.Errorf("heard in %d, flight %d, desired %v, records %v", c.heardIn, c.pendingSync.sequence, c.desired, c.records)
 	}
 	if c.leaseEnd != Moment(time.Second)+c.lease {
 		t.Errorf("the lease ends at %v: it is counted from when the answered sync was sent", c.leaseEnd)
@@ -127,7 +127,7 @@ func TestLateAnswers(t *testing.T) {
 		},
 		"a supervisor that is overdue": func(c *Core, now Moment) Moment {
 			now += time.Minute
-			if !slices.ContainsFunc(c.Step(now, Ticked{}), func(o Order) bool { g, ok := o.(GiveUpSync); return ok && g.Overdue }) {
+			if !slices.ContainsFunc(c.Step(now, Ticked{}), func(o Command) bool { g, ok := o.(GiveUpSync); return ok && g.Overdue }) {
 				t.Error("it is waited for")
 			}
 			return now

@@ -37,8 +37,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// flight is the sync that waits for its answer; sequence 0 is none.
-type flight struct {
+// pendingSync is the sync that waits for its answer; sequence 0 is none.
+type pendingSync struct {
 	sequence uint64
 	sentAt   Moment
 	carries  bool // results, so that the answer comes at once
@@ -48,15 +48,15 @@ type flight struct {
 
 // Wake is the moment by which Step wants to be called, with Ticked if nothing else happens.
 func (c *Core) Wake() Moment {
-	if c.flight.sequence == 0 {
+	if c.pendingSync.sequence == 0 {
 		return c.nextSync
 	}
 	wake := c.silent + c.longestHold() + c.limits.Overdue
-	if c.flight.carries && c.unsent() {
-		wake = min(wake, c.flight.sentAt+c.patience())
+	if c.pendingSync.carries && c.unsent() {
+		wake = min(wake, c.pendingSync.sentAt+c.patience())
 	}
 	if c.hostMoved() {
-		wake = min(wake, c.flight.sentAt+c.limits.Report)
+		wake = min(wake, c.pendingSync.sentAt+c.limits.Report)
 	}
 	return wake
 }
@@ -67,24 +67,26 @@ type announced struct {
 	refuses   bool
 	away      int
 	keptFor   string
-	stands    int64 // all suspensions under which something stands still, added up
+	stands    int64 // all suspensions under which something is frozen, added up
 }
 
 func (c *Core) announcing() announced {
 	a := announced{c.memory.Available, c.refusing != "", c.away(), c.keptFor(), 0}
 	for _, i := range c.instances {
-		a.stands += i.stands
+		a.stands += i.suspendedUnder
 	}
 	return a
 }
 
-// hostMoved says whether the sync in flight is given up, once Report has passed, to report free memory, fewer or more slots,
-// what stands still, or whether the host takes items. The sync after it is held for a Report at most and is never given up for these, so that a
-// slow supervisor is not asked ever anew.
+// hostMoved says whether the sync in flight is given up, once Report has passed, to report free memory, fewer or more
+// slots, what is suspended, or whether the host takes items. The sync after it is held for a Report at most and is
+// never given up for these, so that a slow supervisor is not asked ever again.
 func (c *Core) hostMoved() bool {
 	now, told := c.announcing(), c.reported
 	moved := max(now.available-told.available, told.available-now.available) > min(c.memory.Total/50, memoryStep)
-	return c.limits.Report > 0 && !c.flight.carries && !c.hurried && (moved || now.refuses != told.refuses || now.away != told.away || now.keptFor != told.keptFor || now.stands != told.stands)
+	return c.limits.Report > 0 && !c.pendingSync.carries && !c.hurried &&
+		(moved || now.refuses != told.refuses || now.away != told.away || now.keptFor != told.keptFor ||
+			now.stands != told.stands)
 }
 
 // memoryStep is the change of free memory that is worth a sync; on small hosts a fiftieth of their memory is.
@@ -93,7 +95,7 @@ const memoryStep = 256 << 20
 // unsent says whether a result waits that no sync has carried yet.
 func (c *Core) unsent() bool {
 	for _, r := range c.records {
-		if r.sentIn == 0 && (r.keptFrom == 0 || r.keptFrom != c.flight.sequence) { // else it goes with the next one
+		if r.sentIn == 0 && (r.keptFrom == 0 || r.keptFrom != c.pendingSync.sequence) { // else it goes with the next one
 			return true
 		}
 	}
@@ -107,13 +109,13 @@ func (c *Core) maybeSync() {
 		return
 	}
 	unsent := c.unsent()
-	if c.flight.sequence != 0 {
-		waited := c.now - c.flight.sentAt
+	if c.pendingSync.sequence != 0 {
+		waited := c.now - c.pendingSync.sentAt
 		switch {
 		case c.now-c.silent >= c.longestHold()+c.limits.Overdue:
 			c.giveUp(true)
 			c.backOff()
-		case unsent && (!c.flight.carries || waited >= c.patience()):
+		case unsent && (!c.pendingSync.carries || waited >= c.patience()):
 			c.giveUp(false)
 			c.nextSync = c.now
 		case c.hostMoved() && waited >= c.limits.Report:
@@ -158,8 +160,12 @@ func (c *Core) send() {
 		s.Epoch, s.Heard = c.held.Term.Epoch, c.heardIn
 	}
 	s.Held = c.heldTerm()
-	s.Memory, s.Refusing, c.reported = c.memory, c.refusing, c.announcing()
-	s.Swap, s.ForeignSlots, s.KeptFor = c.stress.swap, c.away(), c.keptFor()
+	s.Memory = c.memory
+	s.Refusing = c.refusing
+	c.reported = c.announcing()
+	s.Swap = c.stress.swap
+	s.ForeignSlots = c.away()
+	s.KeptFor = c.keptFor()
 	s.HoldSeconds = c.hold().Seconds()
 	if c.closing != "" {
 		s.Refusing = c.closing
@@ -172,7 +178,7 @@ func (c *Core) send() {
 		if i.state != StateClosing {
 			s.Instances = append(s.Instances, api.SyncInstance{
 				Job: i.key.Job, Instance: i.key.Instance, Attempt: i.attempt, State: i.shown(),
-				Memory: i.memory, CPU: i.cpu, Wall: i.wall, Progress: i.progress, Standstill: i.stands,
+				Memory: i.memory, CPU: i.cpu, Wall: i.wall, Progress: i.progress, SuspensionID: i.suspendedUnder,
 			})
 		}
 	}
@@ -180,17 +186,20 @@ func (c *Core) send() {
 	if c.shownIn != nil && c.shownIn.Same(c.held.Term) {
 		s.Settings, s.OwnGroups = nil, nil
 	}
-	c.flight = flight{sequence: c.sequence, sentAt: c.now, carries: len(s.Finished) > 0, settings: s.Settings != nil}
+	c.pendingSync = pendingSync{sequence: c.sequence, sentAt: c.now, carries: len(s.Finished) > 0,
+		settings: s.Settings != nil}
 	if c.silent == 0 {
 		c.silent = c.now
 	}
 	c.order(SendSync{s})
 }
 
-// maxEnds bounds the ends that one sync carries, in bytes of JSON: a sync that is too long is refused, and would be each time.
+// maxEnds bounds the ends that one sync carries, in bytes of JSON: a sync that is too long is refused, and would be
+// each time.
 const maxEnds = 4 << 20
 
-// sendEnds puts the ends into a sync, those first that none has carried. What has no room waits for the next one; until then its attempt is there, so that its absence proves nothing.
+// sendEnds puts the ends into a sync, those first that none has carried. What has no room waits for the next one; until
+// then its attempt is there, so that its absence proves nothing.
 func (c *Core) sendEnds(s *api.Sync) {
 	ids := slices.SortedFunc(maps.Keys(c.records), func(a, b api.AttemptID) int {
 		return cmp.Or(cmp.Compare(c.records[a].sentIn, c.records[b].sentIn), compareAttempts(a, b))
@@ -202,7 +211,8 @@ func (c *Core) sendEnds(s *api.Sync) {
 		if size > room {
 			r.sentIn, r.keptFrom = 0, c.sequence
 			if !slices.ContainsFunc(s.Instances, func(i api.SyncInstance) bool { return i.Attempt == id }) {
-				s.Instances = append(s.Instances, api.SyncInstance{Job: id.Job, Instance: r.finished.Instance, Attempt: id, State: StateIdle})
+				s.Instances = append(s.Instances, api.SyncInstance{Job: id.Job, Instance: r.finished.Instance, Attempt: id,
+					State: StateIdle})
 			}
 			continue
 		}
@@ -231,19 +241,22 @@ func compareAttempts(a, b api.AttemptID) int {
 
 // onAnswered takes an answer, unless one to a later sync was taken before. An answer of a term that this worker
 // does not obey is a failure: somebody else leads.
-func (c *Core) onAnswered(ev Answered) *flight {
+func (c *Core) onAnswered(ev Answered) *pendingSync {
 	answered, ok := c.answeredFlight(ev.Sequence)
 	if !ok {
 		return nil
 	}
 	reply := ev.Reply
 	if reply.Sequence != answered.sequence || !c.obey(reply) {
-		if c.flight.sequence == 0 {
+		if c.pendingSync.sequence == 0 {
 			c.backOff()
 		}
 		return nil
 	}
-	c.heard, c.heardIn, c.failures, c.hurried = true, answered.sequence, 0, false
+	c.heard = true
+	c.heardIn = answered.sequence
+	c.failures = 0
+	c.hurried = false
 	c.waits.Answered(answered.carries, c.now-answered.sentAt, seconds(reply.PatienceSeconds))
 	if answered.settings {
 		term := c.held.Term
@@ -270,8 +283,8 @@ func (c *Core) onAnswered(ev Answered) *flight {
 }
 
 // paceAfter decides when the next sync goes. A supervisor that holds its answers is asked again
-// at once; one that answers at once and changes nothing is not asked in a hot loop.
-func (c *Core) paceAfter(last flight) {
+// at once; an address that answers at once and changes nothing is not asked in a hot loop.
+func (c *Core) paceAfter(last pendingSync) {
 	started := false
 	for _, o := range c.orders {
 		switch o.(type) {
@@ -301,10 +314,12 @@ func (c *Core) paceAfter(last flight) {
 }
 
 func (c *Core) onUnanswered(ev Unanswered) {
-	if c.flight.sequence == 0 || ev.Sequence != c.flight.sequence {
+	if c.pendingSync.sequence == 0 || ev.Sequence != c.pendingSync.sequence {
 		return
 	}
-	c.flight, c.silent, c.earlier = flight{}, 0, nil
+	c.pendingSync = pendingSync{}
+	c.silent = 0
+	c.earlier = nil
 	c.backOff()
 	if ev.Code == api.CodeNameTaken {
 		c.freeze()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/units"
+	"qb/internal/units"
 )
 
 const codeHostSwapping = "host_swapping"
@@ -26,8 +26,8 @@ type Stress struct {
 	ForeignCPU bool  // what others use of its processors is taken off its slots
 }
 
-// Kept are slots that are kept for the people at the host.
-type Kept struct {
+// KeptSlots are slots that are kept for the people at the host.
+type KeptSlots struct {
 	Slots  int
 	Code   string // why: KeptByCalendar, KeptForPeople
 	Return bool   // items on them are stopped, to run elsewhere, instead of ending by themselves
@@ -43,7 +43,7 @@ const codeHostInUse = "host_in_use"
 
 // stress is what the core knows of that.
 type stress struct {
-	kept    Kept
+	kept    KeptSlots
 	swap    api.SyncSwap
 	over    int    // regular looks in a row at which it swapped too much
 	since   Moment // when it began to refuse items for that, or returned one; 0: it does not
@@ -82,19 +82,22 @@ func (c *Core) watchSwap(now api.SyncSwap) {
 		s.since = 0
 	case s.over > 0 && c.now-s.since >= swapPatience:
 		if i := c.newestSecondary(); i != nil {
-			c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Grace: min(c.grace, memoryGrace), Outcome: OutcomeStopped, Code: codeHostSwapping,
-				Reason: fmt.Sprintf("its host swapped %s a second, more than worker_swap_limit = %s", units.Size(now.Rate), units.Size(limit))})
+			c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Grace: min(c.grace, memoryGrace), Outcome: OutcomeStopped,
+				Code: codeHostSwapping,
+				Reason: fmt.Sprintf("the host swapped %s a second, more than worker_swap_limit = %s", units.Size(now.Rate),
+					units.Size(limit))})
 			s.since = c.now
 		}
 	}
 }
 
-// swapText says why the host refuses items for its swapping. It does not change from look to look: each change makes a plan.
+// swapText says why the host refuses items for its swapping. It does not change from look to look: each change makes a
+// plan.
 func (c *Core) swapText() string {
 	if c.stress.since == 0 {
 		return ""
 	}
-	return fmt.Sprintf("it swaps more than worker_swap_limit = %s a second", units.Size(c.limits.SwapLimit))
+	return fmt.Sprintf("the host swaps more than worker_swap_limit = %s a second", units.Size(c.limits.SwapLimit))
 }
 
 // away are the slots that the host does not offer. What people do at it is in both figures, so they are not added.
@@ -108,7 +111,8 @@ func (c *Core) keptFor() string {
 	return ""
 }
 
-// returnKept stops items on slots that people want back now: secondaries first, then those that have run for the shortest time.
+// returnKept stops items on slots that people want back now: secondaries first, then the ones that have run for the
+// shortest time.
 func (c *Core) returnKept() {
 	k := c.stress.kept
 	if !k.Return || k.Slots <= 0 {
@@ -127,18 +131,21 @@ func (c *Core) returnKept() {
 		}
 	}
 	slices.SortStableFunc(running, func(a, b *instance) int {
-		return cmp.Or(compareBools(c.desired[a.key].Kind != "secondary", c.desired[b.key].Kind != "secondary"), cmp.Compare(a.wall, b.wall))
+		return cmp.Or(compareBools(c.desired[a.key].Kind != "secondary", c.desired[b.key].Kind != "secondary"),
+			cmp.Compare(a.wall, b.wall))
 	})
 	for _, i := range running {
 		if over <= 0 {
 			return
 		}
 		over -= max(1, c.desired[i.key].Slots)
-		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Outcome: OutcomeStopped, Code: codeHostInUse, Reason: "its host is kept for the people who use it"})
+		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Outcome: OutcomeStopped, Code: codeHostInUse,
+			Reason: "the host is kept for the people who use it"})
 	}
 }
 
-// newestSecondary is the secondary whose item has run for the shortest time; nil if there is none, or if one is on its way.
+// newestSecondary is the secondary whose item has run for the shortest time; nil if there is none, or if one is on its
+// way.
 func (c *Core) newestSecondary() (newest *instance) {
 	for _, i := range c.sortedInstances() {
 		if i.stopped && !i.stuck && i.state != StateIdle && i.state != StateClosing {
@@ -152,14 +159,14 @@ func (c *Core) newestSecondary() (newest *instance) {
 	return newest
 }
 
-// Smoothing of what others use of the processors, and by how much it has to differ from what was told to be told anew.
+// Smoothing of what others use of the processors, and by how much it has to differ from the last report to be reported.
 const (
 	foreignHalf = 20 * time.Second
 	foreignStep = 0.75 // slots
 )
 
-// noteProcessors reckons how many processors others use: those in use since the last look, less what items had. A moment of
-// it says little, so it is smoothed.
+// noteProcessors reckons how many processors others use: those in use since the last look, less what items had. A
+// moment of it says little, so it is smoothed.
 func (c *Core) noteProcessors(ev HostMeasured) {
 	s := &c.stress
 	own, since := s.itemCPU-s.before, (c.now - s.looked).Seconds()

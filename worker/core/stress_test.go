@@ -117,7 +117,7 @@ func TestStressIsReportedSoon(t *testing.T) {
 	syncs, answerAt, stale, told := 0, Moment(1<<62), Moment(0), []string{}
 	c.Step(0, Booted{})
 	for now := Moment(0); now < 4*time.Minute; now += 50 * ms {
-		var orders []Order
+		var orders []Command
 		switch {
 		case now%(2*time.Second) == 0:
 			is := HostMeasured{}
@@ -129,7 +129,7 @@ func TestStressIsReportedSoon(t *testing.T) {
 			orders = c.Step(now, is)
 		case now >= answerAt:
 			answerAt = 1 << 62
-			orders = c.Step(now, Answered{last.Sequence, api.SyncReply{Epoch: 1, Sequence: last.Sequence, LeaseSeconds: 600}})
+			orders = c.Step(now, Answered{last.Sequence, api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: last.Sequence, LeaseSeconds: 600}})
 		default:
 			orders = c.Step(now, Ticked{})
 		}
@@ -206,7 +206,7 @@ func TestForeignCPU(t *testing.T) {
 // newest first. What is on its way counts as gone.
 func TestKept(t *testing.T) {
 	r := newStressRig(Stress{})
-	look := func(kept Kept) (stopped []int) {
+	look := func(kept KeptSlots) (stopped []int) {
 		r.now += Moment(2 * time.Second)
 		for _, o := range r.Step(r.now, HostMeasured{Kept: kept}) {
 			if s, ok := o.(StopItem); ok {
@@ -218,19 +218,19 @@ func TestKept(t *testing.T) {
 		}
 		return stopped
 	}
-	if stopped := look(Kept{Slots: 4, Code: KeptByCalendar}); stopped != nil || r.away() != 4 || r.keptFor() != KeptByCalendar {
+	if stopped := look(KeptSlots{Slots: 4, Code: KeptByCalendar}); stopped != nil || r.away() != 4 || r.keptFor() != KeptByCalendar {
 		t.Errorf("%v are stopped, %d slots are kept for %q", stopped, r.away(), r.keptFor())
 	}
-	if stopped := look(Kept{Slots: 2, Code: KeptForPeople, Return: true}); !slices.Equal(stopped, []int{2}) || r.away() != 2 {
+	if stopped := look(KeptSlots{Slots: 2, Code: KeptForPeople, Return: true}); !slices.Equal(stopped, []int{2}) || r.away() != 2 {
 		t.Errorf("%v are stopped, want the newest secondary alone; %d slots are kept", stopped, r.away())
 	}
-	if stopped := look(Kept{Slots: 2, Code: KeptForPeople, Return: true}); stopped != nil {
+	if stopped := look(KeptSlots{Slots: 2, Code: KeptForPeople, Return: true}); stopped != nil {
 		t.Errorf("%v are stopped beside the one on its way", stopped)
 	}
-	if stopped := look(Kept{Slots: 4, Code: KeptForPeople, Return: true}); !slices.Equal(stopped, []int{1, 0}) {
+	if stopped := look(KeptSlots{Slots: 4, Code: KeptForPeople, Return: true}); !slices.Equal(stopped, []int{1, 0}) {
 		t.Errorf("%v are stopped, want the other secondary, then the primary", stopped)
 	}
-	if look(Kept{}); r.away() != 0 || r.keptFor() != "" {
+	if look(KeptSlots{}); r.away() != 0 || r.keptFor() != "" {
 		t.Errorf("nobody is there, and %d slots are kept for %q", r.away(), r.keptFor())
 	}
 }

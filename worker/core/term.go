@@ -8,22 +8,21 @@ import (
 	"qb/api"
 )
 
-// obeyFor is how long a worker obeys no other database after an answer of the one that it obeys. An answer takes at most
-// Hold, and less after a failure, so that a supervisor that is there is never silent for so long.
+// obeyFor is how long a worker obeys no other database after an answer of the database that it obeys. An answer takes
+// at most Hold, and less after a failure, so that a supervisor that is there is never silent for so long.
 const obeyFor = 10 * time.Second
 
-// cautiousHold is the longest hold that is asked for after a sync that failed, so that the silence of a supervisor that is
-// there stays well below obeyFor.
+// cautiousHold is the longest hold that is asked for after a sync that failed, so that the silence of a supervisor that
+// is there stays well below obeyFor.
 const cautiousHold = 2 * time.Second
 
-// TermRecord is what a worker keeps of terms over restarts of its agent. Without a signature the term is only a number, of
-// a supervisor that has no key: one of an older release.
+// TermRecord is what a worker keeps of terms over restarts of its agent. Without a signature it has obeyed none yet.
 type TermRecord struct {
 	Term       api.Term `json:"term"`
 	Superseded []string `json:"superseded,omitempty"` // lineages obeyed before, never again
 }
 
-// signed reports whether the worker has pinned the farm's key.
+// signed reports whether the worker has obeyed a term, and so has pinned the farm's key.
 func (r TermRecord) signed() bool { return len(r.Term.Signature) > 0 }
 
 // TermRefusal is why an answer was not obeyed.
@@ -31,12 +30,12 @@ type TermRefusal string
 
 // The reasons.
 const (
-	TermUnsigned   TermRefusal = "unsigned"      // and the farm's key is known
+	TermUnsigned   TermRefusal = "unsigned"
 	TermForged     TermRefusal = "bad-signature" // or the answer's epoch is not the signed one
 	TermOtherFarm  TermRefusal = "other-farm"    // signed with another key than the pinned one
 	TermLower      TermRefusal = "lower-term"
 	TermOlder      TermRefusal = "older-timeline" // of a server from which the farm has moved on to a promoted replica
-	TermOther      TermRefusal = "other-database" // while the one that is obeyed has answered a moment ago
+	TermOther      TermRefusal = "other-database" // while the obeyed database has answered a moment ago
 	TermSuperseded TermRefusal = "superseded"     // of a database that this worker obeyed before
 )
 
@@ -44,14 +43,14 @@ const (
 type RefusedTerm struct {
 	Why   TermRefusal
 	Epoch int64    // of the answer
-	Held  api.Term // the one that is obeyed
+	Held  api.Term // the obeyed database
 }
 
 // SaveTerm keeps the highest term obeyed over restarts of the agent.
 type SaveTerm struct{ Record TermRecord }
 
-func (RefusedTerm) order() {}
-func (SaveTerm) order()    {}
+func (RefusedTerm) command() {}
+func (SaveTerm) command()    {}
 
 // obey says whether an answer is one of a term that this worker obeys, and keeps a new one.
 func (c *Core) obey(reply api.SyncReply) bool {
@@ -73,18 +72,11 @@ func (c *Core) obey(reply api.SyncReply) bool {
 	return true
 }
 
-// judge compares an answer's term with the one held. The first signed term is believed whatever its number: what was
-// held before it, anybody could have said.
+// judge compares an answer's term with the one held. The first signed term is believed whatever its number.
 func (c *Core) judge(reply api.SyncReply) (term api.Term, why TermRefusal) {
 	held := c.held.Term
 	if reply.Term == nil || len(reply.Term.Signature) == 0 {
-		switch {
-		case c.held.signed():
-			return term, TermUnsigned
-		case reply.Epoch < held.Epoch:
-			return term, TermLower
-		}
-		return api.Term{Epoch: reply.Epoch}, ""
+		return term, TermUnsigned
 	}
 	term = *reply.Term
 	switch {
@@ -116,13 +108,14 @@ func (c *Core) judge(reply api.SyncReply) (term api.Term, why TermRefusal) {
 }
 
 // heldTerm is what each sync says of terms.
-func (c *Core) heldTerm() *api.HeldTerm {
+func (c *Core) heldTerm() *api.AcceptedTerm {
 	if !c.held.signed() {
 		return nil
 	}
 	t := c.held.Term
-	return &api.HeldTerm{
-		Lineage: t.Lineage, Epoch: t.Epoch, Began: t.Began, Proof: t.Proof(), SilentSeconds: (c.now - c.obeyed).Seconds(), Superseded: c.held.Superseded,
-		Timeline: t.Timeline, TimelineProof: t.TimelineProof(),
+	return &api.AcceptedTerm{
+		Lineage: t.Lineage, Epoch: t.Epoch, Began: t.Began, Proof: t.Proof(), SilentSeconds: (c.now - c.obeyed).Seconds(),
+		Superseded: c.held.Superseded,
+		Timeline:   t.Timeline, TimelineProof: t.TimelineProof(),
 	}
 }

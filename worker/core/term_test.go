@@ -49,9 +49,9 @@ func TestObeys(t *testing.T) {
 		why   TermRefusal
 		saved bool
 	}{
-		{1 * time.Second, 1 << 50, nil, "", true}, // a release without signatures, or who took its port
-		{2 * time.Second, 7, nil, TermLower, false},
-		{3 * time.Second, 8, signedTerm(farmKey, "a", 8), "", true}, // whatever was claimed before
+		{1 * time.Second, 1 << 50, nil, TermUnsigned, false}, // a process that took the supervisor's port
+		{2 * time.Second, 7, unsigned, TermUnsigned, false},
+		{3 * time.Second, 8, signedTerm(farmKey, "a", 8), "", true},
 		{4 * time.Second, 8, signedTerm(farmKey, "a", 8), "", false},
 		{5 * time.Second, 1 << 50, nil, TermUnsigned, false},
 		{5 * time.Second, 9, unsigned, TermUnsigned, false},

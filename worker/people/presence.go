@@ -12,7 +12,7 @@ import (
 	"github.com/godbus/dbus/v5"
 	"golang.org/x/sys/unix"
 
-	"qb/pause"
+	"qb/internal/pause"
 )
 
 // How often the host is looked at, and how long logind may take for an answer.
@@ -81,7 +81,8 @@ func (w *Watcher) terminals() (used time.Time) {
 		for _, file := range files {
 			var s unix.Stat_t
 			if unix.Lstat(file, &s) == nil && s.Mode&unix.S_IFMT == unix.S_IFCHR {
-				if at := time.Unix(s.Atim.Unix()); at.After(used) && at.After(time.Unix(s.Ctim.Unix())) { // one that nobody has used yet has both alike
+				if at := time.Unix(s.Atim.Unix()); at.After(used) && at.After(time.Unix(s.Ctim.Unix())) {
+					// an unused terminal has both alike
 					used = at
 				}
 			}
@@ -90,8 +91,8 @@ func (w *Watcher) terminals() (used time.Time) {
 	return used
 }
 
-// logind is since when all sessions of people are idle, or now if one is not. A host without logind, or with none of its sessions,
-// does not know.
+// logind is since when all sessions of people are idle, or now if one is not. A host without logind, or with none of
+// its sessions, does not know.
 func (w *Watcher) logind(ctx context.Context, now time.Time) (used time.Time, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, busTimeout)
 	defer cancel()
@@ -99,7 +100,8 @@ func (w *Watcher) logind(ctx context.Context, now time.Time) (used time.Time, ok
 	if err != nil {
 		w.hangUp()
 		if !w.mute && ctx.Err() == nil && !errors.Is(err, fs.ErrNotExist) {
-			w.log.Warn("logind does not say whether people use this host; only terminals are looked at until it does", "err", err)
+			w.log.Warn("logind does not say whether people use this host; only terminals are looked at until it does", "err",
+				err)
 			w.mute = true
 		}
 		return time.Time{}, false

@@ -49,7 +49,8 @@ const (
 	mostMade    = 16 << 20 // bytes that the converter may print
 )
 
-// Main is the child: it has the identity of the item's owner when it begins, and confines itself before it opens anything.
+// Main is the child: it has the identity of the item's owner when it begins, and confines itself before it opens
+// anything.
 func Main(in io.Reader, out io.Writer) int {
 	time.AfterFunc(timeLimit+time.Second, func() { os.Exit(3) }) // its agent may be gone
 	var ask Ask
@@ -68,7 +69,8 @@ func Main(in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// confine takes from this process what it does not need. It stays on one thread: what a thread may no longer gain, its children may not.
+// confine takes from this process what it does not need. It stays on one thread: what a thread may no longer gain, its
+// children may not.
 func confine() error {
 	runtime.LockOSThread()
 	debug.SetMemoryLimit(memoryLimit * 3 / 4)
@@ -80,12 +82,12 @@ func confine() error {
 	}
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		return fmt.Errorf("looking at its memory: %w", err)
+		return fmt.Errorf("reading the memory of this process: %w", err)
 	}
 	pages, _, _ := strings.Cut(string(text), " ")
 	now, err := strconv.ParseUint(pages, 10, 40)
 	if err != nil {
-		return fmt.Errorf("looking at its memory: %w", err)
+		return fmt.Errorf("reading the memory of this process: %w", err)
 	}
 	for what, most := range map[int]uint64{
 		unix.RLIMIT_AS: now*uint64(os.Getpagesize()) + memoryLimit, unix.RLIMIT_CPU: cpuLimit,
@@ -93,12 +95,12 @@ func confine() error {
 	} {
 		var limit syscall.Rlimit
 		if err := syscall.Getrlimit(what, &limit); err != nil {
-			return fmt.Errorf("limiting it: %w", err)
+			return fmt.Errorf("limiting this process: %w", err)
 		}
 		limit.Max = min(limit.Max, most)
 		limit.Cur = limit.Max
 		if err := syscall.Setrlimit(what, &limit); err != nil {
-			return fmt.Errorf("limiting it: %w", err)
+			return fmt.Errorf("limiting this process: %w", err)
 		}
 	}
 	return nil
@@ -175,7 +177,8 @@ func open(path string) (*os.File, int64, error) {
 	return file, seen.Size, err
 }
 
-// convert has the site's command make a picture of a file, which it gets as its standard input: it never sees the name that a user chose.
+// convert has the site's command make a picture of a file, which it gets as its standard input: it never sees the name
+// that a user chose.
 func convert(command []string, file *os.File) ([]byte, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/limitwriter"
-	"qb/pause"
+	"qb/internal/limitwriter"
+	"qb/internal/pause"
 	"qb/worker/proc"
 )
 
-// Order is an attempt that is done, and its output files.
-type Order struct {
+// Request is an attempt that is done, and its output files.
+type Request struct {
 	Attempt api.AttemptID
 	Files   []string
 	Dir     string
@@ -47,14 +47,14 @@ const (
 	Room = memoryLimit
 )
 
-// NewMaker makes one that waits to be run.
+// NewMaker makes a Maker that waits to be run.
 func NewMaker(program, converter []string, room func() bool, ship func(context.Context, api.Picture) error) *Maker {
 	proc.CloseInherited()
 	return &Maker{Program: program, Converter: converter, Room: room, Ship: ship, orders: newQueue(), limit: timeLimit}
 }
 
 // Add never waits. It says whether there is a place for the order.
-func (m *Maker) Add(t Order) bool {
+func (m *Maker) Add(t Request) bool {
 	return m.orders.add(t)
 }
 
@@ -89,7 +89,7 @@ func (m *Maker) ship(ctx context.Context, p api.Picture) {
 }
 
 // make asks a child that has the owner's identity, and ends it and what it started when it takes too long.
-func (m *Maker) make(ctx context.Context, t Order) Answer {
+func (m *Maker) make(ctx context.Context, t Request) Answer {
 	asked, _ := json.Marshal(Ask{t.Dir, t.Files, m.Converter}) // texts: it cannot fail
 	said := &limitwriter.Buffer{Most: 2*api.MaxPicture + 1024}
 	child := &exec.Cmd{
@@ -105,14 +105,16 @@ func (m *Maker) make(ctx context.Context, t Order) Answer {
 	select {
 	case err := <-ended:
 		var answer Answer
-		if err != nil || json.Unmarshal(said.Bytes(), &answer) != nil || len(answer.Data) > api.MaxPicture || (len(answer.Data) == 0) == (answer.Code == "") {
+		if err != nil || json.Unmarshal(said.Bytes(), &answer) != nil || len(answer.Data) > api.MaxPicture ||
+			(len(answer.Data) == 0) == (answer.Code == "") {
 			return Answer{Code: api.PictureFailed}
 		}
 		return answer
 	case <-time.After(m.limit):
 	case <-ctx.Done():
 	}
-	_ = syscall.Kill(-child.Process.Pid, syscall.SIGKILL) // with what it started; it may just have ended, but a number is not given again that soon
+	// with what it started; it may just have ended, but a number is not given again that soon
+	_ = syscall.Kill(-child.Process.Pid, syscall.SIGKILL)
 	select {
 	case <-ended:
 	case <-time.After(endFor): // a file system that does not answer holds it

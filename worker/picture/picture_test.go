@@ -170,7 +170,7 @@ func TestChild(t *testing.T) {
 		}
 		m.Converter = c.converter
 		began := time.Now()
-		got := m.make(t.Context(), Order{Files: strings.Split(c.files, ","), Dir: dir, Owner: owner, Env: []string{"PATH=/usr/bin:/bin"}})
+		got := m.make(t.Context(), Request{Files: strings.Split(c.files, ","), Dir: dir, Owner: owner, Env: []string{"PATH=/usr/bin:/bin"}})
 		if got.Code != c.code || (len(got.Data) > 0) != (c.code == "") {
 			t.Errorf("%s with %v: %d bytes and code %q after %s, want %q", c.files, c.converter, len(got.Data), got.Code, time.Since(began), c.code)
 		}
@@ -180,20 +180,21 @@ func TestChild(t *testing.T) {
 		t.Errorf("the command is held to %q", words)
 	}
 	m.Converter, m.limit = []string{"sh", "-c", "sleep 100 & sleep 100"}, 300*time.Millisecond
-	if got := m.make(t.Context(), Order{Files: []string{"-rf.exr"}, Dir: dir, Owner: owner}); got.Code != api.PictureTime {
+	if got := m.make(t.Context(), Request{Files: []string{"-rf.exr"}, Dir: dir, Owner: owner}); got.Code != api.PictureTime {
 		t.Errorf("a command that hangs: %+v", got)
 	}
 	m.limit = timeLimit
 	m.Program = []string{"/bin/sh", "sh", "-c", "head -c 1000000 /dev/zero"}
-	if got := m.make(t.Context(), Order{Files: []string{"good.png"}, Dir: dir}); got.Code != api.PictureFailed {
+	if got := m.make(t.Context(), Request{Files: []string{"good.png"}, Dir: dir}); got.Code != api.PictureFailed {
 		t.Errorf("a child that says too much: %+v", got)
 	}
 }
 
-// TestOwnersTakeTurns: an owner with many orders keeps another's waiting for one, and an owner whose child does not end for none.
+// TestOwnersTakeTurns: an owner with many orders keeps another's waiting for one, and an owner whose child does not end
+// for none.
 func TestOwnersTakeTurns(t *testing.T) {
 	q := newQueue()
-	order := func(uid uint32) Order { return Order{Owner: &syscall.Credential{Uid: uid}} }
+	order := func(uid uint32) Request { return Request{Owner: &syscall.Credential{Uid: uid}} }
 	for n := range waiting + 1 {
 		if got := q.add(order(1)); got != (n < waiting) {
 			t.Errorf("order %d of one owner: %t", n, got)
@@ -227,7 +228,7 @@ func TestOwnersTakeTurns(t *testing.T) {
 	}
 }
 
-// TestMaker: nobody waits for a place, what fails on the way is tried a few times, and a host without room makes none.
+// TestMaker: no one waits for a place, what fails on the way is tried a few times, and a host without room makes none.
 func TestMaker(t *testing.T) {
 	var room atomic.Bool
 	shipped := make(chan api.Picture)
@@ -237,11 +238,11 @@ func TestMaker(t *testing.T) {
 	})
 	for n := range waiting {
 		owner := &syscall.Credential{Uid: uint32(n / 16)}
-		if !m.Add(Order{Attempt: api.AttemptID{Job: int64(n + 1)}, Owner: owner}) {
+		if !m.Add(Request{Attempt: api.AttemptID{Job: int64(n + 1)}, Owner: owner}) {
 			t.Fatalf("no place for order %d", n)
 		}
 	}
-	if m.Add(Order{Owner: &syscall.Credential{Uid: 1}}) {
+	if m.Add(Request{Owner: &syscall.Credential{Uid: 1}}) {
 		t.Error("there is no bound")
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -5,11 +5,12 @@ import (
 	"sync"
 )
 
-// waiting bounds the orders that wait. A later one gets no picture, unless another owner has more of them: then that owner's newest
-// gets none.
+// waiting bounds the orders that wait. A later one gets no picture, unless another owner has more of them: then that
+// owner's newest gets none.
 const waiting = 64
 
-// queue lets owners take turns: files of one that take long keep each other's orders waiting, and another's for one picture.
+// queue lets owners take turns: an owner's slow files keep each other's orders waiting, and another's for one
+// picture.
 type queue struct {
 	wake chan struct{} // has one when there is an order
 
@@ -21,13 +22,13 @@ type queue struct {
 
 type ownerQueue struct {
 	owner  int64
-	orders []Order
+	orders []Request
 }
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1), stuck: map[int64]bool{}} }
 
 // owner is the uid of who owns the files, or -1 for the agent's own.
-func (t *Order) owner() int64 {
+func (t *Request) owner() int64 {
 	if t.Owner == nil {
 		return -1
 	}
@@ -35,7 +36,7 @@ func (t *Order) owner() int64 {
 }
 
 // add says whether there is a place for the order.
-func (q *queue) add(t Order) bool {
+func (q *queue) add(t Request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := slices.IndexFunc(q.owners, func(o *ownerQueue) bool { return o.owner == t.owner() })
@@ -75,7 +76,7 @@ func (q *queue) nudge() {
 }
 
 // next is an order of the owner whose turn it is; the owner goes behind the others.
-func (q *queue) next() (t Order, ok bool) {
+func (q *queue) next() (t Request, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := slices.IndexFunc(q.owners, func(o *ownerQueue) bool { return !q.stuck[o.owner] })
@@ -93,7 +94,7 @@ func (q *queue) next() (t Order, ok bool) {
 }
 
 // stick passes over an owner whose child does not end, until it has.
-func (q *queue) stick(t Order, ended <-chan error) {
+func (q *queue) stick(t Request, ended <-chan error) {
 	q.mu.Lock()
 	q.stuck[t.owner()] = true
 	q.mu.Unlock()

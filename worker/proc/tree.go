@@ -54,14 +54,14 @@ func Identify(pid int) ID {
 	return p.ID
 }
 
-// Alive says whether that very process still runs; one that only waits to be reaped does not.
+// Alive says whether that very process still runs; a process that only waits to be reaped does not.
 func (id ID) Alive() bool {
 	p, ok := Read(id.PID)
 	return ok && p.Start == id.Start && p.State != 'Z' && p.State != 'X'
 }
 
 // All reads the whole table. It is not a snapshot: what is forked or re-parented meanwhile may be
-// missed, so that those who need certainty look again.
+// missed, so that callers that need certainty look again.
 func All() []Process {
 	names, _ := Names("/proc")
 	list := make([]Process, 0, len(names))
@@ -87,8 +87,8 @@ func Names(dir string) ([]string, error) {
 	return folder.Readdirnames(-1)
 }
 
-// CloseInherited has what this process inherited from whoever started it closed in each child: others of an owner's processes may
-// look into that.
+// CloseInherited has what this process inherited from its parent closed in each child: others of an owner's
+// processes may look into that.
 func CloseInherited() {
 	names, _ := Names("/proc/self/fd")
 	for _, name := range names {
@@ -154,7 +154,7 @@ func SignalTree(root int, signal unix.Signal) (living int) {
 }
 
 // FreezeTree stops every descendant of root but those held otherwise, and says whether a whole scan found
-// none that could still run. One that the kernel holds (D) counts as stopped: the signal waits for it, and
+// none that could still run. A process that the kernel holds (D) counts as stopped: the signal waits for it, and
 // the parent of a stopped vfork stays there for good.
 func FreezeTree(root int, held map[int]bool) (frozen bool) {
 	const passes = 20 // a tree that forks faster than this is tried again by the caller

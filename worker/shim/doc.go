@@ -1,8 +1,8 @@
 // Package shim is the parent of one instance's processes: one process per instance, which outlives the agent.
 //
-// It takes orders from the agent by a socket in the instance's folder, starts the processes of one item after the other,
-// measures them, writes their output to a file and each end to disk, and freezes and stops its tree by itself when the
-// lease ends. One goroutine owns its state; everything else posts functions to it.
+// It takes orders from the agent by a socket in the instance's folder, starts the processes of one item after the
+// other, measures them, writes their output to a file and each end to disk, and freezes and stops its tree by itself
+// when the lease ends. One goroutine owns its state; everything else posts functions to it.
 //
 //	agent ── Order ──▶ shim ──▶ the item's processes, in the instance's control group
 //	      ◀─ Report ──  │

@@ -31,13 +31,15 @@ const (
 	emptyBatch = 1024 // names at a time
 )
 
-// emptyMain is that child. It has the identity of the folder's owner, or that of the worker for what others have left there.
+// emptyMain is that child. It has the identity of the folder's owner, or that of the worker for what others have left
+// there.
 func emptyMain(out io.Writer) int {
 	time.AfterFunc(2*EmptyFor, func() { os.Exit(3) }) // its agent may be gone
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 10)    // refused if it is lower already
-	for what, most := range map[int]uint64{unix.RLIMIT_CPU: emptyCPU, unix.RLIMIT_NOFILE: emptyFiles, unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0} {
+	for what, most := range map[int]uint64{unix.RLIMIT_CPU: emptyCPU, unix.RLIMIT_NOFILE: emptyFiles, unix.RLIMIT_CORE: 0,
+		unix.RLIMIT_FSIZE: 0} {
 		if err := syscall.Setrlimit(what, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
-			fmt.Fprintln(out, "limiting it:", err)
+			fmt.Fprintln(out, "limiting this process:", err)
 			return 1
 		}
 	}
@@ -53,9 +55,9 @@ func emptyMain(out io.Writer) int {
 
 var errMore = errors.New("there is more than fits the time")
 
-// emptier empties one folder. A tree may be deeper than there are descriptors, or than a path is long: so whatever in a folder is a
-// folder with something in it moves up to the top, where it has its turn. Two descriptors do. It follows no links and never goes
-// up, and what another file system has mounted there it leaves alone.
+// emptier empties one folder. A tree may be deeper than there are descriptors, or than a path is long: so whatever in a
+// folder is a folder with something in it moves up to the top, where it has its turn. Two descriptors do. It follows no
+// links and never goes up, and what another file system has mounted there it leaves alone.
 type emptier struct {
 	top    int
 	device uint64

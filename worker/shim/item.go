@@ -6,28 +6,28 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"qb/api"
-	"qb/units"
+	"qb/internal/units"
 	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/proc"
+	"qb/worker/tree"
 )
 
 // shimItem is the attempt that a shim runs. It is over when its whole tree is reaped and its output is
 // read, not when its first process ends.
 type shimItem struct {
-	order     *RunOrder
+	order     *RunCommand
 	pid       int  // 0 until it is forked
 	pidfd     int  // of the same process; -1: this kernel has none
 	launching bool // being forked
 	started   core.Moment
 	ended     core.Moment
-	frozen    core.Moment // since when it stands still; 0: it does not
+	frozen    core.Moment // since when it is frozen; 0: it is not
 	suspended core.Moment // since when by order; 0: it is not
 	stood     core.Moment // how long it was suspended before
 	status    syscall.WaitStatus
@@ -37,7 +37,7 @@ type shimItem struct {
 	drained   bool // enough waiting for output of what the process left behind
 
 	stopped   bool // by order, before its end was known
-	halting   bool // being stood still for its TERM
+	halting   bool // being was stopped for its TERM
 	signalled bool // TERM was sent while it ran
 	killing   bool
 	killed    core.Moment // when KILL was sent first
@@ -56,13 +56,16 @@ type shimItem struct {
 }
 
 // run takes an attempt once: the same order again changes nothing.
-func (s *shim) run(o *RunOrder) {
+func (s *shim) run(o *RunCommand) {
 	if s.item != nil || o.Attempt == s.last || s.closing {
 		return
 	}
 	s.begin(o)
 	it := &shimItem{order: o, pidfd: -1, licences: watchLicences(o.NoLicence)}
-	s.item, s.frozen, s.suspended, s.standstill = it, false, o.Suspended, o.Standstill
+	s.item = it
+	s.frozen = false
+	s.suspended = o.Suspended
+	s.suspensionID = o.SuspensionID
 	s.writeNow(it)
 	_ = MakeSpare(s.dir) // where the last record took it; without it, this one waits for space
 	s.setLease(o.Lease)
@@ -81,7 +84,7 @@ func (s *shim) maybeLaunch(it *shimItem) {
 	}
 	log, err := os.OpenFile(LogPath(s.root, it.order.Attempt), how, 0o600)
 	if err != nil {
-		s.finish(it, api.Finished{Outcome: "log", Reason: "its log cannot be written: " + err.Error()})
+		s.finish(it, api.Finished{Outcome: "log", Reason: "the item's log cannot be written: " + err.Error()})
 		return
 	}
 	if it.pump, err = newPump(log, it.order.LogLimit); err != nil {
@@ -96,10 +99,9 @@ func (s *shim) maybeLaunch(it *shimItem) {
 		return
 	}
 	it.launching = true
-	collect := holdCollector()
 	s.afterInStage(it, launchWait, func() { s.giveUpLaunch(it) })
 	s.forks <- func() {
-		own, began, pidfd := ownPeak(), BootNow(), -1 // it runs before this shim does again
+		own, began, pidfd := tree.OwnPeak(), BootNow(), -1 // it runs before this shim does again
 		pid, err := s.fork(it, out[1], errs[1], &pidfd)
 		unix.Close(out[1])
 		unix.Close(errs[1])
@@ -108,21 +110,12 @@ func (s *shim) maybeLaunch(it *shimItem) {
 			failed = s.failedStart(it.present(), err)
 		}
 		s.post(func() {
-			collect()
 			if it.pidfd = pidfd; !it.first {
 				it.started = began
 			}
 			s.forked(it, pid, failed, [2]int{out[0], errs[0]}, own)
 		})
 	}
-}
-
-// holdCollector keeps Go's collector from running until release is called. A thread that forks cannot be stopped
-// before its child has reached its program, and a collector that waits for it stops all others meanwhile: while a
-// file system does not answer, neither the lease nor an order would be heard.
-func holdCollector() (release func()) {
-	percent := debug.SetGCPercent(-1) // it returns when a collection that runs has ended
-	return func() { debug.SetGCPercent(percent) }
 }
 
 // forker forks on a thread of its own that lives as long as the shim: the death signal of a process is
@@ -179,26 +172,18 @@ func (s *shim) fork(it *shimItem, out, errs int, pidfd *int) (int, error) {
 			return 0, Refused(err)
 		}
 	}
-	leave, err := s.intent.Group.Enter(attr.Sys)
+	leave, err := s.tree.Enter(attr.Sys, o.Private.Processes)
 	if err != nil {
-		return 0, Refused(fmt.Errorf("entering its control group: %w", err))
+		return 0, Refused(err)
 	}
 	defer leave()
-	leaveCounted, err := s.intent.Counted.Enter()
-	if err != nil {
-		return 0, Refused(fmt.Errorf("entering its control groups: %w", err))
-	}
-	defer leaveCounted()
-	if err := s.intent.Counted.LimitProcesses(o.Private.Processes); err != nil {
-		return 0, Refused(fmt.Errorf("limiting its processes: %w", err))
-	}
-	it.kills.confine(it.order, s.intent.Counted.Memory)
+	it.kills.confine(it.order, s.tree.Counted.Memory)
 	defer unix.Umask(unix.Umask(o.Umask))
 	return s.start(o, attr)
 }
 
 // failedStart is the end of an attempt whose process could not be started, through the host's fault or the command's.
-func (s *shim) failedStart(o *RunOrder, err error) *api.Finished {
+func (s *shim) failedStart(o *RunCommand, err error) *api.Finished {
 	f := Unstarted(err)
 	if f.Outcome != "launch" {
 		return &f
@@ -214,7 +199,8 @@ func (s *shim) failedStart(o *RunOrder, err error) *api.Finished {
 func (s *shim) giveUpLaunch(it *shimItem) {
 	if it.launching && !it.stopped {
 		it.stopped, it.outcome = true, "launch"
-		it.reason = fmt.Sprintf("its working directory %s or its program %s did not answer within %s", it.order.Dir, it.present().Argv[0], launchWait)
+		it.reason = fmt.Sprintf("the item's working directory %s or program %s did not answer within %s", it.order.Dir,
+			it.present().Argv[0], launchWait)
 		s.kill(it, killRepeat)
 	}
 }
@@ -224,7 +210,8 @@ func (s *shim) follow(it *shimItem, out, errs int, own int64) {
 		s.say(Report{Started: &id})
 	}
 	s.watchStage(it)
-	it.meter = newMeter(s.self.PID, s.intent.Counted.Memory, it.order.Memory > 0, func() { s.tryPost(func() { s.sayMeasured(it) }) })
+	it.meter = newMeter(s.tree.Shim.PID, s.tree.Counted.Memory, it.order.Memory > 0,
+		func() { s.tryPost(func() { s.sayMeasured(it) }) })
 	go it.meter.run()
 	it.pump.charge = it.meter.charge
 	go func() {
@@ -261,7 +248,9 @@ func (s *shim) reap(it *shimItem, pid int, own int64) {
 }
 
 func (s *shim) exited(it *shimItem, status syscall.WaitStatus) {
-	it.exited, it.status, it.ended = true, status, BootNow()
+	it.exited = true
+	it.status = status
+	it.ended = BootNow()
 	s.afterInStage(it, lookAfter, func() { it.pump.giveUp(lookLate) })
 	switch {
 	case !it.stopped:
@@ -286,7 +275,7 @@ func (s *shim) advance(it *shimItem) {
 			}
 		})
 	case !it.stopped && !it.killing && (it.pumped || it.drained):
-		it.left = leftBehind(s.self.PID)
+		it.left = leftBehind(s.tree.Running())
 		s.kill(it, killRepeat)
 	}
 }
@@ -296,7 +285,10 @@ func (s *shim) verdict(it *shimItem) api.Finished {
 	killed := it.status.Signaled() && it.status.Signal() == syscall.SIGKILL
 	switch {
 	case EndedByStop(it.stopped, it.signalled, killed):
-		f.Outcome, f.Limit, f.Code, f.Reason = cmp.Or(it.outcome, core.OutcomeStopped), it.limit, it.code, it.reason
+		f.Outcome = cmp.Or(it.outcome, core.OutcomeStopped)
+		f.Limit = it.limit
+		f.Code = it.code
+		f.Reason = it.reason
 	case it.outOfMemory(&f):
 	case it.status.Signaled():
 		f.Outcome, f.Signal = "signal", new(int(it.status.Signal()))
@@ -338,7 +330,10 @@ func (s *shim) record(it *shimItem, f api.Finished) {
 		}
 		s.writeNow(it)
 	}
-	s.last, s.item, s.frozen, s.suspended = it.order.Attempt, nil, false, false
+	s.last = it.order.Attempt
+	s.item = nil
+	s.frozen = false
+	s.suspended = false
 	s.say(Report{Ended: &f})
 	s.done = s.closing || s.wiped
 }
@@ -348,14 +343,16 @@ func (s *shim) sayMeasured(it *shimItem) {
 		return
 	}
 	memory, cpu := it.meter.now()
-	s.say(Report{Sample: &sample{Memory: memory, CPU: cpu, Wall: it.ran(BootNow()).Seconds(), Frozen: s.frozen, Suspended: s.frozen && s.suspended, Standstill: s.stands(it),
-		Progress: it.pump.progress(), Held: it.kills.in.Kind != "", Unkillable: it.killing && !it.treeGone && BootNow()-it.killed > core.Moment(stuckAfter)}})
+	s.say(Report{Sample: &sample{Memory: memory, CPU: cpu, Wall: it.ran(BootNow()).Seconds(), Frozen: s.frozen,
+		Suspended: s.frozen && s.suspended, SuspensionID: s.provenSuspension(it),
+		Progress: it.pump.progress(), Held: it.kills.in.Kind != "", Unkillable: it.killing && !it.treeGone &&
+			BootNow()-it.killed > core.Moment(stuckAfter)}})
 }
 
 // writeNow writes over space that was set aside; a failure would be one of the disk itself, and the
 // intent still names the instance.
 func (s *shim) writeNow(it *shimItem) {
-	n := NowRecord{Attempt: it.order.Attempt, Shim: s.self, Ended: it.over, StartedAt: it.started}
+	n := NowRecord{Attempt: it.order.Attempt, Shim: s.tree.Shim, Ended: it.over, StartedAt: it.started}
 	if it.pid != 0 {
 		n.Process = proc.Identify(it.pid)
 	}
@@ -372,11 +369,12 @@ func (it *shimItem) outOfMemory(f *api.Finished) bool {
 	signal, code := it.status.Signal(), it.status.ExitStatus()
 	switch {
 	case inGroup > 0 && it.status.Exited():
-		f.Limit, f.Reason = true, fmt.Sprintf("the kernel killed %d of its processes at its limit of %s; the command itself ended with exit status %d", inGroup, units.Size(it.order.Memory), code)
+		f.Limit, f.Reason = true, fmt.Sprintf("the kernel killed %d of the item's processes at its limit of %s; the command itself ended with exit status %d", inGroup, units.Size(it.order.Memory), code)
 	case inGroup > 0:
-		f.Limit, f.Reason = true, fmt.Sprintf("the kernel killed it at its limit of %s", units.Size(it.order.Memory))
-	case (it.status.Signaled() && signal == syscall.SIGKILL || code == 128+int(syscall.SIGKILL)) && cgroup.ReadCounter("/proc/vmstat", "oom_kill") > it.kills.before:
-		f.Reason = "the kernel killed it, as its host had no memory left"
+		f.Limit, f.Reason = true, fmt.Sprintf("the kernel killed the item at its limit of %s", units.Size(it.order.Memory))
+	case (it.status.Signaled() && signal == syscall.SIGKILL || code == 128+int(syscall.SIGKILL)) &&
+		cgroup.ReadCounter("/proc/vmstat", "oom_kill") > it.kills.before:
+		f.Reason = "the kernel killed the item, as the host had no memory left"
 	default:
 		return false
 	}
@@ -399,7 +397,7 @@ type kernelKills struct {
 
 // confine begins the watch and limits the group that the item is born in. Without a group the agent's own looks hold
 // the item to its limit.
-func (k *kernelKills) confine(o *RunOrder, in cgroup.Group) {
+func (k *kernelKills) confine(o *RunCommand, in cgroup.Group) {
 	k.before = cgroup.ReadCounter("/proc/vmstat", "oom_kill")
 	if o.Memory <= 0 || in.Kind == "" || !in.LimitMemory(o.Memory) {
 		return

@@ -12,10 +12,10 @@ import (
 // pathTries is in how many folders of its PATH a program is looked for.
 const pathTries = 256
 
-// start executes the item's program as a shell would, in the item's own PATH, relative to its own directory. The
-// kernel does the looking in the forked child, which has the owner's rights and stands in the item's directory: this
-// process, which may be root, opens none of the paths that an owner names, nor asks for one.
-func (s *shim) start(o *RunOrder, attr *syscall.ProcAttr) (pid int, err error) {
+// start executes the item's program as a shell would: it looks in the item's own PATH, relative to the item's
+// directory. The forked child resolves the paths by execve, with the rights of the owner and in the item's directory.
+// This process may be root, so it neither opens a path that an owner names nor checks whether the path exists.
+func (s *shim) start(o *RunCommand, attr *syscall.ProcAttr) (pid int, err error) {
 	pid, err = s.search(o, attr)
 	if err != nil && o.DirOptional && attr.Dir != "/" && notThere(err) {
 		attr.Dir = "/" // a home that is not there
@@ -24,7 +24,7 @@ func (s *shim) start(o *RunOrder, attr *syscall.ProcAttr) (pid int, err error) {
 	return pid, err
 }
 
-func (s *shim) search(o *RunOrder, attr *syscall.ProcAttr) (pid int, err error) {
+func (s *shim) search(o *RunCommand, attr *syscall.ProcAttr) (pid int, err error) {
 	began := time.Now()
 	refused := error(nil)
 	for _, path := range s.candidates(o, attr.Dir) {
@@ -51,7 +51,7 @@ func notThere(err error) bool {
 
 // candidates are the paths at which the program may be, the one of the last item first if it is one of them: most
 // items of an instance run the same program.
-func (s *shim) candidates(o *RunOrder, dir string) []string {
+func (s *shim) candidates(o *RunCommand, dir string) []string {
 	list := candidatesIn(o, dir)
 	if slices.Index(list, s.found) > 0 {
 		return append([]string{s.found}, list...)
@@ -59,7 +59,7 @@ func (s *shim) candidates(o *RunOrder, dir string) []string {
 	return list
 }
 
-func candidatesIn(o *RunOrder, dir string) []string {
+func candidatesIn(o *RunCommand, dir string) []string {
 	absolute := func(path string) string {
 		if filepath.IsAbs(path) {
 			return path

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/worker/core"
-	"qb/worker/proc"
 )
 
 // bootTimer rings at a moment of the boot-time clock, at once after a suspend that slept past it.
@@ -26,7 +25,8 @@ func newBootTimer() (*bootTimer, error) {
 }
 
 func (t *bootTimer) set(at core.Moment) error {
-	return unix.TimerfdSettime(t.fd, unix.TFD_TIMER_ABSTIME, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(at, 1)))}, nil)
+	return unix.TimerfdSettime(t.fd, unix.TFD_TIMER_ABSTIME,
+		&unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(at, 1)))}, nil)
 }
 
 func (t *bootTimer) run(ring func()) {
@@ -39,7 +39,7 @@ func (t *bootTimer) run(ring func()) {
 	}
 }
 
-// setLease takes the agent's word, later or earlier than the last one.
+// setLease sets the lease end that the agent sent. It may be later or earlier than the last one.
 func (s *shim) setLease(end core.Moment) {
 	s.lease = end
 	if err := s.leaseTimer.set(end); err != nil {
@@ -62,16 +62,9 @@ func (s *shim) checkLease() {
 		s.keepFrozen(it)
 	case !still && s.frozen:
 		s.frozen, it.frozen = false, 0
-		s.intent.Group.Thaw()
-		proc.SignalTree(s.self.PID, unix.SIGCONT)
+		s.tree.Thaw()
 		s.sayMeasured(it)
 	}
-}
-
-// freeze stops the control group, and one by one what descends from the shim and is not in it.
-func (s *shim) freeze() bool {
-	still := s.intent.Group.Freeze()
-	return proc.FreezeTree(s.self.PID, s.intent.Group.Inside()) && still
 }
 
 // keepFrozen freezes and looks again as long as the tree is to stand still, for a person or a program may wake
@@ -81,7 +74,7 @@ func (s *shim) keepFrozen(it *shimItem) {
 		return
 	}
 	again := time.Second
-	if s.freeze() {
+	if s.tree.Freeze() {
 		s.frozenAt = time.Time{}
 		if it.frozen == 0 {
 			it.frozen = BootNow()
@@ -91,7 +84,8 @@ func (s *shim) keepFrozen(it *shimItem) {
 		if s.frozenAt.IsZero() {
 			s.frozenAt = time.Now()
 		} else if time.Since(s.frozenAt) > freezeWait && BootNow() >= s.lease {
-			it.stopped, it.reason = true, "its lease ended unheard and its processes could not be frozen"
+			it.stopped, it.reason = true,
+				"the host's lease ended without an answer of the supervisor, and the item's processes could not be frozen"
 			s.kill(it, killRepeat)
 		}
 	}

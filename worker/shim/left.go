@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"qb/api"
-	"qb/patterns"
+	"qb/internal/patterns"
 	"qb/worker/proc"
 )
 
@@ -20,28 +20,22 @@ const (
 	longName  = 15 // as the kernel has it
 )
 
-// leftBehind says what still runs below a process; "" if nothing does.
-func leftBehind(root int) string {
+// leftBehind says what still runs of a tree; "" if nothing does.
+func leftBehind(running []proc.Process) string {
 	var names []string
-	count := 0
-	for _, p := range proc.Descendants(root) {
-		if p.State == 'Z' || p.State == 'X' {
-			continue
-		}
-		if count++; count <= mostNamed {
-			comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.PID)) // none if it has just ended
-			names = append(names, patterns.Clean(string(comm), longName))
-		}
+	for _, p := range running[:min(len(running), mostNamed)] {
+		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.PID)) // none if it has just ended
+		names = append(names, patterns.Clean(string(comm), longName))
 	}
-	switch {
+	switch count := len(running); {
 	case count == 0:
 		return ""
 	case count == 1:
-		return fmt.Sprintf("a process that it left behind was ended (%s)", names[0])
+		return fmt.Sprintf("a process that the item left behind was ended (%s)", names[0])
 	case count > mostNamed:
 		names = append(names, "…")
 	}
-	return fmt.Sprintf("%d processes that it left behind were ended (%s)", count, strings.Join(names, ", "))
+	return fmt.Sprintf("%d processes that the item left behind were ended (%s)", len(running), strings.Join(names, ", "))
 }
 
 // tellLeft says in the log, and of the item's own command in its end, what had to be ended.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"qb/api"
-	"qb/patterns"
+	"qb/internal/patterns"
 	"qb/worker/core"
 )
 
@@ -15,7 +15,8 @@ const CodeNoLicence = "no_licence"
 // mostSaid is how much of a line the reason of an end says.
 const mostSaid = 200
 
-// licences looks in an item's output for words that say it found no licence. The pump's goroutine writes it until it has ended.
+// licences looks in an item's output for words that say it found no licence. The pump's goroutine writes it until it
+// has ended.
 type licences []licenceRule
 
 type licenceRule struct {
@@ -24,7 +25,8 @@ type licenceRule struct {
 	found   string               // the line
 }
 
-// watchLicences is nil if there is nothing to look for. A pattern that cannot be read finds nothing; the supervisor has read it.
+// watchLicences is nil if there is nothing to look for. A pattern that cannot be read finds nothing; the supervisor has
+// read it.
 func watchLicences(rules []api.NoLicence) (l licences) {
 	for _, r := range rules {
 		rule := licenceRule{NoLicence: r}
@@ -36,7 +38,7 @@ func watchLicences(rules []api.NoLicence) (l licences) {
 	return l
 }
 
-func (l licences) look(line patterns.Part, over func() bool) {
+func (l licences) look(line patterns.Piece, over func() bool) {
 	for n := range l {
 		r := &l[n]
 		if r.pattern == nil || over() {
@@ -59,10 +61,14 @@ func (l licences) judge(f *api.Finished) {
 	for _, r := range l {
 		switch {
 		case r.found != "":
-			f.Code, f.Resource, f.Reason = CodeNoLicence, r.Resource, fmt.Sprintf("it wrote %q", r.found)
+			f.Code = CodeNoLicence
+			f.Resource = r.Resource
+			f.Reason = fmt.Sprintf("the item wrote %q", r.found)
 			return
 		case f.ExitCode != nil && slices.Contains(r.Exits, *f.ExitCode):
-			f.Code, f.Resource, f.Reason = CodeNoLicence, r.Resource, fmt.Sprintf("exit status %d", *f.ExitCode)
+			f.Code = CodeNoLicence
+			f.Resource = r.Resource
+			f.Reason = fmt.Sprintf("exit status %d", *f.ExitCode)
 			return
 		}
 	}

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"qb/limitwriter"
-	"qb/units"
+	"qb/internal/limitwriter"
+	"qb/internal/units"
 )
 
 // Bounds of a look for the cause of a failed start.
@@ -33,7 +33,7 @@ const lookWord = "look"
 
 // look is what the child is asked: which of the paths that the owner named is at fault.
 type look struct {
-	Order RunOrder      `json:"order"`
+	Order RunCommand    `json:"order"`
 	Errno syscall.Errno `json:"errno"`
 }
 
@@ -51,19 +51,23 @@ const (
 
 // launchReason says why the item's program could not be started. Only a child that has the owner's identity looks at
 // what the owner named, for two seconds at most; without its answer the system's own error is reported.
-func (s *shim) launchReason(o *RunOrder, err error) found {
+func (s *shim) launchReason(o *RunCommand, err error) found {
 	text := fmt.Sprintf("cannot start %s in %s: %v", brief(o.Argv[0]), brief(o.Dir), err)
 	errno, ok := errors.AsType[syscall.Errno](err)
 	switch {
 	case !ok:
 		return found{Reason: text}
 	case errno == syscall.E2BIG:
-		return found{Reason: fmt.Sprintf("%s; command and environment take %s, and a process can have %s here", text, units.Size(int64(sizeOf(o))), units.Size(mostOfProcess()))}
+		return found{Reason: fmt.Sprintf("%s; command and environment take %s, and a process can have %s here", text,
+			units.Size(int64(sizeOf(o))), units.Size(mostOfProcess()))}
 	}
-	asked, _ := json.Marshal(look{RunOrder{Argv: o.Argv[:1], Env: []string{"PATH=" + Variable(o.Env, "PATH")}, Dir: o.Dir, DirOptional: o.DirOptional}, errno}) // texts and numbers: it cannot fail
+	// texts and numbers: it cannot fail
+	asked, _ := json.Marshal(look{RunCommand{Argv: o.Argv[:1], Env: []string{"PATH=" + Variable(o.Env, "PATH")},
+		Dir: o.Dir, DirOptional: o.DirOptional}, errno})
 	answer := &limitwriter.Buffer{Most: lookText}
 	child := &exec.Cmd{
-		Path: "/proc/self/exe", Args: append(append([]string{}, os.Args[:len(os.Args)-1]...), lookWord), Env: Environment(), Dir: "/",
+		Path: "/proc/self/exe", Args: append(append([]string{}, os.Args[:len(os.Args)-1]...), lookWord), Env: Environment(),
+		Dir:   "/",
 		Stdin: bytes.NewReader(asked), Stdout: answer, WaitDelay: lookFor,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}
@@ -86,14 +90,14 @@ func (s *shim) launchReason(o *RunOrder, err error) found {
 	child.Process.Kill()
 	select {
 	case <-ended:
-	case <-time.After(lookFor): // the kernel holds it; whoever reaps this shim's next item would wait for it
+	case <-time.After(lookFor): // the kernel holds it; reaping this shim's next item would wait for it
 		s.post(func() { s.closing = true })
 	}
-	return found{Reason: text + "; its directory or its program did not answer within " + lookFor.String()}
+	return found{Reason: text + "; the directory or the program did not answer within " + lookFor.String()}
 }
 
 // sizeOf is what the kernel counts of a process's words: their bytes, and a pointer to each.
-func sizeOf(o *RunOrder) (size int) {
+func sizeOf(o *RunCommand) (size int) {
 	const pointer = 8
 	for _, words := range [][]string{o.Argv, o.Env} {
 		for _, word := range words {
@@ -103,8 +107,8 @@ func sizeOf(o *RunOrder) (size int) {
 	return size
 }
 
-// mostOfProcess is how much the kernel lets a process have of them: a quarter of its stack, but no less than 128 KiB and no more than
-// three quarters of 8 MiB.
+// mostOfProcess is how much the kernel lets a process have of them: a quarter of its stack, but no less than 128 KiB
+// and no more than three quarters of 8 MiB.
 func mostOfProcess() int64 {
 	var stack syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_STACK, &stack) != nil {
@@ -149,7 +153,7 @@ func unusable(dir string, err error) found {
 	if code := folderFault(err); code != "" {
 		return found{fmt.Sprintf("chdir %s: %v", dir, bareError(err)), code}
 	}
-	return found{Reason: fmt.Sprintf("its working directory %s cannot be used: %v", dir, bareError(err))}
+	return found{Reason: fmt.Sprintf("the item's working directory %s cannot be used: %v", dir, bareError(err))}
 }
 
 // folderFault is the code of an error of chdir that another host may not have: its own file systems and mounts make it.
@@ -157,7 +161,8 @@ func folderFault(err error) string {
 	switch errno, _ := errors.AsType[syscall.Errno](err); errno {
 	case syscall.EACCES, syscall.EPERM:
 		return folderDenied
-	case syscall.ENOENT, syscall.ENOTDIR, syscall.ESTALE, syscall.EIO, syscall.ENOTCONN, syscall.ETIMEDOUT, syscall.EHOSTDOWN,
+	case syscall.ENOENT, syscall.ENOTDIR, syscall.ESTALE, syscall.EIO, syscall.ENOTCONN, syscall.ETIMEDOUT,
+		syscall.EHOSTDOWN,
 		syscall.EHOSTUNREACH, syscall.ECONNREFUSED, syscall.ENODEV, syscall.ENXIO, syscall.EREMOTEIO:
 		return folderMissing
 	}
@@ -176,7 +181,7 @@ func (l look) program() string {
 			return err == nil && !info.IsDir()
 		})
 		if at < 0 {
-			return fmt.Sprintf("cannot start %q: no such program in its PATH, which is %s", name, Variable(o.Env, "PATH"))
+			return fmt.Sprintf("cannot start %q: no such program in the item's PATH, which is %s", name, Variable(o.Env, "PATH"))
 		}
 		path = paths[at]
 	}
@@ -193,15 +198,15 @@ func (l look) cause(path string) string {
 		}
 		return "; the file is there, but the loader it names is not"
 	case l.Errno == syscall.EACCES && err == nil && info.IsDir():
-		return "; it is a directory"
+		return "; the path is a directory"
 	case l.Errno == syscall.EACCES && err == nil && !info.Mode().IsRegular():
-		return "; it is not a regular file"
+		return "; the path is not a regular file"
 	case l.Errno == syscall.EACCES && err == nil && info.Mode()&0o111 == 0:
 		return "; the file is not executable (chmod +x)"
 	case l.Errno == syscall.EACCES:
 		return "; the file, the directory or one on the way to them is closed to this user"
 	case l.Errno == syscall.ENOEXEC:
-		return "; it is neither a program for this machine nor a script that starts with #!"
+		return "; the file is neither a program for this machine nor a script that starts with #!"
 	}
 	return ""
 }

@@ -16,7 +16,7 @@ func TestLookThatBlocksIsKilled(t *testing.T) {
 	defer func() { os.Args = args }()
 	os.Args = []string{args[0], "sleep-for", "the look's word takes its place"}
 	began := time.Now()
-	reason := s.launchReason(&RunOrder{Argv: []string{"x"}, Dir: "/"}, unix.ENOENT).Reason
+	reason := s.launchReason(&RunCommand{Argv: []string{"x"}, Dir: "/"}, unix.ENOENT).Reason
 	if took := time.Since(began); !strings.Contains(reason, "did not answer within "+lookFor.String()) || took < lookFor || took > 30*time.Second { // it would sleep for a minute
 		t.Errorf("after %s: %s", took, reason)
 	}

@@ -1,25 +1,23 @@
 package shim
 
 import (
-	"bytes"
-	"os"
-	"strconv"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"qb/worker/cgroup"
-	"qb/worker/proc"
+	"qb/worker/tree"
 )
 
 // meter measures the memory and the processor time of a shim's tree while an item runs.
 //
-// Memory is what the kernel counts in the instance's control group. Without one it is the sum of proportional set sizes, which counts shared pages once. The kernel walks page
-// tables for that, so it is asked only when the cheap sum of resident sizes, which is never smaller,
-// exceeds the peak so far, and not again before twenty times as long as the last walk took.
-// A process that lives for less than a sample still counts when it is reaped, if its peak is larger than the shim's own:
-// until a process executes its program it shares the shim's memory, and the kernel counts that in its peak.
+// Memory is what the kernel counts in the instance's control group. Without one it is the sum of proportional set
+// sizes, which counts shared pages once. The kernel walks page tables for that, so it is asked only when the cheap sum
+// of resident sizes, which is never smaller, exceeds the peak so far, and not again before twenty times as long as the
+// last walk took. A process that lives for less than a sample still counts when it is reaped, if its peak is larger
+// than the shim's own: until a process executes its program it shares the shim's memory, and the kernel counts that in
+// its peak.
 type meter struct {
 	root    int
 	group   cgroup.Group // in which the kernel counts the tree's memory; zero: none
@@ -38,16 +36,17 @@ type meter struct {
 	afterLook func()
 }
 
-// The first look is made at the start and the next ones follow it closely, as short trees are gone at the first regular one.
+// The first look is made at the start and the next ones follow it closely, as short trees are gone at the first regular
+// one.
 const (
 	secondLook  = 5 * time.Millisecond
 	regularLook = 500 * time.Millisecond
 	closeLook   = 100 * time.Millisecond
-	clockTicks  = 100 // per second in /proc, on every architecture Go runs on
 )
 
 func newMeter(root int, group cgroup.Group, closely bool, afterLook func()) *meter {
-	return &meter{root: root, group: group, closely: closely, shareOf: 1, stop: make(chan struct{}), stopped: make(chan struct{}), afterLook: afterLook}
+	return &meter{root: root, group: group, closely: closely, shareOf: 1, stop: make(chan struct{}),
+		stopped: make(chan struct{}), afterLook: afterLook}
 }
 
 func (m *meter) run() {
@@ -70,7 +69,7 @@ func (m *meter) run() {
 }
 
 func (m *meter) look() {
-	family, resident, cpu := TreeUse(m.root)
+	family, resident, cpu := tree.Use(m.root)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.liveCPU = cpu
@@ -87,7 +86,7 @@ func (m *meter) look() {
 	began := time.Now()
 	var proportional int64
 	for _, pid := range family {
-		proportional += proportionalBytes(pid)
+		proportional += tree.Proportional(pid)
 	}
 	m.walkedAt, m.walkTook = began, time.Since(began)
 	if resident > 0 {
@@ -97,19 +96,8 @@ func (m *meter) look() {
 	m.peak = max(m.peak, proportional)
 }
 
-// TreeUse is what descends from a process, with its resident bytes and its seconds of processor time.
-func TreeUse(root int) (family []int, resident int64, cpu float64) {
-	family = proc.Family(root)
-	for _, pid := range family {
-		resident += residentBytes(pid)
-		if p, ok := proc.Read(pid); ok {
-			cpu += float64(p.Ticks) / clockTicks
-		}
-	}
-	return family, resident, cpu
-}
-
-// reaped adds a process that has ended. A peak near the shim's own is the shim's, so that process is left to the samples.
+// reaped adds a process that has ended. A peak near the shim's own is the shim's, so that process is left to the
+// samples.
 func (m *meter) reaped(usage *unix.Rusage, own int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,42 +124,4 @@ func (m *meter) now() (memory int64, cpu float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.memory, m.cpu + m.liveCPU
-}
-
-// residentBytes is cheap: the kernel keeps the number.
-func residentBytes(pid int) int64 {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
-	if err != nil {
-		return 0
-	}
-	fields := bytes.Fields(data)
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-	return pages * int64(os.Getpagesize())
-}
-
-// proportionalBytes falls back on the resident size where the kernel refuses, as for a setuid program.
-func proportionalBytes(pid int) int64 {
-	if bytes := sizeIn("/proc/"+strconv.Itoa(pid)+"/smaps_rollup", "Pss:"); bytes > 0 {
-		return bytes
-	}
-	return residentBytes(pid)
-}
-
-// ownPeak is the largest this program has been since it began. (The peak in its resource usage is of no
-// use: exec hands on the peak of the program that forked it, here the agent's.)
-func ownPeak() int64 { return sizeIn("/proc/self/status", "VmHWM:") }
-
-// sizeIn is a size in a file of the kernel's, which has it in kB behind its name; 0 if it is not there.
-func sizeIn(path, name string) int64 {
-	data, _ := os.ReadFile(path)
-	for line := range bytes.Lines(data) {
-		if words := bytes.Fields(line); len(words) == 3 && string(words[0]) == name {
-			n, _ := strconv.ParseInt(string(words[1]), 10, 64)
-			return n * 1024
-		}
-	}
-	return 0
 }

@@ -31,20 +31,20 @@ const (
 
 // seclude gives the calling thread, and so what it forks, what the order says an item has for itself. The thread is the
 // shim's forker, which does nothing else; its mounts end with the last process that has them.
-func (s *shim) seclude(o *RunOrder) error {
+func (s *shim) seclude(o *RunCommand) error {
 	p := o.Private
 	if p.Temp != "" {
 		if err := makeTemp(p.Temp, o.Login); err != nil {
-			return fmt.Errorf("making its folder for temporary files: %w", err)
+			return fmt.Errorf("making the item's folder for temporary files: %w", err)
 		}
 	}
 	if p.Shm > 0 || p.OwnTmp {
 		if err := s.mountOwn(p); err != nil {
-			return fmt.Errorf("mounting its own %s: %w", shmFolder, err)
+			return fmt.Errorf("mounting the item's own %s: %w", shmFolder, err)
 		}
 	}
 	if err := p.limit(); err != nil {
-		return fmt.Errorf("limiting its files: %w", err)
+		return fmt.Errorf("limiting the item's files: %w", err)
 	}
 	if p.NoNewPrivs {
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -54,8 +54,8 @@ func (s *shim) seclude(o *RunOrder) error {
 	return nil
 }
 
-// limit sets the resource limits of this process, which its children inherit. Only package syscall knows that Go must not
-// put back the limit of files that it began with.
+// limit sets the resource limits of this process, which its children inherit. Only package syscall knows that Go must
+// not put back the limit of files that it began with.
 func (p Private) limit() error {
 	if p.NoCore {
 		if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
@@ -83,7 +83,7 @@ func unshare() error {
 	return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
 }
 
-// mountOwn mounts in a namespace that this thread shares with nobody.
+// mountOwn mounts in a namespace of this thread alone.
 func (s *shim) mountOwn(p Private) error {
 	if !s.apart {
 		if err := unshare(); err != nil {
@@ -92,7 +92,8 @@ func (s *shim) mountOwn(p Private) error {
 		s.apart = true
 	}
 	if p.Shm > 0 {
-		if err := unix.Mount("qb", shmFolder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("mode=1777,size=%d", p.Shm)); err != nil {
+		if err := unix.Mount("qb", shmFolder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV,
+			fmt.Sprintf("mode=1777,size=%d", p.Shm)); err != nil {
 			return err
 		}
 		s.mounted = append(s.mounted, shmFolder)
@@ -108,12 +109,12 @@ func (s *shim) mountOwn(p Private) error {
 
 // unseclude undoes it on the same thread, when the item's processes are gone: what lay in its /dev/shm and its System V
 // memory is free then.
-func (s *shim) unseclude(o *RunOrder) {
+func (s *shim) unseclude(o *RunCommand) {
 	for _, folder := range s.mounted {
 		unix.Unmount(folder, unix.MNT_DETACH)
 	}
 	s.mounted = nil
-	if s.apart { // the kernel frees the memory when nobody is left in its namespace; the new one is the next item's
+	if s.apart { // the kernel frees the memory when no process is left in its namespace; the new one is the next item's
 		s.apart = unix.Unshare(unix.CLONE_NEWIPC) == nil
 	}
 	if o.Private.Temp != "" {
@@ -121,7 +122,8 @@ func (s *shim) unseclude(o *RunOrder) {
 	}
 }
 
-// makeTemp puts aside what has the folder's name, as after a restored database: to remove it may take long, and is the agent's work.
+// makeTemp puts aside what has the folder's name, as after a restored database: to remove it may take long, and is the
+// agent's work.
 func makeTemp(dir string, l *Login) error {
 	err := os.Mkdir(dir, 0o700)
 	if errors.Is(err, fs.ErrExist) {
@@ -157,7 +159,7 @@ func OpenTemps(dir string) error {
 		return err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != uint32(os.Geteuid()) || st.Mode&0o022 != 0 {
-		return fmt.Errorf("%s is there and is not a folder of ours that only we may change; remove it", dir)
+		return fmt.Errorf("%s exists, but is not a folder that only the worker can write; remove it", dir)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
-	"qb/patterns"
+	"qb/internal/patterns"
 	"qb/worker/core"
 	"qb/worker/proc"
 )
@@ -21,18 +21,18 @@ import (
 // The agent and a shim talk over a unix socket in the instance's folder, one JSON value a line. A new
 // connection replaces the former one, of which the shim reads nothing any more.
 
-// Order is one order; exactly one member is set.
-type Order struct {
-	Run   *RunOrder   `json:"run,omitempty"`
-	Stop  *StopOrder  `json:"stop,omitempty"`
-	Lease core.Moment `json:"lease,omitempty"`
-	Close bool        `json:"close,omitempty"`
+// Command is one order; exactly one member is set.
+type Command struct {
+	Run   *RunCommand  `json:"run,omitempty"`
+	Stop  *StopCommand `json:"stop,omitempty"`
+	Lease core.Moment  `json:"lease,omitempty"`
+	Close bool         `json:"close,omitempty"`
 
-	Suspend *SuspendOrder `json:"suspend,omitempty"`
+	Suspend *SuspendCommand `json:"suspend,omitempty"`
 }
 
-// RunOrder is all that a shim needs to run one attempt.
-type RunOrder struct {
+// RunCommand is all that a shim needs to run one attempt.
+type RunCommand struct {
 	Attempt        api.AttemptID   `json:"attempt"`
 	Instance       int             `json:"instance"`
 	Lease          core.Moment     `json:"lease"`
@@ -49,8 +49,8 @@ type RunOrder struct {
 	After          []Stage         `json:"after,omitempty"`
 	patterns.Rules                 // for lines of its output
 	NoLicence      []api.NoLicence `json:"no_licence,omitempty"`
-	Suspended      bool            `json:"suspended,omitempty"` // it waits with its start until it is told to go on
-	Standstill     int64           `json:"standstill,omitempty"`
+	Suspended      bool            `json:"suspended,omitempty"` // it waits with its start until it is ordered to go on
+	SuspensionID   int64           `json:"suspension_id,omitempty"`
 }
 
 // Login is whom the process runs as; nil is the agent's own user.
@@ -60,14 +60,14 @@ type Login struct {
 	Groups []uint32 `json:"groups"`
 }
 
-// SuspendOrder has the item's tree stand still, or go on.
-type SuspendOrder struct {
-	Attempt    api.AttemptID `json:"attempt"`
-	Suspended  bool          `json:"suspended"`
-	Standstill int64         `json:"standstill,omitempty"` // number of the suspension
+// SuspendCommand has the item's tree stand still, or go on.
+type SuspendCommand struct {
+	Attempt      api.AttemptID `json:"attempt"`
+	Suspended    bool          `json:"suspended"`
+	SuspensionID int64         `json:"suspension_id,omitempty"` // number of the suspension
 }
 
-type StopOrder struct {
+type StopCommand struct {
 	Attempt api.AttemptID `json:"attempt"`
 	Grace   time.Duration `json:"grace"`
 	Reason  string        `json:"reason"`
@@ -96,11 +96,11 @@ type sample struct {
 	Wall      float64 `json:"wall"`
 	Progress  int     `json:"progress,omitempty"` // per cent
 	Frozen    bool    `json:"frozen,omitempty"`
-	Suspended bool    `json:"suspended,omitempty"` // it stands still by order
+	Suspended bool    `json:"suspended,omitempty"` // it is frozen by order
 
-	Standstill int64 `json:"standstill,omitempty"` // suspension under which nothing of it runs; 0: something may
-	Unkillable bool  `json:"unkillable,omitempty"`
-	Held       bool  `json:"held,omitempty"` // the kernel keeps it to its limit of memory
+	SuspensionID int64 `json:"suspension_id,omitempty"` // suspension under which nothing of it runs; 0: something may
+	Unkillable   bool  `json:"unkillable,omitempty"`
+	Held         bool  `json:"held,omitempty"` // the kernel keeps it to its limit of memory
 }
 
 // TooLong is a message that no reader would take, however often it is sent.
@@ -142,8 +142,8 @@ func decodeMessage(line []byte, v any) error {
 	return nil
 }
 
-// EncodeMessage makes the line of a message. Its errors are of the message, and no other connection mends them. No character is
-// escaped for HTML, so that an order takes what api.JSONSize counts.
+// EncodeMessage makes the line of a message. Its errors are of the message, and no other connection mends them. No
+// character is escaped for HTML, so that an order takes what api.JSONSize counts.
 func EncodeMessage(v any) ([]byte, error) {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)

@@ -22,11 +22,11 @@ const (
 	drainPause = 4 * time.Millisecond // after each piece that is dropped: at most 16 MiB a second
 )
 
-// pump carries a process's two pipes into one log file in the order in which it reads them. It ends when
-// both pipes are closed by all who hold them, or when it is cut. A log that reached its limit takes only the end of
-// the output, when that has come. One that cannot be written, as its disk is full, goes on when it can be, with a note of what is
-// missing. Either way the pipes are drained, so that the process is not held up for good; one that writes on beyond the
-// limit waits for its pipe at times, for what is read and dropped costs the worker's user, not its own.
+// pump carries a process's two pipes into one log file in the order in which it reads them. It ends when both pipes are
+// closed by all who hold them, or when it is cut. A log that reached its limit takes only the end of the output, when
+// that has come. A piece that cannot be written, as its disk is full, goes on when it can be, with a note of what is
+// missing. Either way the pipes are drained, so that the process is not held up for good; a process that writes on
+// beyond the limit waits for its pipe at times, for what is read and dropped costs the worker's user, not its own.
 type pump struct {
 	file    *os.File
 	limit   int64
@@ -53,14 +53,16 @@ func newPump(file *os.File, limit int64) (*pump, error) {
 	if info, err := file.Stat(); err == nil {
 		size = info.Size() // of the stages before
 	}
-	return &pump{file: file, size: size, limit: limit, head: limit - most - noteRoom, tail: tail{most: int(most)}, wake: wake, watcher: newWatcher()}, nil
+	return &pump{file: file, size: size, limit: limit, head: limit - most - noteRoom, tail: tail{most: int(most)},
+		wake: wake, watcher: newWatcher()}, nil
 }
 
 // run reads until the end and closes the pipes and the file.
 func (p *pump) run(out, errs int) {
 	streams := map[int32]byte{int32(out): StreamOut, int32(errs): StreamErr}
 	fds := []unix.PollFd{
-		{Fd: int32(out), Events: unix.POLLIN}, {Fd: int32(errs), Events: unix.POLLIN}, {Fd: int32(p.wake), Events: unix.POLLIN},
+		{Fd: int32(out), Events: unix.POLLIN}, {Fd: int32(errs), Events: unix.POLLIN},
+		{Fd: int32(p.wake), Events: unix.POLLIN},
 	}
 	for open := 2; open > 0; {
 		if _, err := unix.Poll(fds, -1); err != nil {
@@ -176,5 +178,5 @@ func (p *pump) shortfall() string {
 	if p.lost == 0 {
 		return p.unlooked()
 	}
-	return fmt.Sprintf("its log is not whole: %d bytes of its output could not be written: %v", p.lost, p.err)
+	return fmt.Sprintf("the item's log is not complete: %d bytes of its output could not be written: %v", p.lost, p.err)
 }

@@ -5,19 +5,18 @@ import (
 	"path/filepath"
 
 	"qb/api"
-	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/proc"
+	"qb/worker/tree"
 )
 
 // Intent is synced to disk before a shim is forked, and names the first attempt.
 type Intent struct {
-	Key     core.Key        `json:"key"`
-	Attempt api.AttemptID   `json:"attempt"`
-	Boot    string          `json:"boot"`
-	Mark    string          `json:"mark"` // in the environment of all that the shim starts
-	Group   cgroup.Group    `json:"cage"`
-	Counted cgroup.Counters `json:"counted,omitzero"`
+	Key     core.Key      `json:"key"`
+	Attempt api.AttemptID `json:"attempt"`
+	Boot    string        `json:"boot"`
+	Mark    string        `json:"mark"` // in the environment of all that the shim starts
+	tree.Names
 }
 
 // NowRecord is what a shim runs. It is written in place, in one piece, before the process is forked and
@@ -51,7 +50,7 @@ func Refused(err error) error { return refusal{error: err} }
 func UIDDiffers(err error) error { return refusal{err, "uid_differs"} }
 
 // RefusedPrefix starts the reason of an end with outcome refused.
-const RefusedPrefix = "this host cannot run it: "
+const RefusedPrefix = "this host cannot run the item: "
 
 // Unstarted is the end of an attempt of which nothing ran.
 func Unstarted(err error) api.Finished {

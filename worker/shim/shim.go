@@ -17,6 +17,7 @@ import (
 	"qb/worker/core"
 	"qb/worker/picture"
 	"qb/worker/proc"
+	"qb/worker/tree"
 )
 
 // What a shim inherits from the agent, besides its standard files.
@@ -47,7 +48,8 @@ type shim struct {
 	now       *os.File
 	null      *os.File
 	spool     Spool
-	self      proc.ID
+	tree      tree.Tree
+	garbage   garbage
 
 	do    chan func()
 	forks chan func()
@@ -58,12 +60,12 @@ type shim struct {
 	generation int // of the connection; what came over a former one is not obeyed
 	out        chan Report
 
-	lease      core.Moment
-	leaseTimer *bootTimer
-	frozenAt   time.Time // zero: not frozen
-	frozen     bool
-	suspended  bool  // the item is to stand still by order
-	standstill int64 // number of that order
+	lease        core.Moment
+	leaseTimer   *bootTimer
+	frozenAt     time.Time // zero: not frozen
+	frozen       bool
+	suspended    bool  // the item is to stand still by order
+	suspensionID int64 // number of that order
 
 	item    *shimItem
 	found   string   // the program of the last item
@@ -104,9 +106,10 @@ func newShim(dir string) (*shim, error) {
 	cleanSignals()
 	keepFromHarm()
 	s := &shim{
-		dir: dir, root: filepath.Dir(filepath.Dir(dir)), self: proc.Identify(os.Getpid()),
+		dir: dir, root: filepath.Dir(filepath.Dir(dir)),
 		do: make(chan func(), shimBacklog), forks: make(chan func(), 1), quit: make(chan struct{}),
 	}
+	s.garbage.takeOver()
 	s.spool = Spool(filepath.Join(s.root, "spool"))
 	err := ReadSealed(filepath.Join(dir, "intent"), &s.intent)
 	if err != nil {
@@ -130,16 +133,15 @@ func newShim(dir string) (*shim, error) {
 	if err != nil {
 		return nil, fmt.Errorf("taking over the socket: %w", err)
 	}
-	s.intent.Group.Hold()
-	s.intent.Counted.Memory.Hold()
-	s.intent.Counted.Pids.Hold()
+	s.tree = s.intent.Below(proc.Identify(os.Getpid()))
+	s.tree.Hold()
 	go s.forker()
 	go s.accept(listener)
 	go s.leaseTimer.run(func() { s.post(s.checkLease) })
 	return s, nil
 }
 
-// closeForeign closes what the agent inherited from whoever started it, so that neither the shim nor an
+// closeForeign closes what the agent inherited from its parent, so that neither the shim nor an
 // item holds it open. Descriptors of the runtime are anonymous and stay.
 func closeForeign() {
 	names, _ := proc.Names("/proc/self/fd")
@@ -191,11 +193,13 @@ func keepFromHarm() {
 }
 
 func (s *shim) loop() {
-	defer s.intent.Counted.Remove()
-	defer s.intent.Group.Remove()
+	defer s.tree.Remove()
 	defer close(s.quit)
 	tick := time.Tick(shimTick)
 	for !s.done {
+		if s.item == nil || !s.item.launching {
+			s.garbage.collect()
+		}
 		select {
 		case f := <-s.do:
 			f()
@@ -223,13 +227,13 @@ func (s *shim) tryPost(f func()) {
 
 func (s *shim) after(d time.Duration, f func()) { time.AfterFunc(d, func() { s.post(f) }) }
 
-// onTick ends a shim that nobody can or will ever ask again.
+// onTick ends a shim that no agent can ask any more.
 func (s *shim) onTick() {
 	var stat unix.Stat_t
 	if err := unix.Fstat(lockFD, &stat); err == nil && stat.Nlink == 0 && !s.wiped {
 		s.wiped = true
 		if s.item != nil {
-			s.stop(StopOrder{Attempt: s.item.order.Attempt})
+			s.stop(StopCommand{Attempt: s.item.order.Attempt})
 		}
 	}
 	if s.item == nil && (s.wiped || (s.conn == nil && BootNow() >= s.lease)) {
@@ -258,7 +262,7 @@ func (s *shim) connected(conn net.Conn) {
 	s.conn, s.out = conn, make(chan Report, shimBacklog)
 	go s.read(conn, s.generation)
 	go s.write(conn, s.out)
-	s.say(Report{Hello: &Hello{Shim: s.self, Attempt: s.attempt(), State: s.state()}})
+	s.say(Report{Hello: &Hello{Shim: s.tree.Shim, Attempt: s.attempt(), State: s.state()}})
 }
 
 func (s *shim) hangUp() {
@@ -271,7 +275,7 @@ func (s *shim) hangUp() {
 
 func (s *shim) read(conn net.Conn, generation int) {
 	for lines := Messages(conn); ; {
-		var m Order
+		var m Command
 		err := ReadMessage(lines, &m)
 		s.post(func() {
 			switch {
@@ -295,12 +299,12 @@ func (s *shim) write(conn net.Conn, out <-chan Report) {
 			err = WriteMessage(conn, line, shimWrite)
 		}
 		if err != nil {
-			conn.Close() // the reader sees it; an end that cannot be said stands in the spool
+			conn.Close() // the reader sees it; an end that cannot be said is in the spool
 		}
 	}
 }
 
-// say tells the agent, if one listens. What is not heard is said again by the next hello or stands in
+// say tells the agent, if one listens. What is not heard is said again by the next hello or is in
 // the spool.
 func (s *shim) say(m Report) {
 	if s.conn == nil {
@@ -313,7 +317,7 @@ func (s *shim) say(m Report) {
 	}
 }
 
-func (s *shim) obey(m Order) {
+func (s *shim) obey(m Command) {
 	switch {
 	case m.Run != nil:
 		s.run(m.Run)

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"qb/api"
-	"qb/statedir"
+	"qb/internal/statedir"
 	"qb/worker/core"
 )
 
@@ -88,7 +88,7 @@ type Spooled struct {
 	Finished api.Finished `json:"finished"`
 	Started  core.Moment  `json:"started,omitempty"` // 0: nothing of it ran
 	Ended    core.Moment  `json:"ended,omitempty"`
-	Frozen   core.Moment  `json:"frozen,omitempty"` // since when it stood still, 0: it did not
+	Frozen   core.Moment  `json:"frozen,omitempty"` // since when it was stopped, 0: it did not
 }
 
 func AttemptName(id api.AttemptID) string { return fmt.Sprintf("%d-%d-%d", id.Job, id.Item, id.Number) }
@@ -129,7 +129,8 @@ func MakeSpare(dir string) error {
 	return err
 }
 
-// PutOrSpare puts the record of an instance's item; if that fails, as on a full disk, it uses the space that PutSpare has in the instance's folder.
+// PutOrSpare puts the record of an instance's item; if that fails, as on a full disk, it uses the space that PutSpare
+// has in the instance's folder.
 func (s Spool) PutOrSpare(dir string, r Spooled) error {
 	err := s.Put(r)
 	if err != nil && s.PutSpare(dir, r) == nil {
@@ -138,7 +139,8 @@ func (s Spool) PutOrSpare(dir string, r Spooled) error {
 	return err
 }
 
-// PutSpare is put without any need of space. A reason takes what room there is, as it is written: some characters are six.
+// PutSpare is put without any need of space. A reason takes what room there is, as it is written: some characters are
+// six.
 func (s Spool) PutSpare(dir string, r Spooled) error {
 	if f := &r.Finished; len(f.Reason) > SpareReason {
 		f.Reason = strings.ToValidUTF8(f.Reason[:SpareReason], "") + " …"
@@ -186,7 +188,7 @@ func (s Spool) Drop(id api.AttemptID) error {
 }
 
 // Load reads all records of this boot. Those of another boot are removed: a new boot ends every attempt
-// of the old one. Torn ones are put aside and named in torn; those that earlier starts put aside are removed.
+// of the old one. Torn ones are put aside and named in torn; the ones that earlier starts put aside are removed.
 func (s Spool) Load(boot string) (records []api.Finished, torn []string, err error) {
 	entries, err := os.ReadDir(string(s))
 	if err != nil {

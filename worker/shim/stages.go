@@ -18,10 +18,15 @@ type Stage struct {
 	First bool     `json:"first,omitempty"` // only until it has succeeded once in the instance
 
 	Limit time.Duration `json:"limit,omitempty"` // for which it may run; 0: stageLimit
-	Files int           `json:"files,omitempty"` // if not 0, the first word that is a file; its exit status is the number of the one at fault, from 1
+	// if not 0, the first word that is a file; its exit status is the number of the one at fault, from 1
+	Files int    `json:"files,omitempty"`
+	Fault string `json:"fault,omitempty"` // of a file
 }
 
-// codeLogError is of an item that ended well, but for a line of its output. To an older supervisor its command could not be started.
+// FaultMissing is what is wrong with a file if the stage names nothing else: an agent before this one may have made it.
+const FaultMissing = "is missing or too small"
+
+// codeLogError is of an item that ended well, except for a line of its output.
 const codeLogError = "log_error"
 
 // stageLimit is how long a stage may run that has no limit of its own.
@@ -44,7 +49,7 @@ type stages struct {
 }
 
 // begin leaves out what the instance has behind it.
-func (s *shim) begin(o *RunOrder) {
+func (s *shim) begin(o *RunCommand) {
 	if s.readied {
 		o.Before = slices.DeleteFunc(o.Before, func(stage Stage) bool { return stage.First })
 	}
@@ -63,7 +68,7 @@ func (it *shimItem) stage() *Stage {
 }
 
 // present is the order for what runs now.
-func (it *shimItem) present() *RunOrder {
+func (it *shimItem) present() *RunCommand {
 	stage := it.stage()
 	if stage == nil {
 		return it.order
@@ -80,7 +85,8 @@ func (it *shimItem) present() *RunOrder {
 		} else if r.Signal != nil {
 			code = 128 + *r.Signal
 		}
-		o.Env = append(append([]string{}, o.Env...), "QB_FRAME_STATUS="+status, "QB_INSTANCE_STATUS="+status, "QB_SYSTEM_EXIT_CODE="+strconv.Itoa(code))
+		o.Env = append(append([]string{}, o.Env...), "QB_FRAME_STATUS="+status, "QB_INSTANCE_STATUS="+status,
+			"QB_SYSTEM_EXIT_CODE="+strconv.Itoa(code))
 	}
 	return &o
 }
@@ -88,8 +94,8 @@ func (it *shimItem) present() *RunOrder {
 // Done says whether an attempt has ended well.
 func Done(f api.Finished) bool { return f.Outcome == "exit" && f.ExitCode != nil && *f.ExitCode == 0 }
 
-// afterInStage has f run after d if the item is still in the same stage then: what is begun for one, such as killing what its process
-// left behind until nothing is left, must not reach the process of the next.
+// afterInStage has f run after d if the item is still in the same stage then: what is begun for one, such as killing
+// what its process left behind until nothing is left, must not reach the process of the next.
 func (s *shim) afterInStage(it *shimItem, d time.Duration, f func()) {
 	at := it.at
 	s.after(d, func() {
@@ -126,9 +132,15 @@ func (s *shim) ended(it *shimItem) {
 		more = false
 	case stage == nil:
 		if line := it.pump.seen.Failure(); line != "" && Done(f) {
-			f.Outcome, f.ExitCode, f.Code, f.Reason = "launch", nil, codeLogError, fmt.Sprintf("a line of its output matches regex_errors: %q", line)
+			f.Outcome = "launch"
+			f.ExitCode = nil
+			f.Code = codeLogError
+			f.Reason = fmt.Sprintf("a line of the output matches regex_errors: %q", line)
 		} else if it.cancel != nil && it.pump.skipped && len(it.order.Errors) > 0 && Done(f) { // it may not be done
-			f.Outcome, f.ExitCode, f.Code, f.Reason = it.cancel.Outcome, nil, it.cancel.Code, it.cancel.Reason
+			f.Outcome = it.cancel.Outcome
+			f.ExitCode = nil
+			f.Code = it.cancel.Code
+			f.Reason = it.cancel.Reason
 		}
 		it.result = &f
 	case it.result == nil && !Done(f):
@@ -140,14 +152,18 @@ func (s *shim) ended(it *shimItem) {
 	}
 	if it.result != nil && !it.stopped {
 		r := *it.result
-		r.Wall, r.CPU, r.PeakMemory = f.Wall, f.CPU, f.PeakMemory
+		r.Wall = f.Wall
+		r.CPU = f.CPU
+		r.PeakMemory = f.PeakMemory
 		f = r
 	}
 	if it.cancel != nil && more {
 		if it.result == nil {
 			wall, cpu, peak := f.Wall, f.CPU, f.PeakMemory
 			f = *it.cancel
-			f.Wall, f.CPU, f.PeakMemory = wall, cpu, peak
+			f.Wall = wall
+			f.CPU = cpu
+			f.PeakMemory = peak
 		}
 		more = false
 	}
@@ -157,22 +173,35 @@ func (s *shim) ended(it *shimItem) {
 	}
 	it.kills.release()
 	it.closePidfd()
-	it.at, it.first, it.late, it.pid, it.frozen = it.at+1, true, false, 0, 0
-	it.exited, it.treeGone, it.pumped, it.drained, it.signalled, it.killing = false, false, false, false, false, false
+	it.at = it.at + 1
+	it.first = true
+	it.late = false
+	it.pid = 0
+	it.frozen = 0
+	it.exited = false
+	it.treeGone = false
+	it.pumped = false
+	it.drained = false
+	it.signalled = false
+	it.killing = false
 	s.maybeLaunch(it)
 	s.sayUnstarted(it)
 }
 
-// failure is the end of an attempt whose stage failed. To an older supervisor its command could not be started.
+// failure is the end of an attempt whose stage failed.
 func (stage *Stage) failure(f api.Finished, late bool) api.Finished {
 	how := f.Reason
 	switch {
 	case late && stage.Files > 0:
-		return api.Finished{Outcome: "launch", Code: stage.Code, Reason: fmt.Sprintf("output file %s cannot be looked at: the file system did not answer for %s", brief(stage.Argv[stage.Files]), stage.limit())}
+		return api.Finished{Outcome: "launch", Code: stage.Code,
+			Reason: fmt.Sprintf("output file %s cannot be looked at: the file system did not answer for %s",
+				brief(stage.Argv[stage.Files]), stage.limit())}
 	case late:
-		how = fmt.Sprintf("it ran for %s, the most", stage.limit())
+		how = fmt.Sprintf("the check did not end within %s", stage.limit())
 	case stage.Files > 0 && f.ExitCode != nil && *f.ExitCode > 0 && *f.ExitCode <= len(stage.Argv)-stage.Files:
-		return api.Finished{Outcome: "launch", Code: stage.Code, Reason: fmt.Sprintf("output file %s is missing or too small", brief(stage.Argv[stage.Files+*f.ExitCode-1]))}
+		return api.Finished{Outcome: "launch", Code: stage.Code,
+			Reason: fmt.Sprintf("output file %s %s", brief(stage.Argv[stage.Files+*f.ExitCode-1]),
+				cmp.Or(stage.Fault, FaultMissing))}
 	case f.ExitCode != nil:
 		how = fmt.Sprintf("exit status %d", *f.ExitCode)
 	case f.Signal != nil:

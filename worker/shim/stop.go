@@ -8,17 +8,16 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
-	"qb/worker/proc"
 )
 
 // EndedByStop says whether the end of an attempt's first process was the work of a stop: it was signalled while it
-// still ran, or it died of KILL. One that exited before its signal was sent has done its work, whatever was
+// still ran, or it died of KILL. A process that exited before its signal was sent has done its work, whatever was
 // ordered meanwhile. The simulator's shims decide by it too.
 func EndedByStop(ordered, signalled, killed bool) bool { return ordered && (signalled || killed) }
 
 // stop ends the attempt's tree. A tree whose lease has ended is not woken for its TERM: its item may already
-// run elsewhere. One that is suspended is.
-func (s *shim) stop(o StopOrder) {
+// run elsewhere. A suspended item is.
+func (s *shim) stop(o StopCommand) {
 	it := s.item
 	if it == nil || it.order.Attempt != o.Attempt || it.stopped || it.over {
 		return
@@ -28,11 +27,16 @@ func (s *shim) stop(o StopOrder) {
 		return
 	}
 	it.pump.giveUp(lookStopped)
-	s.suspend(SuspendOrder{Attempt: o.Attempt}) // no more: it hears its TERM
+	s.suspend(SuspendCommand{Attempt: o.Attempt}) // no more: it hears its TERM
 	if it.exited {
-		it.cancel = &api.Finished{Outcome: cmp.Or(o.Outcome, core.OutcomeStopped), Code: o.Code, Reason: o.Reason, Limit: o.Limit}
+		it.cancel = &api.Finished{Outcome: cmp.Or(o.Outcome, core.OutcomeStopped), Code: o.Code, Reason: o.Reason,
+			Limit: o.Limit}
 	} else {
-		it.stopped, it.reason, it.code, it.outcome, it.limit = true, o.Reason, o.Code, o.Outcome, o.Limit
+		it.stopped = true
+		it.reason = o.Reason
+		it.code = o.Code
+		it.outcome = o.Outcome
+		it.limit = o.Limit
 	}
 	if s.frozen || it.exited || o.Grace <= 0 || it.launching {
 		s.kill(it, killRepeat)
@@ -59,7 +63,7 @@ func (s *shim) stop(o StopOrder) {
 }
 
 // halt makes a process stand still and says whether it does; false if it has exited. An exit takes long where much
-// memory is given back, and a signal that comes meanwhile has no effect; only a process that stands still is
+// memory is given back, and a signal that comes meanwhile has no effect; only a process that is stopped is
 // sure not to have begun its exit. It returns at the process's end at the latest, which KILL brings about.
 func halt(pidfd int) bool {
 	unix.PidfdSendSignal(pidfd, unix.SIGSTOP, nil, 0)
@@ -75,9 +79,9 @@ func halt(pidfd int) bool {
 	}
 }
 
-const cldStopped = 5 // of SIGCHLD's codes: it stands still
+const cldStopped = 5 // of SIGCHLD's codes: it is stopped
 
-// terminate sends TERM to the tree, the first process of which stands still.
+// terminate sends TERM to the tree, the first process of which is stopped.
 func (s *shim) terminate(it *shimItem) {
 	switch {
 	case it.treeGone || it.killing:
@@ -85,8 +89,7 @@ func (s *shim) terminate(it *shimItem) {
 		s.kill(it, killRepeat)
 	default:
 		it.signalled = !it.exited
-		proc.SignalTree(s.self.PID, unix.SIGTERM)
-		proc.SignalTree(s.self.PID, unix.SIGCONT)
+		s.tree.Terminate()
 	}
 }
 
@@ -98,8 +101,7 @@ func (it *shimItem) closePidfd() {
 }
 
 // kill repeats itself until the kernel says that nothing is left, however long that takes: a process in
-// the kernel's hands dies only when it comes back. While the first process is being forked its group is not frozen:
-// a child that is born into a frozen group never reaches its program, and the thread that forks waits for that.
+// the kernel's hands dies only when it comes back.
 func (s *shim) kill(it *shimItem, wait time.Duration) {
 	if it.treeGone || it.over || (it.pid == 0 && !it.launching) {
 		return
@@ -110,9 +112,6 @@ func (s *shim) kill(it *shimItem, wait time.Duration) {
 	if !it.exited && it.pidfd >= 0 { // first, or it might exit because its children died
 		unix.PidfdSendSignal(it.pidfd, unix.SIGKILL, nil, 0)
 	}
-	if !it.launching {
-		s.intent.Group.Kill()
-	}
-	proc.SignalTree(s.self.PID, unix.SIGKILL)
+	s.tree.Kill(it.launching)
 	s.afterInStage(it, wait, func() { s.kill(it, min(2*wait, killRepeatMx)) })
 }

@@ -2,13 +2,14 @@ package shim
 
 import "qb/worker/core"
 
-// suspend has the item's tree stand still by order, or go on. The order may be repeated. It goes on only if its lease lasts, too.
-func (s *shim) suspend(o SuspendOrder) {
+// suspend has the item's tree stand still by order, or go on. The order may be repeated. It goes on only if its lease
+// lasts, too.
+func (s *shim) suspend(o SuspendCommand) {
 	it := s.item
 	if it == nil || it.order.Attempt != o.Attempt || it.over || it.stopped {
 		return
 	}
-	s.standstill = o.Standstill
+	s.suspensionID = o.SuspensionID
 	if s.suspended != o.Suspended {
 		s.suspended = o.Suspended
 		s.timeSuspension(it)
@@ -28,9 +29,9 @@ func (s *shim) timeSuspension(it *shimItem) {
 	}
 }
 
-// stands is the number of the suspension under which nothing of the item runs, 0 if something may. It is no more than what the
-// last look found: a tree that is to stand still may not do so yet.
-func (s *shim) stands(it *shimItem) int64 {
+// provenSuspension is the number of the suspension under which nothing of the item runs, 0 if something may. It is no
+// more than what the last look found: a tree that is to stand still may not do so yet.
+func (s *shim) provenSuspension(it *shimItem) int64 {
 	still := s.frozen && s.frozenAt.IsZero()
 	if it.pid == 0 {
 		still = !it.launching
@@ -38,17 +39,17 @@ func (s *shim) stands(it *shimItem) int64 {
 	if !s.suspended || !still || it.over || it.stopped || it.killing {
 		return 0
 	}
-	return s.standstill
+	return s.suspensionID
 }
 
-// sayUnstarted tells the agent of an item, nothing of which runs yet or between two stages, that it stands still.
+// sayUnstarted tells the agent of an item, nothing of which runs yet or between two stages, that it is frozen.
 func (s *shim) sayUnstarted(it *shimItem) {
-	switch n := s.stands(it); {
+	switch n := s.provenSuspension(it); {
 	case n == 0 || it.pid != 0:
 	case it.meter != nil:
 		s.sayMeasured(it)
 	default:
-		s.say(Report{Sample: &sample{Standstill: n}})
+		s.say(Report{Sample: &sample{SuspensionID: n}})
 	}
 }
 
@@ -60,8 +61,8 @@ func (it *shimItem) suspendedUntil(then core.Moment) core.Moment {
 	return it.stood + max(0, then-it.suspended)
 }
 
-// ran is how long the item had run by then: neither time limits nor what is learned of its job count the time for which it was
-// suspended.
+// ran is how long the item had run by then: neither time limits nor what is learned of its job count the time for which
+// it was suspended.
 func (it *shimItem) ran(then core.Moment) core.Moment {
 	return max(0, then-it.started-it.suspendedUntil(then))
 }

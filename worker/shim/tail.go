@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"qb/units"
+	"qb/internal/units"
 )
 
 // tailKept is the room for the end of a log beyond its limit: a megabyte, and the headers of its pieces.

@@ -8,11 +8,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"qb/patterns"
+	"qb/internal/patterns"
 )
 
-// Bounds of looking at an item's output. An expression takes time for each instruction that it compiles to and each byte of a line,
-// so a page of output can take a minute of processor.
+// Bounds of looking at an item's output. An expression takes time for each instruction that it compiles to and each
+// byte of a line, so a page of output can take a minute of processor.
 const (
 	lookDebt  = 4 * time.Millisecond // of looking, before it is made up for: it takes a quarter of a core at most
 	lookLeast = 10 * time.Second     // of processor time that an item's looking may take
@@ -27,8 +27,9 @@ const (
 	lookLate               // the item ended long ago
 )
 
-// watcher looks at an item's output. The pump's goroutine owns it, but for giveUp. It is a part of the shim, so a control group
-// cannot hold it: a group that is frozen would hold up the shim. Its processor time is measured and counts as the item's.
+// watcher looks at an item's output. The pump's goroutine owns it, except for giveUp. It runs in the shim's
+// process, so it cannot be in the item's control group: freezing that group would stop the shim. Its processor time is
+// measured and counts as the item's.
 type watcher struct {
 	lines    patterns.Lines
 	licences licences
@@ -52,7 +53,7 @@ func newWatcher() watcher {
 // watch has the output looked at for the patterns of the site and, if it is that of the item's command, of the item's
 // job. Both were checked where they were accepted; what this one cannot read, of another release, is named at the end
 // of the log.
-func (w *watcher) watch(o *RunOrder, licences licences, command bool) {
+func (w *watcher) watch(o *RunCommand, licences licences, command bool) {
 	if w.licences = licences; command {
 		seen, err := patterns.New(o.Rules)
 		if w.unread = err; seen != nil {
@@ -63,7 +64,7 @@ func (w *watcher) watch(o *RunOrder, licences licences, command bool) {
 		return
 	}
 	w.seen.Stop = w.over
-	w.lines.Take = func(line patterns.Part) {
+	w.lines.Take = func(line patterns.Piece) {
 		if w.over() {
 			w.skipped = true
 			return
@@ -71,7 +72,7 @@ func (w *watcher) watch(o *RunOrder, licences licences, command bool) {
 		w.licences.look(line, w.over)
 		w.seen.Look(line)
 		w.skipped = w.over() // between two expressions
-		w.settle()
+		w.chargeTime()
 	}
 }
 
@@ -103,12 +104,12 @@ func (w *watcher) looking(do func()) {
 	defer runtime.UnlockOSThread()
 	w.mark = threadTime()
 	do()
-	w.settle()
+	w.chargeTime()
 	w.percent.Store(int32(w.seen.Progress()))
 }
 
-// settle charges what looking took since the last time, and makes up for it.
-func (w *watcher) settle() {
+// chargeTime charges what looking took since the last time, and makes up for it.
+func (w *watcher) chargeTime() {
 	now := threadTime()
 	spent := now - w.mark
 	w.mark = now
@@ -139,15 +140,16 @@ func threadTime() time.Duration {
 // progress is how far the item is in per cent, by its output; 0: not known.
 func (w *watcher) progress() int { return int(w.percent.Load()) }
 
-// unlooked says what of the output was not looked at, though nobody stopped the item; "" for nothing. Good when the pump has ended.
+// unlooked says what of the output was not looked at, though the item was not stopped; "" for nothing. Good when the
+// pump has ended.
 func (w *watcher) unlooked() string {
 	switch why := w.given.Load(); {
 	case w.unread != nil:
-		return fmt.Sprintf("its output was not looked at: %v", w.unread)
+		return fmt.Sprintf("the item's output was not looked at: %v", w.unread)
 	case !w.skipped || why == lookStopped:
 		return ""
 	case why == lookLate:
-		return fmt.Sprintf("the end of its output was not looked at: its expressions take longer than %s for what it left in its pipes", lookAfter)
+		return fmt.Sprintf("the end of the item's output was not looked at: the job's expressions take longer than %s for what it left in its pipes", lookAfter)
 	}
-	return fmt.Sprintf("its output was not looked at to the end: its expressions took %s of processor time, the most", w.total.Round(time.Second))
+	return fmt.Sprintf("the rest of the item's output was not searched: its regular expressions had used their limit of %s of processor time", w.total.Round(time.Second))
 }

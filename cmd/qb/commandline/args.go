@@ -1,6 +1,7 @@
 package commandline
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,19 +12,51 @@ import (
 	"qb/api"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/qube"
-	"qb/units"
+	"qb/internal/units"
 )
+
+// ErrSilent ends a command that has already said what was wrong; it is exit code 1.
+var ErrSilent = errors.New("")
 
 // CommandWords marks commands whose words after the options are another program's command line.
 const CommandWords = "command-words"
 
-// Rewrite turns words as Qube's users write them (-cpus 10, -max-cpus=5, --prio 3) into those that pflag
+// once marks options that may be given once only.
+const once = "once"
+
+// Once marks options whose value is put together of parts, as a list or a condition, or chooses. People who give one
+// twice mean both values, of which only the last would count. Of an option with a plain value the last counts, so that
+// a script can put its own before those of its user.
+func Once(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		f := flags.Lookup(name)
+		if f.Annotations == nil {
+			f.Annotations = map[string][]string{}
+		}
+		f.Annotations[once] = []string{}
+	}
+}
+
+// refuseSecond refuses a value of such an option beside another that was given before.
+func refuseSecond(flag *pflag.Flag, value string, before map[*pflag.Flag]string) error {
+	first, given := before[flag]
+	before[flag] = value
+	if _, marked := flag.Annotations[once]; marked && given && first != value {
+		return api.Errorf(api.KindUsage,
+			"-%s is given twice, as %s and %s, and only one of them would count; give it once, with both if it takes a list",
+			flag.Name, units.Quoted(first), units.Quoted(value))
+	}
+	return nil
+}
+
+// Rewrite turns words as Qube's users write them (-cpus 10, -max-cpus=5, --prio 3) into the ones that pflag
 // understands (--cpus=10). An option and its value become one word, so that a value may start with a dash.
 // Options end at --, and for commands that start programs at the first word that is none. At is the place behind the
 // words that name the command.
 func Rewrite(root *cobra.Command, args []string) (words []string, at int, err error) {
 	cmd, named := root, true
 	out := make([]string, 0, len(args)+1)
+	before := map[*pflag.Flag]string{}
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		switch {
@@ -32,6 +65,9 @@ func Rewrite(root *cobra.Command, args []string) (words []string, at int, err er
 		case !IsOption(arg):
 			if sub := Child(cmd, arg); named && sub != nil {
 				out, cmd, at = append(out, sub.Name()), sub, i+1
+				if sub.DisableFlagParsing {
+					return append(out, args[at:]...), at, nil
+				}
 				continue
 			}
 			if named && cmd.HasSubCommands() && !cmd.Runnable() {
@@ -54,6 +90,9 @@ func Rewrite(root *cobra.Command, args []string) (words []string, at int, err er
 				value, given = args[i], true
 			}
 			if err := refuseSign(flag, value); err != nil {
+				return nil, 0, err
+			}
+			if err := refuseSecond(flag, value, before); err != nil {
 				return nil, 0, err
 			}
 			if given {
@@ -79,7 +118,8 @@ func Child(cmd *cobra.Command, name string) *cobra.Command {
 
 func unknownCommand(cmd *cobra.Command, word string) error {
 	if answer, found := qube.Command(word); found && !cmd.HasParent() {
-		return api.Errorf(api.KindUsage, "%s is a command of Qube's that qb has not: %s", "qb"+strings.TrimPrefix(word, "qb"), answer)
+		return api.Errorf(api.KindUsage, "%s is a command of Qube's that qb has not: %s", "qb"+strings.TrimPrefix(word, "qb"),
+			answer)
 	}
 	var names []string
 	for _, sub := range cmd.Commands() {
@@ -120,7 +160,8 @@ func FindOption(cmd *cobra.Command, word string) (flag *pflag.Flag, value string
 	}
 	option, answer, known := qube.Option(CommandWithin(cmd), wanted)
 	if known && (option == wanted || len(prefixed) == 0) {
-		return nil, "", false, api.Errorf(api.KindUsage, "-%s is an option of Qube's that %s has not: %s", option, TypedName(cmd), answer)
+		return nil, "", false, api.Errorf(api.KindUsage, "-%s is an option of Qube's that %s has not: %s", option,
+			TypedName(cmd), answer)
 	}
 	if len(prefixed) > 0 {
 		var all []string
@@ -137,7 +178,8 @@ func FindOption(cmd *cobra.Command, word string) (flag *pflag.Flag, value string
 	if _, err := strconv.ParseFloat(word, 64); err == nil {
 		hint = ", and no number below 0 is taken here"
 	}
-	return nil, "", false, api.Errorf(api.KindUsage, "there is no option -%s%s (%s -h lists all)", output.Escape(name), hint, TypedName(cmd))
+	return nil, "", false, api.Errorf(api.KindUsage, "there is no option -%s%s (%s -h lists all)", output.Escape(name),
+		hint, TypedName(cmd))
 }
 
 // VisitOptions visits a command's flags, those of its parents included.
@@ -156,14 +198,15 @@ func CommandWithin(cmd *cobra.Command) string {
 // refuseSign refuses a number with a plus: it would set the number, where the sign says to add it.
 func refuseSign(flag *pflag.Flag, value string) error {
 	if kind := flag.Value.Type(); (kind == "int" || kind == "width") && strings.HasPrefix(value, "+") {
-		return api.Errorf(api.KindUsage, "-%s %s: nothing can be added to the present value; give the number itself", flag.Name, output.Escape(value))
+		return api.Errorf(api.KindUsage, "-%s %s: nothing can be added to the present value; give the number itself",
+			flag.Name, output.Escape(value))
 	}
 	return nil
 }
 
 func NormalName(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
-// Given are the options of a command as they were given, but for those that are left out.
+// Given are the options of a command as they were given, except for the ones that are left out.
 func Given(cmd *cobra.Command, left ...string) (args []string) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains(left, f.Name) {

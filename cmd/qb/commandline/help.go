@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"qb/api"
-	"qb/cmd/qb/output"
 )
 
 // ByLink marks a root whose command was called by the name of a link.
@@ -65,7 +64,7 @@ func printCommands(out io.Writer, cmd *cobra.Command) {
 	}
 }
 
-// UseLine is how a command is called; of one that only has others below it, that one of these follows.
+// UseLine is how a command is called; of a group of commands, that one of these follows.
 func UseLine(cmd *cobra.Command) string {
 	if cmd.HasAvailableSubCommands() && !cmd.Runnable() {
 		return commandsLine(cmd)
@@ -107,12 +106,12 @@ func FlagError(_ *cobra.Command, err error) error {
 		why = "is not a whole number"
 	case "bool":
 		why = "is neither true nor false"
-	case "duration":
+	case "duration", "time": // their errors name the value
 		return api.Errorf(api.KindUsage, "-%s %v", bad.GetFlag().Name, bad.Unwrap())
 	default:
 		why = bad.Unwrap().Error()
 	}
-	return api.Errorf(api.KindUsage, "-%s %q %s", bad.GetFlag().Name, output.Escape(bad.GetValue()), why)
+	return api.Errorf(api.KindUsage, "-%s %q %s", bad.GetFlag().Name, bad.GetValue(), why)
 }
 
 // WantArgs refuses a number of words that a command cannot take, as wrong usage.
@@ -122,7 +121,7 @@ func WantArgs(low, high int, what string) cobra.PositionalArgs {
 			return api.Errorf(api.KindUsage, "no %s given; usage: %s", what, UseLine(cmd))
 		}
 		if high >= 0 && len(args) > high {
-			return api.Errorf(api.KindUsage, "unexpected word %q; usage: %s", output.Escape(args[high]), UseLine(cmd))
+			return api.Errorf(api.KindUsage, "unexpected word %q; usage: %s", args[high], UseLine(cmd))
 		}
 		return nil
 	}

@@ -107,7 +107,7 @@ func TestClashesAreWarnedOf(t *testing.T) {
 	}
 }
 
-// Whoever loads a file that clashes is not held up.
+// A file that clashes is loaded all the same.
 func TestAClashStopsNoStart(t *testing.T) {
 	_, load := here(t)
 	write(t, "qb.conf", "supervisor_cpu_share_by = 'jobs'\n", 0o600)

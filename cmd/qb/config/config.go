@@ -19,16 +19,16 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/supervisor/facts"
-	"qb/supervisor/settings"
-	"qb/worker"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/wire/settings"
+	workersettings "qb/worker/settings"
 )
 
-// SupervisorKeys and WorkerKeys are two of the three parts of qb.conf. They are embedded under names of their own, as the
-// types share one.
+// SupervisorKeys and WorkerKeys are two of the three parts of qb.conf. They are embedded under names of their own, as
+// the types share one.
 type (
 	SupervisorKeys = settings.Config
-	WorkerKeys     = worker.Config
+	WorkerKeys     = workersettings.Config
 )
 
 // Keys is the whole of qb.conf: flat keys, those of the supervisor, of workers and of clients.
@@ -54,7 +54,8 @@ type clientKeys struct {
 
 func defaultKeys() Keys {
 	return Keys{
-		SupervisorKeys: settings.DefaultConfig(), WorkerKeys: worker.DefaultConfig(), clientKeys: clientKeys{ClientTrustedUsers: []string{}},
+		SupervisorKeys: settings.DefaultConfig(), WorkerKeys: workersettings.DefaultConfig(),
+		clientKeys: clientKeys{ClientTrustedUsers: []string{}},
 	}
 }
 
@@ -73,7 +74,8 @@ func (c *Keys) settings() []setting {
 		for i := range v.NumField() {
 			tag := v.Type().Field(i).Tag
 			if key := tag.Get("toml"); key != "" && key != "-" {
-				all = append(all, setting{key: key, group: group, doc: tag.Get("doc"), secret: tag.Get("secret") == "true", value: v.Field(i)})
+				all = append(all, setting{key: key, group: group, doc: tag.Get("doc"), secret: tag.Get("secret") == "true",
+					value: v.Field(i)})
 			}
 		}
 	}
@@ -130,9 +132,11 @@ func (c *Config) warnOfUnknown(from Source, environ []string) {
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
 		part, rest, _ := strings.Cut(strings.TrimPrefix(name, "QB_"), "_")
-		like := strings.HasPrefix(name, "QB_") && rest != "" && slices.Contains([]string{"SUPERVISOR", "WORKER", "CLIENT", "DATABASE", "MAIL"}, part)
+		like := strings.HasPrefix(name, "QB_") && rest != "" &&
+			slices.Contains([]string{"SUPERVISOR", "WORKER", "CLIENT", "DATABASE", "MAIL"}, part)
 		if like && !slices.Contains(names, name) {
-			fmt.Fprintf(from.Warn, "%s: ignoring %s: it is no setting%s\n", from.Program, output.Escape(name), output.DidYouMean("", name, names))
+			fmt.Fprintf(from.Warn, "%s: ignoring %s: it is no setting%s\n", from.Program, output.Escape(name),
+				output.DidYouMean("", name, names))
 		}
 	}
 }
@@ -170,7 +174,7 @@ func (c *Config) take(name, text string) (bad problems, err error) {
 		n := slices.IndexFunc(all, func(s setting) bool { return strings.EqualFold(s.key, key) })
 		if n < 0 {
 			what := cmp.Or(output.DidYouMean("", key, keysOf(all)), "; `qb config example` lists all")
-			bad = append(bad, problem{line, fmt.Sprintf("%s:%d: unknown key %q%s", name, line, output.Escape(key), what)})
+			bad = append(bad, problem{line, fmt.Sprintf("%s:%d: unknown key %q%s", name, line, key, what)})
 		} else if err := all[n].decode(&meta, values[key]); err != nil {
 			bad = append(bad, problem{line, fmt.Sprintf("%s:%d: key %q: %s", name, line, key, output.Escape(err.Error()))})
 		} else {
@@ -198,7 +202,7 @@ func syntaxError(name, text string, err error) error {
 	}
 	what := output.Escape(syntax.Message)
 	if syntax.LastKey != "" {
-		what = fmt.Sprintf("key %q: %s", output.Escape(syntax.LastKey), what)
+		what = fmt.Sprintf("key %q: %s", syntax.LastKey, what)
 	}
 	return api.Errorf(api.KindInvalid, "%s:%d: %s", name, syntax.Position.Line, what)
 }
@@ -327,8 +331,8 @@ func (c *Config) invalid() error {
 	return errors.Join(c.SupervisorKeys.Validate(), c.halfLifeTwice(), workers.Validate())
 }
 
-// CheckFile says what is wrong with a file's settings: all of it, in the order of the file. Notes on a file in Qube's form
-// go to out, and so do warnings of settings that work against each other: these refuse nothing.
+// CheckFile says what is wrong with a file's settings: all of it, in the order of the file. Notes on a file in Qube's
+// form go to out, and so do warnings of settings that work against each other: these refuse nothing.
 func CheckFile(name string, out io.Writer) error {
 	c := &Config{Keys: defaultKeys(), Origins: map[string]string{}}
 	text, err := readNamed(name)
@@ -359,7 +363,9 @@ func (c *Config) halfLifeTwice() error {
 	if !byFactor || c.Origins[key] == "" || c.FairshareHalf != settings.DefaultConfig().FairshareHalf {
 		return nil
 	}
-	return api.BadSetting(key, " = %s: supervisor_fairshare_decay_factor = %v sets another half-life; remove one of the two", c.FairshareHalf, c.DecayFactor)
+	return api.BadSetting(key,
+		" = %s: supervisor_fairshare_decay_factor = %v sets another half-life; remove one of the two", c.FairshareHalf,
+		c.DecayFactor)
 }
 
 // WithOrigin adds to each refused setting where its value was given.
@@ -403,7 +409,7 @@ func (p problems) error() error {
 	}
 	p.sort()
 	var lines []string
-	if len(p) > 1 { // whoever prints the error puts the program's name before its first line
+	if len(p) > 1 { // the caller puts the program's name before its first line
 		lines = append(lines, fmt.Sprintf("%d settings are refused:", len(p)))
 	}
 	for _, one := range p[:min(len(p), problemsShown)] {

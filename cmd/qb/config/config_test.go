@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qb/api"
-	"qb/supervisor/settings"
+	"qb/supervisor/wire/settings"
 )
 
 const exampleFile = "../../../qb.conf.example"
@@ -166,7 +166,7 @@ func TestCheckTellsEverything(t *testing.T) {
 	}
 }
 
-// A variable that is named like a setting and sets none is told, with the setting that may be meant.
+// A variable that is named like a setting and sets none is reported, with the setting that may be meant.
 func TestUnknownVariables(t *testing.T) {
 	c := Config{Keys: defaultKeys(), Origins: map[string]string{}}
 	var told strings.Builder

@@ -9,18 +9,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/internal/statedir"
+	"qb/internal/units"
 )
 
-// hereFile is the file of the current folder. Whoever packed a project that is unpacked there wrote it, so it has no reach.
+// hereFile is the file of the current folder. It may come from the author of a project that was unpacked there, so it
+// has no reach.
 const hereFile = "qb.conf"
 
-// ofProjects are the settings that the current folder's file may have, each because of what the worst value comes to. All others,
-// new ones too, are for files that this user or root has written.
+// ofProjects are the settings that the current folder's file may have, each because of what the worst value comes to.
+// All others, new ones too, are for files that this user or root has written.
 var ofProjects = []struct {
 	why  string
 	keys []string
@@ -63,7 +63,8 @@ func (c *Config) readFiles(from Source) error {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			fmt.Fprintf(from.Warn, "%s: ignoring %s: %v; -conf %s uses it all the same\n", from.Program, shownFile(name), err, name)
+			fmt.Fprintf(from.Warn, "%s: ignoring %s: %v; -conf %s uses it all the same\n", from.Program, shownFile(name), err,
+				name)
 			continue
 		}
 		if name == hereFile {
@@ -109,9 +110,11 @@ func (c *Config) parseHere(by Source, text string) error {
 		}
 	}
 	if len(ignored) > 0 {
-		fmt.Fprintf(by.Warn, "%s: ignoring %s: the current folder's file may set defaults of qbsub (not client_job_flags), the slots of a worker and words about it;"+
-			" write all else in ~/.config/qb/qb.conf or /etc/qb.conf, or name the file: -conf %s or QB_CONF\n",
-			by.Program, strings.Join(ignored, ", "), hereFile)
+		fmt.Fprintf(by.Warn, "%s: ignoring %s: %s of the current folder may set only client_priority,"+
+			" client_cluster, client_account, client_restrictions and a worker's slots, cluster, groups, properties,"+
+			" job types and flags; write other settings in ~/.config/qb/qb.conf or /etc/qb.conf,"+
+			" or name the file: -conf %s or QB_CONF\n",
+			by.Program, units.Few(ignored), hereFile, hereFile)
 	}
 	return nil
 }
@@ -124,34 +127,29 @@ func readPrivate(name string) (string, error) {
 		return "", unreadable(err)
 	}
 	defer dir.Close()
-	flags := unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
-	if name == hereFile {
-		flags |= unix.O_NOFOLLOW
-	}
-	fd, err := unix.Openat(int(dir.Fd()), filepath.Base(name), flags, 0)
+	f, err := openIn(dir, name)
 	if err != nil {
-		if errors.Is(err, unix.ELOOP) {
-			return "", errors.New("it is a link")
-		}
-		return "", unreadable(err)
+		return "", err
 	}
-	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
 	for _, one := range []struct {
 		what string
 		file *os.File
-	}{{"its folder", dir}, {"it", f}} {
-		info, err := one.file.Stat()
-		switch {
-		case err != nil:
+	}{{"the folder of the file", dir}, {"the file", f}} {
+		why, err := statedir.Exposed(one.file)
+		if err != nil {
 			return "", err
-		case !ownedByUsOrRoot(info):
-			return "", fmt.Errorf("%s belongs to another user", one.what)
-		case info.Mode().Perm()&0o022 != 0:
-			return "", fmt.Errorf("%s can be written by others (mode %04o)", one.what, info.Mode().Perm())
-		case one.file == f && !info.Mode().IsRegular():
-			return "", errors.New("it is not a regular file")
 		}
+		if why != "" {
+			return "", fmt.Errorf("%s %s", one.what, why)
+		}
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", errors.New("the file is not a regular file")
 	}
 	return readConfig(f)
 }
@@ -174,7 +172,7 @@ func (c *Config) readFile(name string) error {
 
 // readNamed reads a file that a person has named.
 func readNamed(name string) (string, error) {
-	f, err := os.Open(name)
+	f, err := statedir.OpenNamed(name)
 	if err != nil {
 		return "", api.Errorf(api.KindInvalid, "configuration: %v", err)
 	}

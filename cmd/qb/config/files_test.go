@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,10 +13,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"qb/internal/units"
 )
 
-// TestReach: each setting that is not in this list, new ones too, is ignored in the current folder's file, with a warning that names
-// it; each in the list is taken.
+// TestReach: each setting that is not in this list, new ones too, is ignored in the current folder's file, with a
+// warning that names it; each in the list is taken.
 func TestReach(t *testing.T) {
 	harmless := []string{"client_account", "client_cluster", "client_priority", "client_restrictions",
 		"worker_cluster", "worker_cpus", "worker_flags", "worker_groups", "worker_job_types", "worker_properties"}
@@ -51,7 +54,8 @@ func TestReach(t *testing.T) {
 	if slices.Sort(taken); !slices.Equal(taken, harmless) {
 		t.Errorf("taken: %v, want %v", taken, harmless)
 	}
-	write(t, "qb.conf", "client_job_flags = export_environment\nclient_account = show\nclient_supervisor = evil\n", 0o644) // as Qube writes them
+	// as Qube writes them
+	write(t, "qb.conf", "client_job_flags = export_environment\nclient_account = show\nclient_supervisor = evil\n", 0o644)
 	if c, said, err := load(); err != nil || c.ClientJobFlags != "" || c.ClientAccount != "show" || !strings.Contains(said, "client_job_flags (qb.conf:1)") {
 		t.Errorf("in Qube's form: %+v, %q, %v", c, said, err)
 	}
@@ -132,6 +136,29 @@ func TestFileOfTheCurrentFolder(t *testing.T) {
 	}
 }
 
+// However many settings the current folder's file has that are ignored, the warning names eight and is short.
+func TestIgnoredKeysAreFew(t *testing.T) {
+	_, load := here(t)
+	var lines []string
+	for _, s := range (&Config{Keys: defaultKeys()}).settings() {
+		if s.value.Type() == reflect.TypeFor[string]() && !mayBeOfProject(s.key) {
+			lines = append(lines, s.key+" = ''\n")
+		}
+	}
+	for _, ignored := range []int{1, units.MostNamed, units.MostNamed + 1, len(lines)} {
+		write(t, "qb.conf", strings.Join(lines[:ignored], ""), 0o644)
+		_, said, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := strings.Count(said, "(qb.conf:")
+		more := strings.Contains(said, fmt.Sprintf(" and %d more: ", ignored-named))
+		if named != min(ignored, units.MostNamed) || more != (ignored > named) || len(said) > 1000 {
+			t.Errorf("%d ignored: %d are named in %d bytes: %s", ignored, named, len(said), said)
+		}
+	}
+}
+
 // What others may have written is ignored.
 func TestForeignConfiguration(t *testing.T) {
 	dir, load := here(t)
@@ -142,18 +169,18 @@ func TestForeignConfiguration(t *testing.T) {
 	}{
 		{"qb.conf", "", func() error { return nil }},
 		{user, "", func() error { return nil }},
-		{"qb.conf", "it can be written by others (mode 0664)", func() error { return os.Chmod("qb.conf", 0o664) }},
-		{user, "it can be written by others (mode 0646)", func() error { return os.Chmod(user, 0o646) }},
-		{"qb.conf", "its folder can be written by others (mode 0777)", func() error { return os.Chmod(dir, 0o1777) }},
-		{user, "its folder can be written by others (mode 0775)", func() error { return os.Chmod(filepath.Dir(user), 0o775) }},
-		{"qb.conf", "it is a link", func() error { return os.Rename("qb.conf", "other") }},
-		{"qb.conf", "it is not a regular file", func() error { os.Remove("qb.conf"); return unix.Mkfifo("qb.conf", 0o600) }},
+		{"qb.conf", "the file can be written by others (mode 0664)", func() error { return os.Chmod("qb.conf", 0o664) }},
+		{user, "the file can be written by others (mode 0646)", func() error { return os.Chmod(user, 0o646) }},
+		{"qb.conf", "the folder of the file can be written by others (mode 0777)", func() error { return os.Chmod(dir, 0o1777) }},
+		{user, "the folder of the file can be written by others (mode 0775)", func() error { return os.Chmod(filepath.Dir(user), 0o775) }},
+		{"qb.conf", "the file is a link", func() error { return os.Rename("qb.conf", "other") }},
+		{"qb.conf", "the file is not a regular file", func() error { os.Remove("qb.conf"); return unix.Mkfifo("qb.conf", 0o600) }},
 	} {
 		write(t, test.name, "worker_cpus = 5\n", 0o644)
 		if err := test.spoil(); err != nil {
 			t.Fatal(err)
 		}
-		if test.want == "it is a link" {
+		if test.want == "the file is a link" {
 			if err := os.Symlink("other", "qb.conf"); err != nil {
 				t.Fatal(err)
 			}
@@ -171,8 +198,9 @@ func TestForeignConfiguration(t *testing.T) {
 	}
 }
 
-// TestSwappedConfiguration: somebody else who may write the folder exchanges a file of ours with one of his own all the time;
-// of 10,000 looks (as many as fit into 5 s) none takes a value from his. Where this test is not root, the folder is one that all may write.
+// TestSwappedConfiguration: somebody else who may write the folder exchanges a file of ours with one of his own all the
+// time; of 10,000 looks (as many as fit into 5 s) none takes a value from his. Where this test is not root, the folder
+// is open to all.
 func TestSwappedConfiguration(t *testing.T) {
 	dir, load := here(t)
 	write(t, "mine", "supervisor_default_priority = 7\n", 0o644)

@@ -13,7 +13,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/statedir"
+	"qb/internal/statedir"
 )
 
 // preset is a combination of settings that are off by default, each of which is tested with the others.
@@ -31,10 +31,11 @@ var machines = []presetLine{
 }
 
 var presets = []preset{
-	{"studio", "people who work at the same time have equal parts of the farm now, whatever they used before", slices.Concat([]presetLine{
-		{"supervisor_cpu_share", `"stride"`, "users whose jobs compete for slots get equal slot time"},
-		{"supervisor_smart_share_mode", `"users"`, "surplus slots are divided by user, then among the jobs of each"},
-	}, machines)},
+	{"studio", "people who work at the same time have equal parts of the farm now, whatever they used before",
+		slices.Concat([]presetLine{
+			{"supervisor_cpu_share", `"stride"`, "users whose jobs compete for slots get equal slot time"},
+			{"supervisor_smart_share_mode", `"users"`, "surplus slots are divided by user, then among the jobs of each"},
+		}, machines)},
 	{"lab", "who has used less of the farm in the past days goes first", slices.Concat([]presetLine{
 		{"supervisor_fairshare", `"order"`, "owners are ranked by past usage; a priority orders its owner's own jobs"},
 		{"supervisor_smart_share_mode", `"users"`, "surplus slots are divided by user, then among the jobs of each"},
@@ -64,7 +65,7 @@ func (p *preset) text(lines []presetLine) string {
 func Preset(name, file string, out io.Writer) error {
 	n := slices.IndexFunc(presets, func(p preset) bool { return p.name == name })
 	if n < 0 {
-		return api.Errorf(api.KindUsage, "there is no preset %q; use %s", output.Escape(name), strings.Join(Presets(), " or "))
+		return api.Errorf(api.KindUsage, "there is no preset %q; use %s", name, strings.Join(Presets(), " or "))
 	}
 	p := &presets[n]
 	if file == "" {
@@ -101,7 +102,8 @@ func Preset(name, file string, out io.Writer) error {
 	for _, one := range c.warnings() {
 		fmt.Fprintln(out, one.text)
 	}
-	_, err = fmt.Fprintln(out, "to let them act: qbadmin supervisor -reread, and start workers again with qbadmin worker -restart HOST; worker_ settings act on hosts that have this file")
+	_, err = fmt.Fprintln(out,
+		"to let them act: qbadmin supervisor -reread, and start workers again with qbadmin worker -restart HOST; worker_ settings act on hosts that have this file")
 	return err
 }
 
@@ -132,9 +134,11 @@ func readForChange(file string) (text string, mode fs.FileMode, path string, err
 // missing are the lines that a file lacks, or an error if it says otherwise or cannot be read.
 func (p *preset) missing(file, text string) (lines []presetLine, err error) {
 	if _, qubes := inQubesForm(text); qubes {
-		return nil, api.Errorf(api.KindInvalid, "%s is in Qube!'s form; make it qb's first: qb config import %s", output.Escape(file), output.Escape(file))
+		return nil, api.Errorf(api.KindInvalid, "%s is in Qube!'s form; make it qb's first: qb config import %s",
+			output.Escape(file), output.Escape(file))
 	}
-	has, wants := &Config{Keys: defaultKeys(), Origins: map[string]string{}}, &Config{Keys: defaultKeys(), Origins: map[string]string{}}
+	has, wants := &Config{Keys: defaultKeys(), Origins: map[string]string{}},
+		&Config{Keys: defaultKeys(), Origins: map[string]string{}}
 	if err := has.parse(file, text); err != nil {
 		return nil, err
 	}

@@ -7,14 +7,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/worker"
+	workersettings "qb/worker/settings"
 )
 
-// A qbwrk.conf of Qube!'s has sections of NAME = VALUE lines: [default] and [linux] for all hosts, [HOST] for one, [HOST[01-05]] for
-// several, and templates, which others name behind a colon: [HOST] : TEMPLATE.
+// A qbwrk.conf of Qube!'s has sections of NAME = VALUE lines: [default] and [linux] for all hosts, [HOST] for one,
+// [HOST[01-05]] for several, and templates, which others name behind a colon: [HOST] : TEMPLATE.
 
 // qbwrkSection is one of its sections.
 type qbwrkSection struct {
@@ -27,10 +28,12 @@ type qbwrkSection struct {
 // mostLines bounds a section with its templates, which may name others.
 const mostLines = 10_000
 
-var qbwrkHead = regexp.MustCompile(`^\[([^\[\]]+(?:\[[0-9]+-[0-9]+\])?[^\[\]]*)\]\s*(?::\s*(.*))?$`)
+var qbwrkHead = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\[([^\[\]]+(?:\[[0-9]+-[0-9]+\])?[^\[\]]*)\]\s*(?::\s*(.*))?$`)
+})
 
-// ImportWorkers writes a qbwrk.conf of Qube's as a file for supervisor_worker_configfile, with what each line has become, or why it
-// has no effect, as comments.
+// ImportWorkers writes a qbwrk.conf of Qube's as a file for supervisor_worker_configfile, with what each line has
+// become, or why it has no effect, as comments.
 func ImportWorkers(name string, out io.Writer) error {
 	text, err := readNamed(name)
 	if err != nil {
@@ -47,11 +50,13 @@ func ImportWorkers(name string, out io.Writer) error {
 		s := &sections[n]
 		for _, from := range s.from {
 			if named[from] == nil {
-				return api.Errorf(api.KindInvalid, "%s:%d: [%s] names %q, which has no section above it", name, s.line, output.Escape(s.name), output.Escape(from))
+				return api.Errorf(api.KindInvalid, "%s:%d: [%s] names %q, which has no section above it", name, s.line, s.name,
+					from)
 			}
 			templates[from] = true
 			if s.lines = append(slices.Clone(named[from].lines), s.lines...); len(s.lines) > mostLines {
-				return api.Errorf(api.KindInvalid, "%s:%d: [%s] has more than %d lines with its templates", name, s.line, output.Escape(s.name), mostLines)
+				return api.Errorf(api.KindInvalid, "%s:%d: [%s] has more than %d lines with its templates", name, s.line,
+					output.Escape(s.name), mostLines)
 			}
 		}
 		named[s.name] = s
@@ -66,7 +71,7 @@ func ImportWorkers(name string, out io.Writer) error {
 	return err
 }
 
-// merged are the sections that qb has: what holds for all hosts is one, and templates are in those that name them.
+// merged are the sections that qb has: what holds for all hosts is one, and templates are in the ones that name them.
 func merged(sections []qbwrkSection, templates map[string]bool) []qbwrkSection {
 	all := qbwrkSection{name: "default"}
 	var list []qbwrkSection
@@ -90,13 +95,15 @@ func qbwrkSections(name, text string) (list []qbwrkSection, err error) {
 		if line == "" {
 			continue
 		}
-		if head := qbwrkHead.FindStringSubmatch(line); head != nil {
-			list = append(list, qbwrkSection{name: strings.TrimSpace(head[1]), line: number, from: strings.FieldsFunc(head[2], func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })})
+		if head := qbwrkHead().FindStringSubmatch(line); head != nil {
+			list = append(list, qbwrkSection{name: strings.TrimSpace(head[1]), line: number,
+				from: strings.FieldsFunc(head[2], func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })})
 			continue
 		}
-		pair := qubePair.FindStringSubmatch(line)
+		pair := qubePair().FindStringSubmatch(line)
 		if pair == nil || len(list) == 0 {
-			return nil, api.Errorf(api.KindInvalid, "%s:%d: %q is neither a [section] nor NAME = VALUE below one", name, number, output.Escape(line))
+			return nil, api.Errorf(api.KindInvalid, "%s:%d: %q is neither a [section] nor NAME = VALUE below one", name, number,
+				line)
 		}
 		one := qubeLine{number: number, key: strings.ToLower(pair[1]), value: strings.Trim(pair[2], `"`)}
 		list[len(list)-1].lines = append(list[len(list)-1].lines, one)
@@ -110,7 +117,8 @@ func (s qbwrkSection) write(b *strings.Builder) {
 	written, notes := map[string]string{}, []string{}
 	for _, line := range s.lines {
 		say := func(format string, args ...any) {
-			notes = append(notes, fmt.Sprintf("# line %d: %s: %s\n", line.number, line.key, output.Escape(fmt.Sprintf(format, args...))))
+			notes = append(notes, fmt.Sprintf("# line %d: %s: %s\n", line.number, line.key,
+				output.Escape(fmt.Sprintf(format, args...))))
 		}
 		if strings.Contains(line.value, "$") || strings.HasPrefix(line.value, "{") {
 			say("no effect: macros and values of several lines are not read; write the value out")
@@ -121,7 +129,7 @@ func (s qbwrkSection) write(b *strings.Builder) {
 		case err != nil:
 			say("no effect: %v", err)
 		case one == "":
-		case !slices.Contains(worker.CentralKeys, to):
+		case !slices.Contains(workersettings.CentralKeys, to):
 			say("no effect: %s comes only from the worker's own qb.conf", to)
 		default:
 			written[to] = one

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,8 +19,8 @@ import (
 	"qb/cmd/qb/qube"
 )
 
-// A file in Qube!'s form has one NAME = VALUE a line, whose values need no quotes. It is made TOML line by line, so that
-// each setting keeps the number of its line.
+// A file in Qube!'s form has one NAME = VALUE a line, whose values need no quotes. It is made TOML line by line, so
+// that each setting keeps the number of its line.
 
 // qubeLine is a line of a file in Qube's form.
 type qubeLine struct {
@@ -28,7 +29,9 @@ type qubeLine struct {
 	quoted     bool
 }
 
-var qubePair = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_]*)\s*=\s*(.*)$`)
+var qubePair = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_]*)\s*=\s*(.*)$`)
+})
 
 // qubeLines reads a text in Qube's form; false for one with what only TOML has: tables, lists, single quotes.
 func qubeLines(text string) (lines []qubeLine, ok bool) {
@@ -39,8 +42,9 @@ func qubeLines(text string) (lines []qubeLine, ok bool) {
 		if line == "" {
 			continue
 		}
-		pair := qubePair.FindStringSubmatch(line)
-		if pair == nil || strings.HasPrefix(pair[2], "[") || strings.HasPrefix(pair[2], "{") || strings.HasPrefix(pair[2], "'") {
+		pair := qubePair().FindStringSubmatch(line)
+		if pair == nil || strings.HasPrefix(pair[2], "[") || strings.HasPrefix(pair[2], "{") ||
+			strings.HasPrefix(pair[2], "'") {
 			return nil, false
 		}
 		one := qubeLine{number: number, key: strings.ToLower(pair[1]), value: pair[2]}
@@ -69,7 +73,7 @@ func withoutComment(line string) string {
 }
 
 // inQubesForm says whether a text is in Qube's form: it has a setting that only Qube has, or it is no TOML and has no
-// quotes. A file has one form: what is TOML but for a value without quotes is a mistake.
+// quotes. A file has one form: what is TOML except for a value without quotes is a mistake.
 func inQubesForm(text string) (lines []qubeLine, ok bool) {
 	lines, ok = qubeLines(text)
 	if !ok || len(lines) == 0 {
@@ -138,7 +142,8 @@ func (line qubeLine) translate(all []setting, say func(string, ...any)) (written
 	if n < 0 {
 		known, ok := qube.Setting(line.key)
 		if !ok {
-			return "", "", fmt.Errorf("unknown key %q: neither qb nor Qube has it%s", output.Escape(line.key), output.DidYouMean("", line.key, keysOf(all)))
+			return "", "", fmt.Errorf("unknown key %q: neither qb nor Qube has it%s", line.key,
+				output.DidYouMean("", line.key, keysOf(all)))
 		}
 		if to = known.Setting; to == "" {
 			say("no effect: %s", known.Note)
@@ -158,8 +163,8 @@ func (line qubeLine) translate(all []setting, say func(string, ...any)) (written
 	return to + " = " + tomlWord(all[n].value, value), to, nil
 }
 
-// tomlWord writes an unquoted value as TOML; what cannot be a value of the setting becomes a text, so that it is refused
-// as that.
+// tomlWord writes an unquoted value as TOML; what cannot be a value of the setting becomes a text, so that it is
+// refused as that.
 func tomlWord(field reflect.Value, value string) string {
 	var err error
 	switch written := tomlText(field, value); {
@@ -184,7 +189,7 @@ func unquoted(text string, number int) string {
 	if number < 1 || number > len(lines) {
 		return ""
 	}
-	pair := qubePair.FindStringSubmatch(strings.TrimSpace(withoutComment(lines[number-1])))
+	pair := qubePair().FindStringSubmatch(strings.TrimSpace(withoutComment(lines[number-1])))
 	if pair == nil || pair[2] == "" || strings.ContainsAny(pair[2][:1], `"'[{`) {
 		return ""
 	}
@@ -199,7 +204,8 @@ func Import(name string, out io.Writer) error {
 	}
 	lines, ok := qubeLines(text)
 	if !ok {
-		return api.Errorf(api.KindInvalid, "%s: not in the form of Qube!'s qb.conf, one NAME = VALUE a line; check a TOML file with qb config check", name)
+		return api.Errorf(api.KindInvalid,
+			"%s: not in the form of Qube!'s qb.conf, one NAME = VALUE a line; check a TOML file with qb config check", name)
 	}
 	c := &Config{Keys: defaultKeys(), Origins: map[string]string{}}
 	t := fromQube(name, lines, c.settings())

@@ -46,7 +46,7 @@ func TestQubesFileMeansWhatImportWrites(t *testing.T) {
 }
 
 // TestEverySettingOfQubesHasAnAnswer: each is qb's own, is taken under another name, or is said to have no effect, and no
-// answer names a setting that qb has not.
+// answer names a setting that qb lacks.
 func TestEverySettingOfQubesHasAnAnswer(t *testing.T) {
 	names := map[string]bool{}
 	for _, name := range Names() {

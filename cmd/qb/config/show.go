@@ -34,7 +34,8 @@ const (
 func (c *Config) Show(out, remarks io.Writer, origin bool, keys []string, inForce, unanswered string) error {
 	for _, key := range keys {
 		if names := Names(); !slices.Contains(names, key) {
-			return api.Errorf(api.KindUsage, "there is no setting %q%s (qb config show lists all)", output.Escape(key), output.DidYouMean("", key, names))
+			return api.Errorf(api.KindUsage, "there is no setting %q%s (qb config show lists all)", key,
+				output.DidYouMean("", key, names))
 		}
 	}
 	titles := [...]string{"supervisor settings in force at " + inForce,
@@ -100,7 +101,7 @@ const exampleHead = `# qb.conf: every setting with its default, commented out: t
 # Durations are written as 90 (seconds), "5m", "1h30m" or "7d". This file is what ` + "`qb config example`" + ` prints.
 `
 
-// Example is a file that sets nothing: whoever copies it keeps the defaults of later releases, and what other files
+// Example is a file that sets nothing: anyone who copies it keeps the defaults of later releases, and what other files
 // say.
 func Example() string {
 	var b strings.Builder
@@ -116,7 +117,7 @@ func Example() string {
 	return b.String()
 }
 
-// tomlValue writes a value as TOML does; one that TOML cannot write is a mistake in a config struct.
+// tomlValue writes a value as TOML does; a value that TOML cannot write is a mistake in a config struct.
 func tomlValue(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Slice:

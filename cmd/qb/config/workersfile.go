@@ -9,13 +9,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/BurntSushi/toml"
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/supervisor/central"
-	"qb/worker"
+	"qb/internal/statedir"
+	"qb/supervisor/farm/central"
+	workersettings "qb/worker/settings"
 )
 
 // Limits of a file of workers' settings.
@@ -31,8 +33,8 @@ type workersText struct {
 	Host    map[string]map[string]any `toml:"host"`
 }
 
-// Workers reads the file of supervisor_worker_configfile; nil if there is none. Each setting must be one that may be central, and good
-// for a worker that has only this.
+// Workers reads the file of supervisor_worker_configfile; nil if there is none. Each setting must be allowed to be
+// central, and good for a worker that has only this.
 func Workers(name string) (*central.Sections, error) {
 	if name == "" {
 		return nil, nil
@@ -42,9 +44,10 @@ func Workers(name string) (*central.Sections, error) {
 		return nil, api.BadSetting("supervisor_worker_configfile", ": %v", err)
 	}
 	if info.Size() > mostWorkers {
-		return nil, api.BadSetting("supervisor_worker_configfile", ": %s has %d bytes, more than %d", name, info.Size(), mostWorkers)
+		return nil, api.BadSetting("supervisor_worker_configfile", ": %s has %d bytes, more than %d", name, info.Size(),
+			mostWorkers)
 	}
-	text, err := os.ReadFile(name)
+	text, err := statedir.ReadRegular(name)
 	if err != nil {
 		return nil, api.BadSetting("supervisor_worker_configfile", ": %v", err)
 	}
@@ -59,7 +62,8 @@ func workersOf(name, text string) (*central.Sections, error) {
 	}
 	for _, key := range meta.Keys() {
 		if !slices.Contains([]string{"default", "group", "host"}, key[0]) {
-			return nil, api.Errorf(api.KindInvalid, "%s: unknown section or key %q; write settings below [default], [group.NAME] or [host.NAME]", name, output.Escape(key.String()))
+			return nil, api.Errorf(api.KindInvalid,
+				"%s: unknown section or key %q; write settings below [default], [group.NAME] or [host.NAME]", name, key.String())
 		}
 	}
 	s := &central.Sections{File: name, Groups: map[string]central.Section{}, Hosts: map[string]central.Section{}}
@@ -68,7 +72,9 @@ func workersOf(name, text string) (*central.Sections, error) {
 	}
 	for _, group := range slices.Sorted(maps.Keys(file.Group)) {
 		if _, groups := file.Group[group]["worker_groups"]; groups {
-			return nil, api.Errorf(api.KindInvalid, "%s: [group.%s]: worker_groups cannot be set for a group; set it below [default] or [host.NAME]", name, output.Escape(group))
+			return nil, api.Errorf(api.KindInvalid,
+				"%s: [group.%s]: worker_groups cannot be set for a group; set it below [default] or [host.NAME]", name,
+				output.Escape(group))
 		}
 		if s.Groups[group], err = sectionOf(name, "group."+group, file.Group[group]); err != nil {
 			return nil, err
@@ -85,7 +91,7 @@ func workersOf(name, text string) (*central.Sections, error) {
 		}
 		for _, one := range names {
 			if _, twice := s.Hosts[one]; twice {
-				return nil, api.Errorf(api.KindInvalid, "%s: host %q has two sections; write one", name, output.Escape(one))
+				return nil, api.Errorf(api.KindInvalid, "%s: host %q has two sections; write one", name, one)
 			}
 			s.Hosts[one] = section
 		}
@@ -100,10 +106,10 @@ func workersOf(name, text string) (*central.Sections, error) {
 func sectionOf(file, name string, values map[string]any) (central.Section, error) {
 	section := central.Section{}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if !slices.Contains(worker.CentralKeys, key) {
-			why := "comes only from the worker's own qb.conf; may be set here: " + strings.Join(worker.CentralKeys, ", ")
+		if !slices.Contains(workersettings.CentralKeys, key) {
+			why := "comes only from the worker's own qb.conf; may be set here: " + strings.Join(workersettings.CentralKeys, ", ")
 			if !slices.Contains(Names(), key) {
-				why = "is no setting" + output.DidYouMean("", key, worker.CentralKeys)
+				why = "is no setting" + output.DidYouMean("", key, workersettings.CentralKeys)
 			}
 			return nil, api.Errorf(api.KindInvalid, "%s: [%s]: %s %s", file, output.Escape(name), output.Escape(key), why)
 		}
@@ -113,7 +119,7 @@ func sectionOf(file, name string, values map[string]any) (central.Section, error
 		}
 		section[key] = text
 	}
-	c := worker.DefaultConfig()
+	c := workersettings.DefaultConfig()
 	c.State, c.Supervisor = "/", []string{"http://localhost"}
 	c, err := c.WithCentral(section, nil)
 	if err == nil {
@@ -125,14 +131,16 @@ func sectionOf(file, name string, values map[string]any) (central.Section, error
 	return section, nil
 }
 
-var numbered = regexp.MustCompile(`^([^\[\]]*)\[([0-9]+)-([0-9]+)\]([^\[\]]*)$`)
+var numbered = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([^\[\]]*)\[([0-9]+)-([0-9]+)\]([^\[\]]*)$`)
+})
 
-// hostNames are the hosts that a section is for: rn[01-20] stands for rn01 to rn20.
+// hostNames are the hosts that a section is for: rn[01-20] means rn01 to rn20.
 func hostNames(text string) ([]string, error) {
 	if !strings.ContainsAny(text, "[]") {
 		return []string{text}, nil
 	}
-	parts := numbered.FindStringSubmatch(text)
+	parts := numbered().FindStringSubmatch(text)
 	if parts == nil {
 		return nil, fmt.Errorf("write a name, or one range of numbers such as rn[01-20]")
 	}

@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"qb/api"
 	"qb/cmd/qb/config"
+	"qb/internal/statedir"
 )
 
 // Farm is STATE/farm.json: how commands find a farm that qb farm started. The one beside the socket, which all
@@ -41,14 +41,16 @@ func DefaultState() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", api.Errorf(api.KindUsage, "no state folder: QB_STATE, XDG_STATE_HOME and HOME are not set; give -state DIR")
+		return "", api.Errorf(api.KindUsage,
+			"no state folder: QB_STATE, XDG_STATE_HOME and HOME are not set; give -state DIR")
 	}
 	return filepath.Join(home, ".local", "state", "qb"), nil
 }
 
-// ReadFarm reads farm.json of QB_STATE, else of supervisor_state, else of the default state folder; without QB_STATE,
-// else of the system's if that is the caller's own, as the service's user has it, else the one that the machine's service
-// shows to all users; nil if there is none. The name is that of the first.
+// ReadFarm reads the first farm.json that is there, nil if there is none. The first place is the folder QB_STATE, or
+// without it supervisor_state, or without both the default state folder. Without QB_STATE there are two more places:
+// the system's state folder, if the caller owns it, such as the service's user; then the file that the machine's
+// service shows to all users. The returned name is the path of the first place.
 func ReadFarm(conf *config.Config) (*Farm, string, error) {
 	state, stateErr := DefaultState()
 	named := os.Getenv("QB_STATE") != ""
@@ -56,15 +58,15 @@ func ReadFarm(conf *config.Config) (*Farm, string, error) {
 		state, stateErr = filepath.Abs(conf.SupervisorKeys.State)
 	}
 	own := filepath.Join(state, FarmJSON)
-	var places []farmPlace
+	var places []farmFile
 	if stateErr == nil {
-		places = append(places, farmPlace{own, os.ReadFile})
+		places = append(places, farmFile{own, statedir.ReadNamed})
 	}
 	if !named {
-		places = append(places, farmPlace{filepath.Join(SystemState, FarmJSON), readOwn})
+		places = append(places, farmFile{filepath.Join(SystemState, FarmJSON), readOwn})
 	}
 	if !named || state == SystemState {
-		places = append(places, farmPlace{filepath.Join(api.RunFolder, FarmJSON), os.ReadFile})
+		places = append(places, farmFile{filepath.Join(api.RunFolder, FarmJSON), statedir.ReadNamed})
 	}
 	farm, err := farmAt(places)
 	if farm == nil && err == nil {
@@ -73,14 +75,14 @@ func ReadFarm(conf *config.Config) (*Farm, string, error) {
 	return farm, own, err
 }
 
-// farmPlace is a file that may name a farm, and how it is read.
-type farmPlace struct {
+// farmFile is a file that may name a farm, and how it is read.
+type farmFile struct {
 	name string
 	read func(string) ([]byte, error)
 }
 
 // farmAt reads the first file that is there. A farm whose process has ended gives way to another one.
-func farmAt(places []farmPlace) (found *Farm, err error) {
+func farmAt(places []farmFile) (found *Farm, err error) {
 	for _, place := range places {
 		data, err := place.read(place.name)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -91,7 +93,8 @@ func farmAt(places []farmPlace) (found *Farm, err error) {
 		}
 		var farm Farm
 		if err := json.Unmarshal(data, &farm); err != nil {
-			return nil, fmt.Errorf("%s is damaged (%w); start qb farm again, or name the supervisor with -supervisor", place.name, err)
+			return nil, fmt.Errorf("%s is damaged (%w); start qb farm again, or name the supervisor with -supervisor",
+				place.name, err)
 		}
 		if found == nil || farm.Socket != found.Socket {
 			found = &farm
@@ -105,15 +108,17 @@ func farmAt(places []farmPlace) (found *Farm, err error) {
 
 // readOwn reads a file in a folder of the caller's.
 func readOwn(name string) ([]byte, error) {
-	info, err := os.Stat(filepath.Dir(name))
+	dir, err := os.Open(filepath.Dir(name))
 	if err != nil {
 		return nil, err
 	}
-	if !config.OwnedBy(info, os.Geteuid()) {
+	defer dir.Close()
+	mine, err := statedir.Mine(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !mine {
 		return nil, fs.ErrPermission
 	}
-	return os.ReadFile(name)
+	return statedir.ReadNamed(name)
 }
-
-// gone says whether a process has ended for sure.
-func gone(pid int) bool { return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

@@ -17,8 +17,8 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/people"
-	"qb/supervisor/facts"
+	"qb/internal/statedir"
+	"qb/supervisor/job/facts"
 )
 
 // Config reads the configuration that is in force for a command.
@@ -30,7 +30,8 @@ func Config(cmd *cobra.Command) (*config.Config, error) {
 // ClientConfig is the configuration for a command that asks a supervisor.
 func ClientConfig(cmd *cobra.Command) (*config.Config, error) {
 	file, _ := cmd.Flags().GetString("conf")
-	return config.Load(config.Source{File: file, Program: commandline.TypedName(cmd), Warn: cmd.ErrOrStderr(), Client: true})
+	return config.Load(config.Source{File: file, Program: commandline.TypedName(cmd), Warn: cmd.ErrOrStderr(),
+		Client: true})
 }
 
 // Address is where a supervisor is, or several with commas between, the credential for it, and the accounts that it may
@@ -40,9 +41,9 @@ type Address struct {
 	Trusted    []uint32
 }
 
-// Supervisor finds the farm: -supervisor or QB_SUPERVISOR, else client_supervisor, else the one of qb login unless QB_STATE
-// names a farm of this machine, else farm.json. A farm of this
-// machine is met at its socket, whose path nobody else can take.
+// Supervisor finds the farm: -supervisor or QB_SUPERVISOR, else client_supervisor, else the one of qb login unless
+// QB_STATE names a farm of this machine, else farm.json. A farm of this machine is met at its socket, whose path no one
+// else can take.
 func Supervisor(cmd *cobra.Command, conf *config.Config) (Address, error) {
 	farm, name, err := ReadFarm(conf)
 	if err != nil {
@@ -50,7 +51,7 @@ func Supervisor(cmd *cobra.Command, conf *config.Config) (Address, error) {
 	}
 	option, _ := cmd.Flags().GetString("supervisor")
 	from := sources{option: option, env: os.Getenv("QB_SUPERVISOR"), conf: conf.ClientSupervisor}
-	if from.login, err = people.Load(); err != nil {
+	if from.login, err = ReadLogin(); err != nil {
 		return Address{}, err
 	}
 	named := from.named()
@@ -59,7 +60,8 @@ func Supervisor(cmd *cobra.Command, conf *config.Config) (Address, error) {
 			"no farm found: there is no %s\nstart one with qb farm, log in to one with qb login URL, or name its supervisor with -supervisor or QB_SUPERVISOR", name)
 	}
 	if named == "" && gone(farm.PID) {
-		return Address{}, api.Errorf(api.KindUnavailable, "the farm of %s is gone: its process %d has ended\nstart it again with qb farm", name, farm.PID)
+		return Address{}, api.Errorf(api.KindUnavailable,
+			"the farm of %s is gone: its process %d has ended\nstart it again with qb farm", name, farm.PID)
 	}
 	where := Address{}
 	if where.Trusted, err = Trusted(conf); err != nil {
@@ -69,7 +71,8 @@ func Supervisor(cmd *cobra.Command, conf *config.Config) (Address, error) {
 		return Address{}, err
 	}
 	if where.Token == "" && cmp.Or(os.Getenv("QB_TOKEN"), os.Getenv("QB_TOKEN_FILE")) != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: the token of the environment is not sent: it is for QB_SUPERVISOR = %s\n", commandline.TypedName(cmd), output.Escape(from.env))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: the token of the environment is not sent: it is for QB_SUPERVISOR = %s\n",
+			commandline.TypedName(cmd), output.Escape(from.env))
 	}
 	switch {
 	case named != "":
@@ -102,11 +105,12 @@ func Trusted(c *config.Config) ([]uint32, error) {
 	for _, name := range c.ClientTrustedUsers {
 		u, err := user.Lookup(name)
 		if err != nil {
-			return nil, c.WithOrigin(api.BadSetting("client_trusted_users", " names %q, which is no account of this machine", output.Escape(name)))
+			return nil, c.WithOrigin(api.BadSetting("client_trusted_users", " names %q, which is no account of this machine",
+				name))
 		}
 		uid, err := strconv.ParseUint(u.Uid, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("the id of user %q: %w", output.Escape(name), err)
+			return nil, fmt.Errorf("the id of user %q: %w", name, err)
 		}
 		all = append(all, uint32(uid))
 	}
@@ -116,7 +120,7 @@ func Trusted(c *config.Config) ([]uint32, error) {
 // sources are the ways to name a supervisor.
 type sources struct {
 	option, env, conf string
-	login             *people.Saved // nil: none
+	login             *Login // nil: none
 }
 
 // named is the address asked for, "" for this machine's farm.
@@ -159,7 +163,8 @@ func findToken(conf *config.Config, farm *Farm, from sources) (string, error) {
 	return token, nil
 }
 
-// MeantFor says whether what belongs to one address, or to any if that is "", may go to each of those that are named.
+// MeantFor says whether what belongs to one address, or to any if that is "", may go to each of the ones that are
+// named.
 func MeantFor(named, own string) bool {
 	if own == "" {
 		return true
@@ -171,7 +176,7 @@ func MeantFor(named, own string) bool {
 }
 
 func ReadToken(file string) (string, error) {
-	data, err := os.ReadFile(file)
+	data, err := statedir.ReadNamed(file)
 	if err != nil {
 		return "", api.Errorf(api.KindUnauthorized, "reading the token: %v", err)
 	}
@@ -185,7 +190,8 @@ func sameService(one, other string) bool {
 	}
 	a, errA := url.Parse(one)
 	b, errB := url.Parse(other)
-	if errA != nil || errB != nil || a.Scheme != b.Scheme || a.Port() != b.Port() || a.Host == "" || a.User != nil || b.User != nil {
+	if errA != nil || errB != nil || a.Scheme != b.Scheme || a.Port() != b.Port() || a.Host == "" || a.User != nil ||
+		b.User != nil {
 		return false
 	}
 	return a.Host == b.Host || (isLoopback(a.Hostname()) && isLoopback(b.Hostname()))

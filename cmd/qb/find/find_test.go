@@ -135,8 +135,8 @@ func TestFarmOfOnesOwn(t *testing.T) {
 	}
 }
 
-// TestFarmOfTheMachine: a user's own farm that has ended hides the machine's farm from no command, and a crashed farm of
-// the machine is not taken for another one.
+// TestFarmOfTheMachine: a user's own farm that has ended hides the machine's farm from no command, and a crashed farm
+// of the machine is not taken for another one.
 func TestFarmOfTheMachine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -144,17 +144,17 @@ func TestFarmOfTheMachine(t *testing.T) {
 	if err := ended.Run(); err != nil {
 		t.Fatal(err)
 	}
-	write := func(name, socket string, pid int) farmPlace {
+	write := func(name, socket string, pid int) farmFile {
 		file := filepath.Join(dir, name)
 		if err := os.WriteFile(file, fmt.Appendf(nil, `{"url":"http://127.0.0.1:1","socket":%q,"token_file":%q,"pid":%d}`, socket, name, pid), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return farmPlace{file, os.ReadFile}
+		return farmFile{file, os.ReadFile}
 	}
 	dead := ended.ProcessState.Pid()
 	stale, crashed, alive, shown := write("stale", "/home/s", dead), write("crashed", "/run/s", dead), write("alive", "/home/s", os.Getpid()), write("shown", "/run/s", 0)
-	none, closed := farmPlace{filepath.Join(dir, "none"), os.ReadFile}, farmPlace{"", func(string) ([]byte, error) { return nil, fs.ErrPermission }}
-	for want, places := range map[string][]farmPlace{"shown": {stale, closed, shown}, "alive": {alive, shown}, "crashed": {crashed, shown}, "stale": {stale, none}, "": {none, closed}} {
+	none, closed := farmFile{filepath.Join(dir, "none"), os.ReadFile}, farmFile{"", func(string) ([]byte, error) { return nil, fs.ErrPermission }}
+	for want, places := range map[string][]farmFile{"shown": {stale, closed, shown}, "alive": {alive, shown}, "crashed": {crashed, shown}, "stale": {stale, none}, "": {none, closed}} {
 		farm, err := farmAt(places)
 		if err != nil || want == "" && farm != nil || want != "" && (farm == nil || farm.TokenFile != want) {
 			t.Errorf("want %q: %+v, %v", want, farm, err)

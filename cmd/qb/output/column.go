@@ -16,7 +16,7 @@ import (
 // Column is one column of a table: a member of the rows, or a text that is made of several. It is escaped by the table.
 type Column[T any] struct {
 	Name   string
-	Member string               // as in JSON, such as items.pending; empty: the one that is named like the column
+	Member string               // as in JSON, such as items.pending; empty: the member that is named like the column
 	Number func(float64) string // how the member is written if it is a number; nil: as it is
 	Text   func(T) string       // instead of a member
 	Right  bool                 // numbers

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// CSV writes rows as CSV: the members of the JSON form under the names of the columns, so that both have the same figures.
+// CSV writes rows as CSV: the members of the JSON form under the names of the columns, so that both have the same
+// figures.
 func (l *Lister[T]) CSV(rows []T) error {
 	w := csv.NewWriter(l.out)
 	names := Names(l.columns)

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Escape shows control characters, invalid bytes and those that turn the direction of text as escape
+// Escape shows control characters, invalid bytes and the ones that turn the direction of text as escape
 // sequences of Go, so that a name cannot repaint a terminal or forge a line.
 func Escape(s string) string {
 	if !strings.ContainsFunc(s, unprintable) {

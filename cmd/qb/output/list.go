@@ -9,15 +9,16 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+
 	"qb/api"
-	"qb/units"
+	"qb/internal/units"
 )
 
 // sampleRows is how many rows a table looks at to settle its widths; the rest streams.
 const sampleRows = 1000
 
-// Lister prints rows as they come: a table, blocks, delimited lines, or a JSON array or XML list with one object a line.
-// What is sorted or has a line of totals comes at the end.
+// Lister prints rows as they come: a table, blocks, delimited lines, or a JSON array or XML list with one object a
+// line. What is sorted or has a line of totals comes at the end.
 type Lister[T any] struct {
 	out     *bufio.Writer
 	none    func() // says that the list is empty
@@ -38,14 +39,14 @@ type Streams interface {
 	ErrOrStderr() io.Writer
 }
 
-// Part is Streams for rows that are a part of an answer, which says by itself if there are none.
-type Part struct{ io.Writer }
+// PartialOutput is Streams for rows that are a part of an answer, which says by itself if there are none.
+type PartialOutput struct{ io.Writer }
 
 // OutOrStdout is the writer.
-func (p Part) OutOrStdout() io.Writer { return p.Writer }
+func (p PartialOutput) OutOrStdout() io.Writer { return p.Writer }
 
 // ErrOrStderr takes nothing.
-func (p Part) ErrOrStderr() io.Writer { return io.Discard }
+func (p PartialOutput) ErrOrStderr() io.Writer { return io.Discard }
 
 // NewLister makes a listing of the columns that the options ask for. End must be called. none says what the farm has
 // none of if the list is empty; it goes to stderr, and a program that asked for JSON or XML reads that in its answer.
@@ -137,7 +138,7 @@ func Formatted(format string) func(float64) string {
 func Percent(fraction float64) string { return fmt.Sprintf("%.1f%%", 100*fraction) }
 
 // Add prints rows, or retains them until the widths of the columns are known. It returns an error when what was printed
-// before could not be written: whoever reads it may have had enough.
+// before could not be written: its reader may have closed it.
 func (l *Lister[T]) Add(rows ...T) error {
 	if l.waits() {
 		l.rows = append(l.rows, rows...)
@@ -162,7 +163,7 @@ func (l *Lister[T]) add(rows []T) error {
 			l.print(row)
 		default:
 			if l.rows = append(l.rows, row); len(l.rows) == sampleRows {
-				l.settle()
+				l.fixColumns()
 			}
 		}
 	}
@@ -192,7 +193,7 @@ func (l *Lister[T]) End() error {
 	case l.options.JSON:
 		fmt.Fprint(l.out, "\n]\n")
 	case len(l.rows) > 0:
-		l.settle()
+		l.fixColumns()
 	}
 	if l.count == 0 && len(l.rows) == 0 {
 		l.none()
@@ -244,7 +245,7 @@ func pickMembers(data []byte, names []string) ([]byte, error) {
 	return []byte("{" + b.String() + "}"), nil
 }
 
-func (l *Lister[T]) settle() {
+func (l *Lister[T]) fixColumns() {
 	l.widths = make([]int, len(l.columns))
 	for i, c := range l.columns {
 		if !l.options.noHeaders {

@@ -47,7 +47,7 @@ var rowColumns = []Column[row]{
 func listed(t *testing.T, o ListOptions, rows ...row) string {
 	t.Helper()
 	var out strings.Builder
-	l, err := NewLister(Part{&out}, "", o, rowColumns)
+	l, err := NewLister(PartialOutput{&out}, "", o, rowColumns)
 	if err != nil {
 		return err.Error()
 	}
@@ -167,7 +167,7 @@ func TestColumnOf(t *testing.T) {
 	}
 }
 
-// A line of totals stands above delimited rows, unless there is no heading.
+// A line of totals is above delimited rows, unless there is no heading.
 func TestTotal(t *testing.T) {
 	for o, want := range map[*ListOptions]string{
 		{delimit: ";"}:                  "total: 2 rows   all\nname;n\na;1\nb;2\n",
@@ -175,7 +175,7 @@ func TestTotal(t *testing.T) {
 		{}:                              "name  n\na     1\nb     2\n",
 	} {
 		var out strings.Builder
-		l, err := NewLister(Part{&out}, "", *o, rowColumns)
+		l, err := NewLister(PartialOutput{&out}, "", *o, rowColumns)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestOrder(t *testing.T) {
 	things := []thing{{9 << 30, "w10", &late}, {10 << 20, "w2", nil}, {-1, "w02", &early}}
 	for name, want := range map[string]string{"size": "w02 w2 w10", "name": "w02 w2 w10", "at": "w2 w02 w10", "text": "w2 w10 w02"} {
 		columns := []Column[thing]{{Name: "size", Number: Size}, {Name: "name"}, {Name: "at"}, {Name: "text", Text: func(t thing) string { return strconv.Itoa(len(t.Name)) }}}
-		l, err := NewLister(Part{io.Discard}, "", ListOptions{sortBy: name}, columns)
+		l, err := NewLister(PartialOutput{io.Discard}, "", ListOptions{sortBy: name}, columns)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,7 @@ package output
 import (
 	"strings"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // NameList is a list of names with commas as an option.

@@ -10,7 +10,7 @@ import (
 	"qb/api"
 )
 
-// ListOptions are those that every listing has; long is of some.
+// ListOptions are the options that every listing has; long is of some.
 type ListOptions struct {
 	JSON, XML, noHeaders, long, reverse bool
 	fields, sortBy, delimit             string
@@ -54,7 +54,8 @@ type form struct {
 // Exclusive refuses the option of a further form if one of a listing's forms is asked for too.
 func (o *ListOptions) Exclusive(option string, given bool) error {
 	var first string
-	for _, f := range []form{{option, given}, {"-long", o.long}, {"-json", o.JSON}, {"-xml", o.XML}, {"-delimit", o.delimit != ""}} {
+	for _, f := range []form{{option, given}, {"-long", o.long}, {"-json", o.JSON}, {"-xml", o.XML},
+		{"-delimit", o.delimit != ""}} {
 		switch {
 		case f.given && first != "":
 			return api.Errorf(api.KindUsage, "%s and %s exclude each other; give one", first, f.option)
@@ -69,7 +70,8 @@ func (o *ListOptions) check() error {
 	r, size := utf8.DecodeRuneInString(o.delimit)
 	plain := unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(`\`, r) || unprintable(r) && r != '\t'
 	if o.delimit != "" && (size != len(o.delimit) || plain) {
-		return api.Errorf(api.KindUsage, "-delimit %q: give one character, such as ';' or a tab, and no letter, digit or backslash", o.delimit)
+		return api.Errorf(api.KindUsage,
+			"-delimit %q: give one character, such as ';' or a tab, and no letter, digit or backslash", o.delimit)
 	}
 	return o.Exclusive("", false)
 }

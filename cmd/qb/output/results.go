@@ -26,7 +26,8 @@ type Results struct {
 // Bind declares the options of the list.
 func (r *Results) Bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.list.JSON, "json", false, "print what was done as a JSON array of objects")
-	flags.BoolVar(&r.list.XML, "xml", false, "print what was done as XML: a list of objects with the members of -json as elements")
+	flags.BoolVar(&r.list.XML, "xml", false,
+		"print what was done as XML: a list of objects with the members of -json as elements")
 }
 
 // List has these options.
@@ -50,7 +51,7 @@ func (r *Results) Flush(out io.Writer, failed error) error {
 	if !r.list.Whole() || len(r.results) == 0 && failed != nil {
 		return failed
 	}
-	if err := Print(Part{out}, "", r.list, []Column[Result]{{Name: "job"}}, Rows(r.results)); failed == nil {
+	if err := Print(PartialOutput{out}, "", r.list, []Column[Result]{{Name: "job"}}, Rows(r.results)); failed == nil {
 		return err
 	}
 	return failed

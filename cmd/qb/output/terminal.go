@@ -3,15 +3,18 @@ package output
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 )
 
-// TerminalFilter writes an item's output to a terminal. Whoever made the output must not move the cursor, set the title,
-// fill the clipboard or turn the direction of text: only text, line ends, tabs and colours pass. Bytes that are no UTF-8
-// become U+FFFD.
+// TerminalFilter writes an item's output to a terminal. The program that made the output must not move the cursor, set
+// the title, fill the clipboard or turn the direction of text: only text, line ends, tabs and colours pass. Bytes that
+// are no UTF-8 become U+FFFD.
 type TerminalFilter struct {
 	out      io.Writer
 	colours  bool
@@ -145,7 +148,8 @@ func (f *TerminalFilter) takeText(b byte) {
 func commands(r rune) bool { return r >= 0x7f && r != utf8.RuneError && !unicode.IsPrint(r) }
 
 // EscapeJSON writes the characters of JSON that a terminal would act on, or that turn the direction of text, as \u
-// sequences: the same value to whoever reads it, and no command to a terminal. The encoder has escaped those below a blank.
+// sequences: the same value to any program that reads it, and no command to a terminal. The encoder has escaped those
+// below a blank.
 func EscapeJSON(text string) string {
 	if !strings.ContainsFunc(text, commands) {
 		return text
@@ -163,4 +167,10 @@ func EscapeJSON(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// IsTerminal says whether a person watches what is written.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }

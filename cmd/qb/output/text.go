@@ -3,6 +3,7 @@ package output
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"qb/agenda"
-	"qb/units"
+	"qb/internal/units"
 )
 
 // Cell is a cell's text: escaped, and a dash for nothing, so that rows always have all fields.
@@ -33,6 +34,15 @@ func EncodeJSON(v any) ([]byte, error) {
 	return []byte(EscapeJSON(strings.TrimSuffix(b.String(), "\n"))), nil
 }
 
+// PrintJSON writes a value as JSON, on a line of its own.
+func PrintJSON(out io.Writer, v any) error {
+	data, err := EncodeJSON(v)
+	if err == nil {
+		_, err = fmt.Fprintln(out, string(data))
+	}
+	return err
+}
+
 // Span writes a time span for people: two units at most.
 func Span(d time.Duration) string {
 	switch {
@@ -48,7 +58,7 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Known writes a number unless it is 0, which is one that is not known.
+// Known writes a number unless it is 0, which means not known.
 func Known(write func(float64) string) func(float64) string {
 	return func(n float64) string {
 		if n == 0 {

@@ -8,7 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"qb/api"
-	"qb/units"
+	"qb/internal/units"
 )
 
 // Running is primaries + secondaries, and what is leaving.

@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"sync"
 	"unicode/utf8"
 )
 
 const xmlHead = xml.Header
 
 // elementName is what a member's name must be like to be the name of an element, which are fewer than XML has.
-var elementName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+var elementName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+})
 
 // writeXML writes a JSON object on a line, as an element <object> with an element per member in their order. A list has
 // elements <item>, null is an empty element, and a member whose name cannot be an element's is <member name="…">.
@@ -36,7 +39,7 @@ func writeElement(b *bytes.Buffer, in *json.Decoder, name string) error {
 		return err
 	}
 	end := name
-	if !elementName.MatchString(name) {
+	if !elementName().MatchString(name) {
 		end = "member"
 		b.WriteString(`<member name="`)
 		writeText(b, name)
@@ -70,8 +73,8 @@ func writeElement(b *bytes.Buffer, in *json.Decoder, name string) error {
 	return nil
 }
 
-// writeText writes a text that is read back as it was. Characters that a terminal acts on are references; those that
-// XML cannot hold become U+FFFD, and no text that could have stood there itself.
+// writeText escapes a text, so that a reader of XML gets it back unchanged. Characters on which a terminal acts are
+// written as references; a character that XML cannot hold becomes U+FFFD.
 func writeText(b *bytes.Buffer, text string) {
 	for _, r := range text {
 		switch holds := r == '\n' || r == '\r' || r == '\t' || r >= ' ' && r != 0xFFFE && r != 0xFFFF; {

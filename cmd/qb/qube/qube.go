@@ -27,13 +27,13 @@ var answers = sync.OnceValue(func() map[entry]string {
 	return all
 })
 
-// Command answers who types a command of Qube's that qb has not, with or without the qb before it.
+// Command returns what to type instead of a Qube command that qb lacks. The prefix qb of the name is optional.
 func Command(name string) (answer string, found bool) {
 	answer, found = answers()[entry{strings.TrimPrefix(name, "qb"), ""}]
 	return answer, found
 }
 
-// Commands are the names of those commands, without the qb.
+// Commands are the names of the Qube commands that qb lacks, without the prefix qb.
 func Commands() (names []string) {
 	for e := range maps.Keys(answers()) {
 		if e.option == "" {
@@ -44,7 +44,8 @@ func Commands() (names []string) {
 	return names
 }
 
-// Option answers who types an option of Qube's that a command of qb has not. The beginning of one option is enough.
+// Option returns what to type instead of a Qube option that the command of qb lacks. The name may be the beginning of
+// an option if only one begins so.
 func Option(command, name string) (option, answer string, found bool) {
 	if answer, found = answers()[entry{command, name}]; found && name != "" {
 		return name, answer, true
@@ -55,11 +56,12 @@ func Option(command, name string) (option, answer string, found bool) {
 	case 1:
 		return begun[0], answers()[entry{command, begun[0]}], true
 	default:
-		return begun[0], "these are options of Qube's that qb has not: -" + strings.Join(begun, ", -") + "; write more of it to read what qb has", true
+		return begun[0], "qb lacks these options of Qube's: -" + strings.Join(begun, ", -") +
+			"; write more of it to read what qb has", true
 	}
 }
 
-// Beginning are the options of Qube's that a command of qb has not and that begin so.
+// Beginning are the Qube options that the command of qb lacks and that begin with begin.
 func Beginning(command, begin string) (names []string) {
 	for e := range maps.Keys(answers()) {
 		if e.command == command && e.option != "" && begin != "" && strings.HasPrefix(e.option, begin) {
@@ -72,6 +74,7 @@ func Beginning(command, begin string) (names []string) {
 
 // Fields are attributes of a job in Qube, and the columns of qbjobs that show them.
 var Fields = map[string]string{
-	"timesubmit": "submitted_at", "timestart": "started_at", "timecomplete": "finished_at", "todo": "items", "todotally": "pending",
+	"timesubmit": "submitted_at", "timestart": "started_at", "timecomplete": "finished_at", "todo": "items",
+	"todotally": "pending",
 	"cpustally": "running", "prototype": "type", "agenda_timelimit": "agendatimelimit", "package": "command",
 }

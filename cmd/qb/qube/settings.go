@@ -12,26 +12,26 @@ import (
 //go:embed settings.tsv
 var settingsTable string
 
-// Known is what qb does about a setting of Qube's that it does not have under that name.
-type Known struct {
+// Equivalent is what qb does about a setting of Qube's that it does not have under that name.
+type Equivalent struct {
 	Setting string // of qb, that takes its value; "" if it has no effect
 	Note    string
 }
 
-var knownSettings = sync.OnceValue(func() map[string]Known {
-	all := map[string]Known{}
+var knownSettings = sync.OnceValue(func() map[string]Equivalent {
+	all := map[string]Equivalent{}
 	for line := range strings.Lines(settingsTable) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if strings.HasPrefix(line, "#") || len(fields) != 3 {
 			continue
 		}
-		all[fields[0]] = Known{strings.TrimPrefix(fields[1], "-"), fields[2]}
+		all[fields[0]] = Equivalent{strings.TrimPrefix(fields[1], "-"), fields[2]}
 	}
 	return all
 })
 
-// Setting says what qb does about a setting of Qube's; false for one that is not in the table.
-func Setting(name string) (Known, bool) {
+// Setting says what qb does about a setting of Qube's; false for a setting that is not in the table.
+func Setting(name string) (Equivalent, bool) {
 	all := knownSettings()
 	if known, ok := all[name]; ok {
 		return known, true
@@ -44,8 +44,8 @@ func Setting(name string) (Known, bool) {
 // Settings are the names of the settings in the table.
 func Settings() (names []string) { return slices.Sorted(maps.Keys(knownSettings())) }
 
-// Value is what qb writes for the value of a setting of Qube's, by Qube's name of it. A note says what changed in meaning;
-// qb has nothing like a value for which ok is false.
+// Value is what qb writes for the value of a setting of Qube's, by Qube's name of it. A note says what changed in
+// meaning; qb has nothing like a value for which ok is false.
 func Value(name, value string) (written, note string, ok bool) {
 	switch name {
 	case "supervisor_port":

@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/cmd/qb/commandline"
-	"qb/cmd/qb/offline"
-	"qb/supervisor/pgcluster"
+	"qb/supervisor/store/pgcluster"
 )
 
 // dumpLimit bounds a backup and a restore.
@@ -24,7 +23,8 @@ type dumpOptions struct {
 func newBackupCommand() *cobra.Command {
 	var o dumpOptions
 	cmd := &cobra.Command{
-		Use: "backup FILE", Short: "Back up the database to a file", Args: commandline.WantArgs(1, 1, "name the FILE to write"),
+		Use: "backup FILE", Short: "Back up the database to a file",
+		Args: commandline.WantArgs(1, 1, "name the FILE to write"),
 		Long: "Write a consistent backup of the farm's database to FILE, with pg_dump. The farm may run meanwhile. FILE has\n" +
 			"mode 0600 and appears when it is complete; an existing file is replaced. The backup contains neither the\n" +
 			"items' output nor the farm's key (supervisor_key_file): keep a copy of the key elsewhere.",
@@ -35,26 +35,26 @@ func newBackupCommand() *cobra.Command {
 	return cmd
 }
 
-// place is the database of a farm, wherever that runs.
-type place struct {
-	*offline.Database
+// farmLocation is the database of a farm, wherever that runs.
+type farmLocation struct {
+	*farmDatabase
 	conf  *service
 	close func()
 }
 
-// findPlace finds the database: database_url, else the private one, which is started if no farm runs it.
-func (o *dumpOptions) findPlace(ctx context.Context, cmd *cobra.Command) (*place, error) {
+// findFarm finds the database: database_url, else the private one, which is started if no farm runs it.
+func (o *dumpOptions) findFarm(ctx context.Context, cmd *cobra.Command) (*farmLocation, error) {
 	conf, err := serviceConfig(cmd, o.state, "")
 	if err != nil {
 		return nil, err
 	}
-	p, url := &place{conf: conf, close: func() {}}, conf.DatabaseURL
+	p, url := &farmLocation{conf: conf, close: func() {}}, conf.DatabaseURL
 	if url == "" {
 		if url, err = p.private(ctx, cmd); err != nil {
 			return nil, err
 		}
 	}
-	if p.Database, err = offline.Open(ctx, url, conf.DatabaseBinDir); err != nil {
+	if p.farmDatabase, err = openDatabase(ctx, url, conf.DatabaseBinDir); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (o *dumpOptions) findPlace(ctx context.Context, cmd *cobra.Command) (*place
 }
 
 // private takes the private Postgres of the farm that runs, or starts it.
-func (p *place) private(ctx context.Context, cmd *cobra.Command) (url string, err error) {
+func (p *farmLocation) private(ctx context.Context, cmd *cobra.Command) (url string, err error) {
 	state := p.conf.SupervisorKeys.State
 	if err := p.conf.makeState(); err != nil {
 		return "", err
@@ -75,7 +75,8 @@ func (p *place) private(ctx context.Context, cmd *cobra.Command) (url string, er
 		}
 		return farm.DatabaseURL, nil
 	}
-	cluster, err := pgcluster.Start(ctx, pgcluster.Config{State: state, BinDir: p.conf.DatabaseBinDir, Log: newLog(cmd.ErrOrStderr())})
+	cluster, err := pgcluster.Start(ctx, pgcluster.Config{State: state, BinDir: p.conf.DatabaseBinDir,
+		Log: newLog(cmd.ErrOrStderr())})
 	if err != nil {
 		release()
 		return "", err
@@ -94,7 +95,7 @@ func (p *place) private(ctx context.Context, cmd *cobra.Command) (url string, er
 func (o *dumpOptions) backup(cmd *cobra.Command, file string) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), dumpLimit)
 	defer cancel()
-	p, err := o.findPlace(ctx, cmd)
+	p, err := o.findFarm(ctx, cmd)
 	if err != nil {
 		return err
 	}
@@ -103,6 +104,7 @@ func (o *dumpOptions) backup(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s, %d bytes; the farm's key is not in it: keep a copy of %s elsewhere\n", file, size, p.conf.KeyFile)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(),
+		"wrote %s, %d bytes; the farm's key is not in it: keep a copy of %s elsewhere\n", file, size, p.conf.KeyFile)
 	return err
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/cmd/qb/commandline"
-	"qb/supervisor/certs"
-	"qb/supervisor/settings"
-	"qb/units"
+	"qb/internal/units"
+	"qb/supervisor/access/certs"
+	"qb/supervisor/wire/settings"
 )
 
 func newCACommand() *cobra.Command {
@@ -24,7 +24,8 @@ func newCAShow() *cobra.Command {
 	var state string
 	var pem bool
 	cmd := &cobra.Command{
-		Use: "show", Short: "Print the fingerprint of the farm's CA, or its certificate", Args: commandline.WantArgs(0, 0, ""),
+		Use: "show", Short: "Print the fingerprint of the farm's CA, or its certificate",
+		Args: commandline.WantArgs(0, 0, ""),
 		Long: "Print the fingerprint of the farm's CA, which tokens for the network carry, and how long it is valid. With -pem,\n" +
 			"print its certificate, for other programs such as curl. Run it on the supervisor's machine as its user.",
 		Example: "  qb ca show\n  qb ca show -pem > farm-ca.crt",
@@ -58,7 +59,8 @@ func newCARotate() *cobra.Command {
 	var state string
 	overlap := 30 * settings.Day
 	cmd := &cobra.Command{
-		Use: "rotate", Short: "Replace the farm's CA; workers and tokens of the former one remain valid for a while", Args: commandline.WantArgs(0, 0, ""),
+		Use: "rotate", Short: "Replace the farm's CA; workers and tokens of the former one remain valid for a while",
+		Args: commandline.WantArgs(0, 0, ""),
 		Long: "Replace the farm's CA. The running supervisor uses the new one within 10 s; items continue. During -overlap the\n" +
 			"former CA is trusted too: workers that report in this time learn the new one, and tokens that carry the former\n" +
 			"fingerprint remain usable. -overlap 0s, after a theft of its key: the former CA is not trusted from now on, and every\n" +
@@ -73,7 +75,8 @@ func newCARotate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is the farm's CA now; the former one is trusted until %s\n", fingerprint, time.Now().Add(overlap).UTC().Format(time.DateTime))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is the farm's CA now; the former one is trusted until %s\n", fingerprint,
+				time.Now().Add(overlap).UTC().Format(time.DateTime))
 			return err
 		},
 	}

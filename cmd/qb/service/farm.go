@@ -19,13 +19,12 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/find"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/people"
-	"qb/pause"
-	"qb/statedir"
-	"qb/supervisor/facts"
-	"qb/supervisor/pgcluster"
+	"qb/internal/pause"
+	"qb/internal/statedir"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/store/pgcluster"
 	"qb/supervisor/store/postgres"
-	"qb/worker"
+	workersettings "qb/worker/settings"
 )
 
 // Limits of a farm's start and stop.
@@ -35,7 +34,7 @@ const (
 	stopSlack     = 20 * time.Second // beyond supervisor_kill_grace, until workers are killed
 	maxHosts      = 256
 	maxFarmSlots  = 4096
-	namedHosts    = 4 // of those that the start names
+	namedHosts    = 4 // of the ones that the start names
 )
 
 type farmOptions struct {
@@ -50,7 +49,7 @@ the supervisor, and local workers. Prints the line "ready URL" when jobs can run
 items and then the farm. After a crash the items continue, and the next qb farm with the same
 state folder adopts them.`
 
-const restartUsage = "restart the one that runs with this state folder, as the program that is installed now; its port is never free meanwhile"
+const restartUsage = "restart the service that runs with this state folder, as the program that is installed now; its port stays in use meanwhile"
 
 func newFarmCommand() *cobra.Command {
 	var o farmOptions
@@ -65,7 +64,8 @@ func newFarmCommand() *cobra.Command {
 	cmd.Flags().IntVar(&o.hosts, "hosts", 1, "`N` local workers")
 	cmd.Flags().IntVar(&o.slots, "slots", 0, "`N` slots per worker (default: worker_cpus, then the number of cores)")
 	cmd.Flags().BoolVar(&o.restart, "restart", false, restartUsage)
-	cmd.Flags().BoolVar(&o.verbose, "verbose", false, "log details of the supervisor and the workers, not only warnings and errors")
+	cmd.Flags().BoolVar(&o.verbose, "verbose", false,
+		"log details of the supervisor and the workers, not only warnings and errors")
 	return cmd
 }
 
@@ -151,7 +151,7 @@ func (f *localFarm) start(ctx context.Context, o *farmOptions) error {
 		f.cancel = nil
 		return err
 	case <-starting.Done():
-		return fmt.Errorf("the supervisor did not begin to lead: %w", starting.Err())
+		return fmt.Errorf("the supervisor did not become the leader in time: %w; see the log above", starting.Err())
 	}
 	began := time.Now()
 	if f.workers, err = startWorkers(f.conf, f.log, f.url, o); err != nil {
@@ -171,7 +171,8 @@ func (f *localFarm) startDatabase(ctx context.Context) (string, error) {
 	if f.conf.DatabaseURL != "" {
 		return f.conf.DatabaseURL, nil
 	}
-	cluster, err := pgcluster.Start(ctx, pgcluster.Config{State: f.conf.SupervisorKeys.State, BinDir: f.conf.DatabaseBinDir, Log: f.log})
+	cluster, err := pgcluster.Start(ctx, pgcluster.Config{State: f.conf.SupervisorKeys.State,
+		BinDir: f.conf.DatabaseBinDir, Log: f.log})
 	if errors.Is(err, pgcluster.ErrNoBinaries) {
 		return "", api.Errorf(api.KindUnavailable, "%v", err)
 	}
@@ -191,7 +192,7 @@ func (f *localFarm) tell(out io.Writer) {
 	if f.conf.Socket != "" {
 		asked += " and unix:" + f.conf.Socket
 	}
-	if f.conf.runAs() == worker.RunAsAgent {
+	if f.conf.runAs() == workersettings.RunAsAgent {
 		whose = fmt.Sprintf("%s and can do what %[1]s can; jobs of other users wait", statedir.OwnName())
 	}
 	var hosts []string
@@ -210,8 +211,9 @@ func (f *localFarm) tell(out io.Writer) {
 func (f *localFarm) tellPage(ctx context.Context, out io.Writer) {
 	link := f.url + "/; qb open prints a link that logs a browser in"
 	if c, err := adminClient(f.conf, f.url); err == nil && output.IsTerminal(out) {
-		if made, err := people.PageLink(ctx, c.Call, ""); err == nil {
-			link = made
+		var code api.CodeReply
+		if err := c.Call(ctx, api.MakeCode, nil, nil, &code); err == nil {
+			link = code.Link("")
 		}
 	}
 	fmt.Fprintf(out, "page      %s\n", link)
@@ -223,16 +225,16 @@ func (c *service) runAs() string {
 	case c.RunAs != "":
 		return c.RunAs
 	case os.Geteuid() == 0:
-		return worker.RunAsOwner
+		return workersettings.RunAsOwner
 	}
-	return worker.RunAsAgent
+	return workersettings.RunAsAgent
 }
 
 // tellLimit says at the start what would later look like a fault: no job fills the farm.
 func (f *localFarm) tellLimit() {
 	slots, limit := len(f.workers.all)*f.workers.slots, f.conf.MaxCPUsLimit
 	if slots > limit {
-		fmt.Fprintf(os.Stderr, "qb farm: %d slots, but supervisor_max_cpus_limit = %d lets no job grow wider than that; raise it in qb.conf to let one job fill the farm\n", slots, limit)
+		fmt.Fprintf(os.Stderr, "qb farm: %d slots, but no job uses more than supervisor_max_cpus_limit = %d; raise the limit in qb.conf to let one job use the whole farm\n", slots, limit)
 	}
 }
 
@@ -266,7 +268,7 @@ func (f *localFarm) registered(ctx context.Context, began time.Time) error {
 			}
 		}
 		if err := pause.For(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("waiting for the local workers %v to register: %w; the log above says what they met", missing, err)
+			return fmt.Errorf("waiting for the local workers %v to register: %w; see the log above", missing, err)
 		}
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"qb/api"
-	"qb/cmd/qb/config"
 	"qb/cmd/qb/find"
 	"qb/cmd/qb/output"
-	"qb/pause"
-	"qb/statedir"
+	"qb/internal/pause"
+	"qb/internal/statedir"
 )
 
 // publishEvery is the time between two tries to write farm.json.
@@ -26,8 +26,8 @@ const publishEvery = 5 * time.Second
 const maxSocketPath = 107
 
 // defaultSocket is where local users and workers meet the supervisor: in a folder that they may enter and only the
-// service may write. That is /run/qb for the machine's farm, $XDG_RUNTIME_DIR/qb for a user's own, else the state folder;
-// "" if no path is short enough.
+// service may write. That is /run/qb for the machine's farm, $XDG_RUNTIME_DIR/qb for a user's own, else the state
+// folder; "" if no path is short enough.
 func defaultSocket(state string) string {
 	for _, dir := range []string{runFolder(state), state} {
 		if socket := filepath.Join(dir, "qb.sock"); dir != "" && len(socket) <= maxSocketPath {
@@ -56,10 +56,11 @@ func runFolder(state string) string {
 	return ""
 }
 
-// ours says whether a folder is this account's, and nobody else may write it.
+// ours says whether a folder is this account's, and no other user may write it.
 func ours(dir string) bool {
 	info, err := os.Lstat(dir)
-	return err == nil && info.IsDir() && config.OwnedBy(info, os.Geteuid()) && info.Mode().Perm()&0o022 == 0
+	return err == nil && info.IsDir() && int(info.Sys().(*syscall.Stat_t).Uid) == os.Geteuid() &&
+		info.Mode().Perm()&0o022 == 0
 }
 
 func missing(name string) bool {
@@ -95,7 +96,7 @@ func (c *service) shownFileName() string {
 
 // readFarmFileAt reads a farm.json that this user may read.
 func readFarmFileAt(name string) (farm find.Farm, err error) {
-	data, err := os.ReadFile(name)
+	data, err := statedir.ReadNamed(name)
 	if err == nil {
 		err = json.Unmarshal(data, &farm)
 	}
@@ -129,8 +130,8 @@ func replaceJSON(name string, mode fs.FileMode, farm find.Farm) error {
 	return nil
 }
 
-// publish writes farm.json beside a supervisor that leads. The farm does not need it, only commands that are to find the farm by
-// it do: if it cannot be written, publish warns and goes on trying until stop is called.
+// publish writes farm.json beside a supervisor that leads. The farm does not need it, only commands that are to find
+// the farm by it do: if it cannot be written, publish warns and goes on trying until stop is called.
 func (c *service) publish(farm find.Farm, log *slog.Logger) (stop func()) {
 	err := c.writeFarmFile(farm)
 	if err == nil {

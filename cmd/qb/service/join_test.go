@@ -22,7 +22,7 @@ func TestJoinToken(t *testing.T) {
 		"file":         {workerOptions{join: "https://a:1", tokenFile: file}, "from-file", ""},
 		"input":        {workerOptions{join: "https://a:1", token: "-"}, "from-input", ""},
 		"no join":      {workerOptions{tokenFile: file}, "", ""},
-		"argument":     {workerOptions{join: "https://a:1", token: "qb_worker_canary"}, "", "-token takes - alone"},
+		"argument":     {workerOptions{join: "https://a:1", token: "qb_worker_canary"}, "", "-token accepts only -"},
 		"no such file": {workerOptions{join: "https://a:1", tokenFile: file + "s"}, "", "reading -token_file"},
 		"two ways":     {workerOptions{join: "https://a:1", token: "-", supervisor: "https://b:1"}, "", "without -supervisor"},
 		"no address":   {workerOptions{token: "-"}, "", "give -join URL"},

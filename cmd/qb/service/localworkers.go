@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/pause"
+	"qb/internal/pause"
 )
 
-// Back-off between two starts of a worker that ends; one that ran a while starts afresh.
+// Back-off between two starts of a worker that ends; after a longer run it starts afresh.
 const (
 	restartLeast = 200 * time.Millisecond
 	restartMost  = 10 * time.Second
@@ -48,7 +48,8 @@ type localWorker struct {
 // startWorkers starts the local workers: HOSTNAME, or HOSTNAME-1 … N.
 func startWorkers(conf *service, log *slog.Logger, url string, o *farmOptions) (*localWorkers, error) {
 	ctx, end := context.WithCancel(context.Background())
-	w := &localWorkers{log: log, end: end, limit: conf.KillGrace.Std() + stopSlack, slots: cmp.Or(o.slots, conf.CPUs, runtime.NumCPU())}
+	w := &localWorkers{log: log, end: end, limit: conf.KillGrace.Std() + stopSlack,
+		slots: cmp.Or(o.slots, conf.CPUs, runtime.NumCPU())}
 	base, err := localName(conf)
 	if err != nil {
 		return nil, err
@@ -137,7 +138,10 @@ func (w *localWorkers) keep(ctx context.Context, one *localWorker, program strin
 // run returns when the worker has ended. When ctx ends, it gets TERM and, after limit, KILL.
 func (one *localWorker) run(ctx context.Context, program string, limit time.Duration) error {
 	cmd := exec.CommandContext(ctx, program)
-	cmd.Args, cmd.Env, cmd.Stdout, cmd.Stderr = one.args, workerEnvironment(os.Environ()), os.Stderr, os.Stderr
+	cmd.Args = one.args
+	cmd.Env = workerEnvironment(os.Environ())
+	cmd.Stdout = os.Stderr
+	cmd.Stderr = os.Stderr
 	// A group of its own: Ctrl-C is for qb farm, which then stops the workers in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, limit
@@ -147,7 +151,7 @@ func (one *localWorker) run(ctx context.Context, program string, limit time.Dura
 	if err := cmd.Wait(); err != nil {
 		return err
 	}
-	return errors.New("it ended by itself")
+	return errors.New("the worker ended by itself")
 }
 
 // workerEnvironment leaves out what is meant for this process alone.
@@ -158,7 +162,7 @@ func workerEnvironment(all []string) []string {
 	})
 }
 
-// stop lets the workers stop their items and end; those that have not within the limit are killed.
+// stop lets the workers stop their items and end; the ones that have not within the limit are killed.
 func (w *localWorkers) stop() {
 	late := time.AfterFunc(w.limit, func() { w.log.Error("workers did not stop in time; killing them", "after", w.limit) })
 	defer late.Stop()
@@ -166,15 +170,16 @@ func (w *localWorkers) stop() {
 	w.wait.Wait()
 }
 
-// retirePause is before each try to remove hosts: a living host is heard within it, and one that may still run items stays.
+// retirePause is before each try to remove hosts: a living host is heard within it, and a host that may still run items
+// stays.
 const retirePause = 10 * time.Second
 
 // retire removes the hosts that this farm started before and starts no more, once the leases of their items have ended.
-// Their folders are left: whoever starts them again has the same hosts.
+// Their folders are left: started again they are the same hosts.
 func (w *localWorkers) retire(ctx context.Context, conf *service, url string) {
 	entries, err := os.ReadDir(filepath.Join(conf.SupervisorKeys.State, "workers"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.log.Warn("cannot look for hosts of this farm that are no longer started", "error", err)
+		w.log.Warn("the farm's list of hosts cannot be read, so hosts that it no longer starts stay listed", "error", err)
 	}
 	var old []string
 	for _, entry := range entries {

@@ -13,7 +13,7 @@ func TestWorkerEnvironment(t *testing.T) {
 	}
 }
 
-// A worker that does not end when it is told to is killed after the limit.
+// A worker that does not end when it is ordered to is killed after the limit.
 func TestWorkerThatDoesNotEnd(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()

@@ -8,32 +8,33 @@ import (
 	"syscall"
 
 	"qb/cmd/qb/config"
-	"qb/supervisor"
+	"qb/supervisor/serve"
 )
 
 // onHangup catches SIGHUP, which would else end a service, from now on.
 func onHangup() <-chan os.Signal {
-	hangup := make(chan os.Signal, 1) // one that waits stands for all that came meanwhile
+	hangup := make(chan os.Signal, 1) // a second signal while one waits is the same request
 	signal.Notify(hangup, syscall.SIGHUP)
 	return hangup
 }
 
 // reload reads the configuration again in the way it was read at the start: the file that is found now,
 // the environment and the options of the process.
-func (c *service) reload() (supervisor.Reloaded, error) {
+func (c *service) reload() (serve.Reloaded, error) {
 	again, err := c.again()
 	if err != nil {
-		return supervisor.Reloaded{}, err
+		return serve.Reloaded{}, err
 	}
 	central, err := config.Workers(again.WorkerConfigFile)
 	if err != nil {
-		return supervisor.Reloaded{}, err
+		return serve.Reloaded{}, err
 	}
-	out := supervisor.Reloaded{Config: again.SupervisorKeys, Workers: central, File: again.File}
+	out := serve.Reloaded{Config: again.SupervisorKeys, Workers: central, File: again.File}
 	var workers []string
 	was, is := reflect.ValueOf(c.WorkerKeys), reflect.ValueOf(again.WorkerKeys)
 	for n := range is.NumField() {
-		if key := is.Type().Field(n).Tag.Get("toml"); key != "" && !reflect.DeepEqual(was.Field(n).Interface(), is.Field(n).Interface()) {
+		if key := is.Type().Field(n).Tag.Get("toml"); key != "" &&
+			!reflect.DeepEqual(was.Field(n).Interface(), is.Field(n).Interface()) {
 			workers = append(workers, key)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/cmd/qb/commandline"
-	"qb/limitwriter"
-	"qb/statedir"
+	"qb/internal/limitwriter"
+	"qb/internal/statedir"
 	"qb/worker/proc"
 )
 
@@ -43,7 +43,7 @@ func checkWorker(ctx context.Context, args []string) error {
 	return checkProgram(ctx, program, args)
 }
 
-// checkProgram runs the program, which has all rights of this one, only if nobody else can have put it there.
+// checkProgram runs the program, which has all rights of this one, only if no other user can have put it there.
 func checkProgram(ctx context.Context, program string, args []string) error {
 	if err := statedir.Program(program); err != nil {
 		return err
@@ -58,7 +58,7 @@ func checkProgram(ctx context.Context, program string, args []string) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("looking at the configuration took longer than %s", checkWithin)
+		return fmt.Errorf("checking the configuration took longer than %s", checkWithin)
 	case len(said.Bytes()) > 0:
 		return errors.New(strings.TrimSpace(string(said.Bytes())))
 	default:
@@ -78,8 +78,8 @@ func becomeWorker(args []string) error {
 	return fmt.Errorf("starting this worker again: %w", err)
 }
 
-// reapShims waits for the shims that this process started before it became this program, which nobody else can. It has no other
-// children yet.
+// reapShims waits for the shims that this process started before it became this program; no other process can. It
+// has no other children yet.
 func reapShims() {
 	for _, p := range proc.All() {
 		if p.Parent != os.Getpid() {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestAttackSwappedProgram: a worker that is to start again neither runs nor becomes a program that somebody else may have put in the
-// place of its own, and one that is broken, hangs or talks without end leaves it as it was.
+// TestAttackSwappedProgram: a worker that is to start again neither runs nor becomes a program that somebody else may
+// have put in the place of its own, and a program that is broken, hangs or talks without end leaves it as it was.
 func TestAttackSwappedProgram(t *testing.T) {
 	const stranger = 54321
 	for what, c := range map[string]struct {

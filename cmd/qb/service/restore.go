@@ -12,7 +12,6 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/commandline"
-	"qb/supervisor/credentials"
 	"qb/supervisor/store/postgres"
 )
 
@@ -21,7 +20,8 @@ func newRestoreCommand() *cobra.Command {
 	var older bool
 	var newer string
 	cmd := &cobra.Command{
-		Use: "restore [FILE]", Short: "Replace the database with a backup", Args: commandline.WantArgs(0, 1, "name the FILE that qb backup wrote"),
+		Use: "restore [FILE]", Short: "Replace the database with a backup",
+		Args: commandline.WantArgs(0, 1, "name the FILE that qb backup wrote"),
 		Long: "Replace all rows of the farm's database, in one transaction, with those of FILE, written by qb backup\n" +
 			"(or pg_dump -Fc). Stop the farm first; with -force the leader's term is ended instead.\n" +
 			"The next term has a higher number than every earlier one, so that hosts obey it. It waits for reports of\n" +
@@ -37,11 +37,13 @@ func newRestoreCommand() *cobra.Command {
 			return o.restore(cmd, args[0])
 		},
 	}
-	cmd.Flags().BoolVar(&older, "accept-older", false, "count what is given up with the rows of a server from which the farm has moved on; with -force, take its rows")
+	cmd.Flags().BoolVar(&older, "accept-older", false,
+		"count what would be lost with the rows of a server that a promoted replica has replaced; with -force, use its rows")
 	cmd.Flags().StringVar(&newer, "newer", "", "with -accept-older: `URL` of the newer server, if it answers, to count what it has")
 	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` with the farm's state (default: supervisor_state, then QB_STATE)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "restore even if a supervisor leads; its term ends")
-	cmd.Flags().BoolVar(&o.newKey, "newkey", false, "use the key in supervisor_key_file although the backup was made under another one, which is lost")
+	cmd.Flags().BoolVar(&o.newKey, "newkey", false,
+		"use the key in supervisor_key_file although the backup was made under another one, which is lost")
 	return cmd
 }
 
@@ -51,7 +53,7 @@ func (o *dumpOptions) restore(cmd *cobra.Command, file string) error {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), dumpLimit)
 	defer cancel()
-	p, err := o.findPlace(ctx, cmd)
+	p, err := o.findFarm(ctx, cmd)
 	if err != nil {
 		return err
 	}
@@ -61,15 +63,17 @@ func (o *dumpOptions) restore(cmd *cobra.Command, file string) error {
 		return err
 	}
 	newKey := o.newKey || made
-	options := postgres.RestoreOptions{Farm: p.conf.key.Public(), Seals: credentials.Seals(p.conf.key), NewKey: newKey, Force: o.force}
-	done, err := p.Database.Restore(ctx, file, options)
+	options := postgres.RestoreOptions{Farm: p.conf.key.Public(), NewKey: newKey, Force: o.force}
+	done, err := p.farmDatabase.Restore(ctx, file, options)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "restored %s: %d jobs, %d attempts; the next term is %d\n", file, done.Jobs, done.Attempts, done.Epoch+1)
-	fmt.Fprint(cmd.OutOrStdout(), "Start the farm. It waits for reports of all known hosts, for 10 s or a little longer, before it starts items.\n"+
-		"Items that began after the backup are stopped and run again; what was submitted since then is gone.\n"+
-		"New jobs and attempts are numbered above all that hosts and logs know, by 1000 at least.\n")
+	fmt.Fprintf(cmd.OutOrStdout(), "restored %s: %d jobs, %d attempts; the next term is %d\n", file, done.Jobs,
+		done.Attempts, done.Epoch+1)
+	fmt.Fprint(cmd.OutOrStdout(),
+		"Start the farm. It waits for reports of all known hosts, for 10 s or a little longer, before it starts items.\n"+
+			"Items that began after the backup are stopped and run again; what was submitted since then is gone.\n"+
+			"New jobs and attempts are numbered above all that hosts and logs know, by 1000 at least.\n")
 	if newKey {
 		return o.announceNewKey(cmd, p)
 	}
@@ -80,7 +84,7 @@ func (o *dumpOptions) restore(cmd *cobra.Command, file string) error {
 func (o *dumpOptions) acceptOlder(cmd *cobra.Command, newer string) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), dumpLimit)
 	defer cancel()
-	p, err := o.findPlace(ctx, cmd)
+	p, err := o.findFarm(ctx, cmd)
 	if err != nil {
 		return err
 	}
@@ -90,27 +94,27 @@ func (o *dumpOptions) acceptOlder(cmd *cobra.Command, newer string) error {
 		return fmt.Errorf("restore: %w", err)
 	}
 	out := cmd.OutOrStdout()
-	hosts := "no host has told this server of another"
+	hosts := "no host has reported a newer one"
 	if older.Newer > 0 {
 		hosts = fmt.Sprintf("hosts obey timeline %d", older.Newer)
 	}
 	fmt.Fprintf(out, "This server is on timeline %d, %s. It has %d jobs and %d attempts, and was last led at %s.\n",
 		older.Timeline, hosts, older.Jobs, older.Attempts, older.Led.UTC().Format(time.RFC3339))
 	if g := older.GivenUp; g != nil {
-		fmt.Fprintf(out, "Given up: %d jobs submitted, %d attempts begun and %d ended after that.\n", g.Jobs, g.Begun, g.Ended)
+		fmt.Fprintf(out, "Lost: %d jobs submitted, %d attempts begun and %d ended after that.\n", g.Jobs, g.Begun, g.Ended)
 	} else {
-		fmt.Fprint(out, "Given up: all that was acknowledged after that. -newer URL counts it, if the newer server answers.\n")
+		fmt.Fprint(out, "Lost: all that was acknowledged after that. -newer URL counts it, if the newer server answers.\n")
 	}
 	if !o.force {
-		fmt.Fprint(out, "Nothing was changed. To take these rows, take the newer server out of database_url, stop all supervisors, and add -force.\n")
+		fmt.Fprint(out, "Nothing was changed. To use these rows, remove the newer server from database_url, stop all supervisors, and add -force.\n")
 		return nil
 	}
-	fmt.Fprint(out, "Taken. Start the farm: hosts change to this database when they have been listened to.\n")
+	fmt.Fprint(out, "The farm uses these rows now. Start it: hosts change to this database after the supervisor has received their reports.\n")
 	return nil
 }
 
 // announceNewKey prints what a new key invalidates. The farm's own workers join again by themselves.
-func (o *dumpOptions) announceNewKey(cmd *cobra.Command, p *place) error {
+func (o *dumpOptions) announceNewKey(cmd *cobra.Command, p *farmLocation) error {
 	own, err := filepath.Glob(filepath.Join(p.conf.SupervisorKeys.State, "workers", "*", "term"))
 	for _, file := range own {
 		err = errors.Join(err, os.Remove(file))

@@ -17,19 +17,21 @@ import (
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/find"
 	"qb/cmd/qb/output"
-	"qb/pause"
-	"qb/statedir"
-	"qb/supervisor"
-	"qb/supervisor/credentials"
-	"qb/supervisor/farmkey"
+	"qb/internal/pause"
+	"qb/internal/statedir"
+	"qb/supervisor/access/credentials"
+	"qb/supervisor/lead/farmkey"
+	"qb/supervisor/serve"
 	"qb/supervisor/store"
 	"qb/supervisor/store/postgres"
 )
 
-// Commands are qb farm and its parts, and those that work on their files.
-func Commands() []*cobra.Command {
+// Commands are qb farm and its parts, and the ones that work on their rows and files. Connect calls the farm that runs,
+// for an audit.
+func Commands(connect func(*cobra.Command) Supervisor) []*cobra.Command {
 	return []*cobra.Command{
 		newFarmCommand(), newSupervisorCommand(), newWorkerCommand(), newBackupCommand(), newRestoreCommand(), newCACommand(),
+		newAuditCommand(connect), newPlanCommand(),
 	}
 }
 
@@ -69,8 +71,8 @@ type service struct {
 	key    farmkey.Key // once loaded
 }
 
-// settleState fills in the state folder and what lies in it.
-func (c *service) settleState() error {
+// chooseState fills in the state folder and what lies in it.
+func (c *service) chooseState() error {
 	if c.SupervisorKeys.State == "" {
 		state, err := find.DefaultState()
 		if err != nil {
@@ -93,13 +95,15 @@ func (c *service) settleState() error {
 		c.Socket = defaultSocket(state)
 	}
 	if c.Socket == "" && c.TLS() {
-		return api.BadSetting("supervisor_socket", " is empty and %s/qb.sock is too long for a socket; set it to a shorter path, as programs on this machine need it beside TLS", state)
+		return api.BadSetting("supervisor_socket",
+			" is empty and %s/qb.sock is too long for a socket; set it to a shorter path, as programs on this machine need it beside TLS", state)
 	}
 	return nil
 }
 
-// makeState makes the state folder, or refuses one that is not this user's alone. Where the socket of root's farm, which
-// serves the machine's users, lies in it, they may reach that and farm.json by name; nothing else in it is open to them.
+// makeState makes the state folder, or refuses a folder that is not this user's alone. Where the socket of root's farm,
+// which serves the machine's users, lies in it, they may reach that and farm.json by name; nothing else in it is open
+// to them.
 func (c *service) makeState() error {
 	mode := os.FileMode(0o700)
 	if os.Geteuid() == 0 && filepath.Dir(c.Socket) == c.SupervisorKeys.State {
@@ -125,21 +129,14 @@ func (c *service) tokenFile(role api.Role) string {
 	return filepath.Join(c.SupervisorKeys.State, string(role)+".token")
 }
 
-// openStore connects to the database and makes sure of the two tokens: the admin's, who is the OS user
+// openStore connects to the database and makes sure of the two tokens: the admin's, for the OS user
 // that started this, and the local workers'.
 func (c *service) openStore(ctx context.Context, url string, log *slog.Logger) (*postgres.Store, error) {
-	seals, err := c.sealer()
+	st, err := postgres.Open(ctx, url, postgres.Options{Log: log, Farm: c.key.Public()})
 	if err != nil {
 		return nil, err
 	}
-	st, err := postgres.Open(ctx, url, postgres.Options{Log: log, Farm: c.key.Public(), Seals: seals})
-	if err != nil {
-		return nil, err
-	}
-	err = c.noteSealed()
-	if err == nil {
-		err = c.renewTokens(ctx, st)
-	}
+	err = c.renewTokens(ctx, st)
 	if statedir.Full(err) { // the farm can do without until there is room: it tries again while it leads
 		log.Warn("the files of the service's tokens cannot be written; will retry", "error", err)
 		err = nil
@@ -157,7 +154,8 @@ func (c *service) renewTokens(ctx context.Context, st store.Reader) error {
 		role api.Role
 		user string
 	}{{api.Admin, statedir.OwnName()}, {api.Worker, "worker"}} {
-		if err := credentials.Ensure(ctx, c.key, st, c.tokenFile(t.role), t.user, string(t.role), c.SupervisorKeys.TokenDays); err != nil {
+		if err := credentials.Ensure(ctx, c.key, st, c.tokenFile(t.role), t.user, string(t.role),
+			c.SupervisorKeys.TokenDays); err != nil {
 			return err
 		}
 	}
@@ -208,7 +206,8 @@ func (c *service) awaitStore(ctx context.Context, url string, log *slog.Logger) 
 
 // farmFile is what farm.json will say of this supervisor.
 func (c *service) farmFile(url, database string) find.Farm {
-	return find.Farm{URL: url, Socket: c.Socket, TokenFile: c.tokenFile(api.Admin), PID: os.Getpid(), DatabaseURL: database}
+	return find.Farm{URL: url, Socket: c.Socket, TokenFile: c.tokenFile(api.Admin), PID: os.Getpid(),
+		DatabaseURL: database}
 }
 
 // newSupervisorCommand makes the service by itself, on a database that qb.conf names.
@@ -216,7 +215,8 @@ func newSupervisorCommand() *cobra.Command {
 	var listen, state string
 	var restart bool
 	cmd := &cobra.Command{
-		Use: "supervisor", Short: "Run only the supervisor, on the database named in qb.conf", Args: commandline.WantArgs(0, 0, ""),
+		Use: "supervisor", Short: "Run only the supervisor, on the database named in qb.conf",
+		Args: commandline.WantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conf, err := serviceConfig(cmd, state, listen)
 			if err != nil {
@@ -252,13 +252,14 @@ func serviceConfig(cmd *cobra.Command, state, listen string) (*service, error) {
 		return nil, err
 	}
 	conf.again = func() (*service, error) { return serviceConfig(cmd, state, listen) }
-	return conf, conf.settleState()
+	return conf, conf.chooseState()
 }
 
 func runSupervisor(cmd *cobra.Command, conf *service) error {
 	ctx, log := cmd.Context(), newLog(cmd.ErrOrStderr())
 	if conf.DatabaseURL == "" {
-		return api.Errorf(api.KindInvalid, "qb supervisor needs database_url in qb.conf or QB_DATABASE_URL; qb farm brings a Postgres of its own")
+		return api.Errorf(api.KindInvalid,
+			"qb supervisor needs database_url in qb.conf or QB_DATABASE_URL; qb farm brings a Postgres of its own")
 	}
 	if err := conf.prepare(); err != nil {
 		return err
@@ -301,14 +302,16 @@ func runSupervisor(cmd *cobra.Command, conf *service) error {
 
 // supervise runs the supervisor and sends its address once it leads. Trouble says what is known to be wrong
 // with the database; it may be nil.
-func (c *service) supervise(ctx context.Context, st *postgres.Store, log *slog.Logger, ready chan<- string, trouble func() string) error {
+func (c *service) supervise(ctx context.Context, st *postgres.Store, log *slog.Logger, ready chan<- string,
+	trouble func() string) error {
 	workers, err := config.Workers(c.WorkerConfigFile)
 	if err != nil {
 		return err
 	}
-	return supervisor.Run(ctx, c.SupervisorKeys, supervisor.Options{
+	return serve.Run(ctx, c.SupervisorKeys, serve.Options{
 		Store: st, Key: c.key, Log: log, Version: api.Version(), Ready: func(url string) { ready <- url },
-		Reload: c.reload, Hangup: c.hangup, Trouble: trouble, Workers: workers, Inherited: c.ports.given, Listening: c.ports.open.Store,
+		Reload: c.reload, Hangup: c.hangup, Trouble: trouble, Workers: workers, Inherited: c.ports.given,
+		Listening:   c.ports.open.Store,
 		RenewTokens: func(ctx context.Context) error { return c.renewTokens(ctx, st) },
 	})
 }

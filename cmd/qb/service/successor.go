@@ -15,23 +15,23 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/find"
-	"qb/pause"
-	"qb/supervisor/listeners"
+	"qb/internal/pause"
+	"qb/supervisor/access/listeners"
 )
 
 // errRestart says that a service is to end, and the program that is there now to take its place.
 var errRestart = errors.New("a restart was ordered")
 
-// ports are the addresses of a running supervisor, which its successor takes over: a port that was free in between would be
-// anybody's.
+// ports are the addresses of a running supervisor, which its successor takes over: a port that was free in between
+// would be anybody's.
 type ports struct {
 	given *listeners.Inherited
 	open  atomic.Pointer[listeners.Listeners]
 	asked chan os.Signal
 }
 
-// newPorts takes the listeners that this process was started with, before it starts others, and catches the signal by which -restart
-// orders a restart.
+// newPorts takes the listeners that this process was started with, before it starts others, and catches the signal by
+// which -restart orders a restart.
 func newPorts() (*ports, error) {
 	p := &ports{asked: make(chan os.Signal, 1)}
 	signal.Notify(p.asked, syscall.SIGUSR2)
@@ -64,7 +64,8 @@ func (c *service) orderRestart(ctx context.Context) error {
 		err = syscall.Kill(pid, syscall.SIGUSR2)
 	}
 	if err != nil {
-		return api.Errorf(api.KindUnavailable, "the farm of %s cannot be restarted: %v; start it if it does not run", c.SupervisorKeys.State, err)
+		return api.Errorf(api.KindUnavailable, "the farm of %s cannot be restarted: %v; start it if it does not run",
+			c.SupervisorKeys.State, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, startWithin+stopSlack+time.Duration(c.KillGrace))
 	defer cancel()
@@ -108,7 +109,7 @@ func (c *service) holderOfSocket(ctx context.Context) (int, error) {
 		return 0, asked
 	}
 	if int(peer.Uid) != os.Geteuid() && os.Geteuid() != 0 {
-		return 0, fmt.Errorf("uid %d runs it", peer.Uid)
+		return 0, fmt.Errorf("user id %d runs the farm; use that account or root", peer.Uid)
 	}
 	return int(peer.Pid), nil
 }

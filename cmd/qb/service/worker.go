@@ -17,9 +17,10 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/find"
-	"qb/statedir"
-	"qb/supervisor/facts"
+	"qb/internal/statedir"
+	"qb/supervisor/job/facts"
 	"qb/worker"
+	workersettings "qb/worker/settings"
 )
 
 type workerOptions struct {
@@ -38,7 +39,8 @@ func newWorkerCommand() *cobra.Command {
 			"with -stop-items it ends them first.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	// This hides the option of all commands: a worker does not read QB_SUPERVISOR, which names the supervisor for commands.
+	// This hides the option of all commands: a worker does not read QB_SUPERVISOR, which names the supervisor for
+	// commands.
 	cmd.Flags().StringVar(&o.supervisor, "supervisor", "", "`URL` or unix:PATH of the supervisor, several separated by commas (default: worker_supervisor, then farm.json)")
 	cmd.Flags().StringVar(&o.name, "name", "", "`NAME` of the host in the farm (default: worker_name, then the hostname)")
 	cmd.Flags().IntVar(&o.slots, "slots", 0, "`N` slots (default: worker_cpus, then the number of cores)")
@@ -49,8 +51,10 @@ func newWorkerCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.join, "join", "", "`URL` of the supervisor of a farm to join, with a token from qbadmin worker token in QB_TOKEN, -token_file or on standard input (-token -); the state folder then knows the farm, and qb worker needs neither again")
 	cmd.Flags().StringVar(&o.token, "token", "", "`-`: read the token to join with from standard input")
 	cmd.Flags().BoolVar(&o.stopItems, "stop-items", false, "end all items when the worker is stopped")
-	cmd.Flags().BoolVar(&o.quiet, "quiet", false, "log only warnings and errors, and not as whom items run")
-	cmd.Flags().BoolVar(&o.check, "check", false, "only say whether the configuration is valid, as qbadmin worker -restart has it done before")
+	cmd.Flags().BoolVar(&o.quiet, "quiet", false,
+		"log only warnings and errors, without the account under which items run")
+	cmd.Flags().BoolVar(&o.check, "check", false,
+		"check the configuration and exit; qbadmin worker -restart does this before it restarts the worker")
 	cmd.Flags().BoolVar(&o.noDevices, "no-devices", false, "offer no GPUs, because another worker on the machine does")
 	return cmd
 }
@@ -77,7 +81,7 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := settleWorker(conf, cmp.Or(o.join, o.supervisor), o.join != ""); err != nil {
+	if err := completeWorker(conf, cmp.Or(o.join, o.supervisor), o.join != ""); err != nil {
 		return err
 	}
 	if err := conf.WithOrigin(errors.Join(keys.Validate(), keys.Startable())); err != nil {
@@ -98,10 +102,12 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 		if err := worker.Join(cmd.Context(), *keys, joinToken, trusted...); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "joined %s; from now on, start this worker with qb worker\n", strings.Join(keys.Supervisor, ", "))
+		fmt.Fprintf(cmd.ErrOrStderr(), "joined %s; from now on, start this worker with qb worker\n",
+			strings.Join(keys.Supervisor, ", "))
 	}
 	options := worker.Options{
-		Log: newLogFrom(cmd.ErrOrStderr(), levelOf(!o.quiet)), RunAsShown: o.quiet, Trusted: trusted, StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices, Own: ownKeys(conf, o.slots > 0),
+		Log: newLogFrom(cmd.ErrOrStderr(), levelOf(!o.quiet)), RunAsShown: o.quiet, Trusted: trusted,
+		StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices, Own: ownKeys(conf, o.slots > 0),
 		Check: func(ctx context.Context) error { return checkWorker(ctx, restartArgs(cmd)) },
 	}
 	reapShims()
@@ -117,7 +123,7 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 
 // ownKeys are the settings that this host's configuration, or an option, sets, so that the supervisor's file does not.
 func ownKeys(conf *config.Config, slots bool) (own []string) {
-	for _, key := range worker.CentralKeys {
+	for _, key := range workersettings.CentralKeys {
 		if conf.Origins[key] != "" || key == "worker_cpus" && slots {
 			own = append(own, key)
 		}
@@ -133,11 +139,13 @@ func (o *workerOptions) joinToken(stdin io.Reader) (token string, err error) {
 	environment := os.Getenv("QB_TOKEN")
 	switch {
 	case o.token != "" && o.token != "-":
-		return "", api.Errorf(api.KindUsage, "-token takes - alone, as all users of this machine see the arguments of a command: set QB_TOKEN, name a file with -token_file, or give the token on standard input with -token -")
+		return "", api.Errorf(api.KindUsage,
+			"-token accepts only -, because all users of this machine see the arguments of a command: set QB_TOKEN, name a file with -token_file, or give the token on standard input with -token -")
 	case o.join == "" && o.token == "":
 		return "", nil
 	case o.join == "" || o.supervisor != "":
-		return "", api.Errorf(api.KindUsage, "give -join URL with the token, without -supervisor, as qbadmin worker token prints them")
+		return "", api.Errorf(api.KindUsage,
+			"give -join URL with the token, without -supervisor, as qbadmin worker token prints them")
 	case o.token == "-":
 		text, err := io.ReadAll(io.LimitReader(stdin, maxJoinToken))
 		if err != nil {
@@ -145,7 +153,7 @@ func (o *workerOptions) joinToken(stdin io.Reader) (token string, err error) {
 		}
 		token = string(text)
 	case o.tokenFile != "":
-		file, err := os.Open(o.tokenFile)
+		file, err := statedir.OpenNamed(o.tokenFile)
 		if err != nil {
 			return "", fmt.Errorf("reading -token_file: %w", err)
 		}
@@ -160,13 +168,14 @@ func (o *workerOptions) joinToken(stdin io.Reader) (token string, err error) {
 		_ = os.Unsetenv("QB_TOKEN") // what this process starts has no use for it
 	}
 	if token = strings.TrimSpace(token); token == "" {
-		return "", api.Errorf(api.KindUsage, "-join needs a token: paste the whole line that qbadmin worker token prints, which begins with QB_TOKEN=")
+		return "", api.Errorf(api.KindUsage,
+			"-join needs a token: paste the whole line that qbadmin worker token prints, which begins with QB_TOKEN=")
 	}
 	return token, nil
 }
 
-// stateOwner is who may own the folder above a worker's: where supervisor and worker are two services, root's worker has
-// its folder in the state folder of the supervisor's user, from whom it takes all orders anyway.
+// stateOwner is who may own the folder above a worker's: where supervisor and worker are two services, root's worker
+// has its folder in the state folder of the supervisor's user, from whom it takes all orders anyway.
 func stateOwner(worker string) []int {
 	state, err := find.DefaultState()
 	if err != nil || filepath.Dir(worker) != state {
@@ -179,9 +188,9 @@ func stateOwner(worker string) []int {
 	return []int{int(info.Sys().(*syscall.Stat_t).Uid)}
 }
 
-// settleWorker finds what was not set: the state folder, the supervisor and the token of a farm that
+// completeWorker finds what was not set: the state folder, the supervisor and the token of a farm that
 // runs on this host.
-func settleWorker(c *config.Config, supervisor string, joins bool) error {
+func completeWorker(c *config.Config, supervisor string, joins bool) error {
 	keys := &c.WorkerKeys
 	state, err := find.DefaultState()
 	if err != nil {
@@ -221,8 +230,9 @@ func settleWorker(c *config.Config, supervisor string, joins bool) error {
 		return api.Errorf(api.KindUnavailable, "no farm found: worker_supervisor is not set and there is no %s", name)
 	}
 	if keys.TokenFile == "" {
-		return api.Errorf(api.KindUsage, "no token: worker_token_file is not set and there is no %s; name the worker.token that the supervisor keeps beside its admin token, "+
-			"or a file with what qbadmin token create -role worker printed", name)
+		return api.Errorf(api.KindUsage,
+			"no token: worker_token_file is not set and there is no %s; name the worker.token that the supervisor keeps beside its admin token, "+
+				"or a file with what qbadmin token create -role worker printed", name)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func newDrawing() drawing {
 	return drawing{utf8: strings.Contains(locale, "utf8"), colour: os.Getenv("NO_COLOR") == ""}
 }
 
-// user makes a text of the farm's users safe, and one that the terminal can show.
+// user makes a text of the farm's users safe, and fit for the terminal.
 func (d drawing) user(text string) string {
 	text = output.Escape(text)
 	if d.utf8 {
@@ -84,8 +84,8 @@ func (d drawing) paint(style lipgloss.Style, text string) string {
 
 func (d drawing) status(status, text string) string { return d.paint(output.StatusStyle(status), text) }
 
-// bar shows complete items, running ones, those that failed or were killed, and the rest. A part that is not empty has
-// at least one cell while there is room.
+// bar shows complete items, running ones, the ones that failed or were killed, and the rest. A part that is not empty
+// has at least one cell while there is room.
 func (d drawing) bar(n api.ItemCounts, width int) string {
 	if n.Total == 0 {
 		return ""

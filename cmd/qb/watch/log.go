@@ -10,13 +10,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/units"
+	"qb/internal/units"
 )
 
 const (
@@ -57,7 +58,7 @@ type logArrived struct {
 	err     error // io.EOF: the item has ended
 }
 
-type logAgainMsg struct{ page *logPage }
+type logRetryMsg struct{ page *logPage }
 
 func newLogPage(m *model, job int64, item string) *logPage {
 	p := &logPage{job: job, item: item, follow: true}
@@ -117,7 +118,9 @@ func (a logArrived) arrive(m *model) tea.Cmd {
 		return nil
 	}
 	if a.stream != nil {
-		p.stream, p.attempt, p.trouble = a.stream, a.attempt, ""
+		p.stream = a.stream
+		p.attempt = a.attempt
+		p.trouble = ""
 		return p.read()
 	}
 	if len(a.data) > 0 {
@@ -147,10 +150,10 @@ func (a logArrived) arrive(m *model) tea.Cmd {
 	if kind := api.Refusal(a.err).Kind; kind != "" && kind != api.KindUnavailable {
 		return nil
 	}
-	return m.screen.every(logAgain, logAgainMsg{p})
+	return m.screen.every(logAgain, logRetryMsg{p})
 }
 
-func (a logAgainMsg) arrive(m *model) tea.Cmd { return a.page.open(m) }
+func (a logRetryMsg) arrive(m *model) tea.Cmd { return a.page.open(m) }
 
 func (p *logPage) title(m *model) string {
 	title := fmt.Sprintf("output of %d:%s", p.job, m.d.user(p.item))
@@ -176,7 +179,9 @@ func (p *logPage) key(_ *model, key string) tea.Cmd {
 	return nil
 }
 
-var colours = regexp.MustCompile("\x1b\\[[0-9;:]*m")
+var colours = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("\x1b\\[[0-9;:]*m")
+})
 
 func (p *logPage) lines(m *model, width, room int) []string {
 	if p.broken == nil || p.wide != width {
@@ -197,7 +202,7 @@ func (p *logPage) wrapped(d drawing, width int) (lines []string) {
 	if p.dropped {
 		lines = append(lines, fmt.Sprintf("-- the last %s of %s", units.Size(mostLog), units.Size(p.offset)))
 	}
-	text := strings.TrimSuffix(colours.ReplaceAllString(p.clean.String(), ""), "\n")
+	text := strings.TrimSuffix(colours().ReplaceAllString(p.clean.String(), ""), "\n")
 	if text == "" && len(lines) == 0 {
 		if p.over {
 			return []string{"-- the item wrote nothing"}

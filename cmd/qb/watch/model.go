@@ -34,7 +34,7 @@ type Screen struct {
 
 // Run shows the farm until someone leaves, ctx ends, or all jobs have ended if it waits for that. The first look comes
 // before the screen, so that a farm or a job that is not there is an error as of any command. Begin is called when the
-// screen is about to be taken: from then on nobody else may write to it.
+// screen is about to be taken: from then on nothing else may write to it.
 func (s Screen) Run(ctx context.Context, begin func()) error {
 	m := newModel(s, newDrawing())
 	m.source = &source{farm: s.Connect(), now: time.Now, ids: s.Options.IDs, user: s.Options.User, ended: true}
@@ -212,7 +212,9 @@ func (m *model) took(look Look) {
 
 // say shows a text in the status line for a while.
 func (m *model) say(text string, bad bool) {
-	m.said, m.saidBad, m.saidAt = text, bad, m.screen.now()
+	m.said = text
+	m.saidBad = bad
+	m.saidAt = m.screen.now()
 }
 
 func (m *model) open() page { return m.pages[len(m.pages)-1] }
@@ -293,7 +295,8 @@ func orderText(action, what string, reply api.ActionReply) string {
 	var text string
 	switch {
 	case reply.Order != 0:
-		text = fmt.Sprintf("%s %s: under way, %s of %s", action, what, agenda.Grouped(reply.Done), agenda.Grouped(reply.Affected))
+		text = fmt.Sprintf("%s %s: under way, %s of %s", action, what, agenda.Grouped(reply.Done),
+			agenda.Grouped(reply.Affected))
 	case reply.Affected == 0:
 		text = fmt.Sprintf("%s %s: nothing changed", action, what)
 	default:
@@ -346,8 +349,8 @@ func (m *model) head(width int) []string {
 	return []string{m.d.bold(m.d.sides(m.d.cut(title, max(1, width-len(clock)-2)), clock, width)), m.sums(width)}
 }
 
-// foot is what happened, or the row at the cursor, and a line of the keys. Where there is room for it, a long text gets two
-// lines; their number does not change with the text, so that the tables stay where they are.
+// foot is what happened, or the row at the cursor, and a line of the keys. Where there is room for it, a long text gets
+// two lines; their number does not change with the text, so that the tables stay where they are.
 func (m *model) foot(width int) []string {
 	rows := 1
 	if m.height >= 20 {
@@ -383,7 +386,8 @@ func (m *model) news() (text, style, hints string) {
 		return m.said, style, hints
 	case !m.away.IsZero():
 		return fmt.Sprintf("no supervisor answers since %s (%s); what is shown is of %s; trying again",
-			m.away.Format("15:04:05"), output.Span(now.Sub(m.away).Truncate(time.Second)), m.look.at.Format("15:04:05")), "failed", hints
+				m.away.Format("15:04:05"), output.Span(now.Sub(m.away).Truncate(time.Second)), m.look.at.Format("15:04:05")),
+			"failed", hints
 	case m.trouble != "":
 		return m.d.user(m.trouble), "failed", hints
 	case len(m.pages) == 1:

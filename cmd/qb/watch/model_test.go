@@ -123,8 +123,8 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// Jobs that end while they are watched stay, those that ended before are asked for now and then, and plain lines show
-// an end once.
+// Jobs that end while they are watched stay, the ones that ended before are asked for now and then, and plain lines
+// show an end once.
 func TestSource(t *testing.T) {
 	now := noon
 	f := many(3, 1) // running, blocked, failed
@@ -188,7 +188,7 @@ func TestLogGoesOn(t *testing.T) {
 	if shown := strings.Join(r.shot()[2:6], "|"); shown != "one|tw|-- unexpected EOF|" {
 		t.Errorf("%q", shown)
 	}
-	r.send(logAgainMsg{p})
+	r.send(logRetryMsg{p})
 	if shown := strings.Join(r.shot()[2:5], "|"); shown != "one|two|" {
 		t.Errorf("%q", shown)
 	}
@@ -225,7 +225,7 @@ func TestLongLine(t *testing.T) {
 	r.send(againMsg{})
 	p := newLogPage(r.model, 1, "14")
 	r.pages = append(r.pages, p)
-	r.send(logAgainMsg{p})
+	r.send(logRetryMsg{p})
 	if held := p.clean.Len(); held != mostLog || !slices.Contains(r.shot(), "99 percent") {
 		t.Errorf("%d bytes are held: %q", held, r.shot())
 	}

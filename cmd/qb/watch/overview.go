@@ -14,7 +14,7 @@ import (
 	"qb/agenda"
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/units"
+	"qb/internal/units"
 )
 
 // overview is the list of jobs with the hosts below.
@@ -51,7 +51,8 @@ func rank(j api.Job) int {
 	if j.Instances.Primary+j.Instances.Secondary+j.Instances.Draining > 0 {
 		return 0
 	}
-	return 1 + slices.Index([]string{"running", "pending", "blocked", "suspended", "failed", "killed", "complete"}, j.Status)
+	return 1 + slices.Index([]string{"running", "pending", "blocked", "suspended", "failed", "killed", "complete"},
+		j.Status)
 }
 
 var stateFilters = []struct {
@@ -86,14 +87,19 @@ func jobColumns(d drawing) []column[api.Job] {
 			}
 			return output.Running(j.Instances)
 		}}},
-		{Column: c{Name: "items"}, most: 12, least: 6, worth: 7, bar: func(j api.Job, n int) string { return d.bar(j.Items, n) }},
-		{Column: c{Name: "done", Right: true, Text: func(j api.Job) string { return fmt.Sprintf("%d/%d", j.Items.Complete, j.Items.Total) }}, worth: 8},
-		{Column: c{Name: "failed", Right: true, Member: "items.failed", Number: someText, Style: func(j api.Job) lipgloss.Style {
-			if j.Items.Failed == 0 {
-				return lipgloss.NewStyle()
-			}
-			return output.StatusStyle("failed")
-		}}},
+		{Column: c{Name: "items"}, most: 12, least: 6, worth: 7,
+			bar: func(j api.Job, n int) string { return d.bar(j.Items, n) }},
+		{Column: c{Name: "done", Right: true, Text: func(j api.Job) string {
+			return fmt.Sprintf("%d/%d", j.Items.Complete,
+				j.Items.Total)
+		}}, worth: 8},
+		{Column: c{Name: "failed", Right: true, Member: "items.failed", Number: someText,
+			Style: func(j api.Job) lipgloss.Style {
+				if j.Items.Failed == 0 {
+					return lipgloss.NewStyle()
+				}
+				return output.StatusStyle("failed")
+			}}},
 		{Column: c{Name: "reason"}},
 	}
 }
@@ -111,8 +117,12 @@ func hostColumns(d drawing) []column[api.Host] {
 	return []column[api.Host]{
 		{Column: c{Name: "host", Member: "name"}, most: 24, least: 8},
 		{Column: c{Name: "state", Status: true}},
-		{Column: c{Name: "slots", Right: true, Text: func(h api.Host) string { return fmt.Sprintf("%d/%d", h.Slots.Used, h.Slots.Total) }}},
-		{Column: c{Name: "in use"}, most: 12, least: 8, worth: 4, bar: func(h api.Host, n int) string { return d.slotBar(h.Slots, n) }},
+		{Column: c{Name: "slots", Right: true, Text: func(h api.Host) string {
+			return fmt.Sprintf("%d/%d", h.Slots.Used,
+				h.Slots.Total)
+		}}},
+		{Column: c{Name: "in use"}, most: 12, least: 8, worth: 4,
+			bar: func(h api.Host, n int) string { return d.slotBar(h.Slots, n) }},
 		{Column: c{Name: "free memory", Right: true, Text: func(h api.Host) string {
 			return units.Size(h.Memory.Available) + " of " + units.Size(h.Memory.Total)
 		}}, worth: 3},
@@ -143,7 +153,8 @@ func (o *overview) took(look Look) {
 
 func (o *overview) wants(j api.Job) bool {
 	f := stateFilters[o.states]
-	if f.name == "failed" && j.Items.Failed == 0 && j.Status != "failed" || f.states != nil && !slices.Contains(f.states, j.Status) {
+	if f.name == "failed" && j.Items.Failed == 0 && j.Status != "failed" || f.states != nil &&
+		!slices.Contains(f.states, j.Status) {
 		return false
 	}
 	return o.onHost || o.matches(strconv.FormatInt(j.ID, 10), j.Name, j.User, j.Cluster, j.Status, j.Reason)
@@ -316,7 +327,8 @@ func (o *overview) title(m *model) string {
 		words = append(words, order)
 	}
 	if len(o.jobs.rows) > o.page+1 && o.page > 0 && !o.onHost {
-		words = append(words, fmt.Sprintf("%s-%s of %s", agenda.Grouped(o.jobs.top+1), agenda.Grouped(min(o.jobs.top+o.page, len(o.jobs.rows))), agenda.Grouped(len(o.jobs.rows))))
+		words = append(words, fmt.Sprintf("%s-%s of %s", agenda.Grouped(o.jobs.top+1),
+			agenda.Grouped(min(o.jobs.top+o.page, len(o.jobs.rows))), agenda.Grouped(len(o.jobs.rows))))
 	}
 	if m.look.more {
 		words = append(words, fmt.Sprintf("the newest %s unfinished", agenda.Grouped(mostJobs)))
@@ -336,7 +348,8 @@ func (o *overview) detail(m *model) string {
 	if !ok {
 		return ""
 	}
-	about := cmp.Or(j.Reason, fmt.Sprintf("%s of %s, %d of %d items done", j.Name, j.User, j.Items.Complete, j.Items.Total))
+	about := cmp.Or(j.Reason, fmt.Sprintf("%s of %s, %d of %d items done", j.Name, j.User, j.Items.Complete,
+		j.Items.Total))
 	return m.d.user(fmt.Sprintf("%d: %s", j.ID, about))
 }
 
@@ -364,7 +377,9 @@ func (m *model) sums(width int) string {
 		case !slices.Contains(finished, j.Status):
 			jobs[1]++
 		}
-		items[0], items[1], items[2] = items[0]+j.Items.Running, items[1]+j.Items.Pending+j.Items.Blocked, items[2]+j.Items.Failed
+		items[0] = items[0] + j.Items.Running
+		items[1] = items[1] + j.Items.Pending + j.Items.Blocked
+		items[2] = items[2] + j.Items.Failed
 	}
 	line := fmt.Sprintf("%s of %s slots   ", agenda.Grouped(slots.Used), agenda.Grouped(slots.Total))
 	all := fmt.Sprintf("jobs %s   items %s", m.three(jobs), m.three(items))

@@ -15,7 +15,7 @@ import (
 	"qb/agenda"
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/units"
+	"qb/internal/units"
 )
 
 // scroll is a text that may be longer than its room.
@@ -151,8 +151,10 @@ func (p *jobPage) lines(m *model, width, room int) []string {
 	}
 	j := *p.job
 	lines := []string{
-		m.d.cut(fmt.Sprintf("%s  %s  %s running", m.d.status(j.Status, j.Status), m.d.bar(j.Items, min(50, max(10, width-30))), output.Running(j.Instances)), width),
-		m.d.cut(fmt.Sprintf("%d items: %d complete, %d running, %d pending, %d blocked, %d failed, %d killed", j.Items.Total, j.Items.Complete,
+		m.d.cut(fmt.Sprintf("%s  %s  %s running", m.d.status(j.Status, j.Status),
+			m.d.bar(j.Items, min(50, max(10, width-30))), output.Running(j.Instances)), width),
+		m.d.cut(fmt.Sprintf("%d items: %d complete, %d running, %d pending, %d blocked, %d failed, %d killed", j.Items.Total,
+			j.Items.Complete,
 			j.Items.Running, j.Items.Pending, j.Items.Blocked, j.Items.Failed, j.Items.Killed), width),
 		"",
 	}
@@ -192,9 +194,11 @@ func (p *hostPage) lines(m *model, width, room int) []string {
 	}
 	fields := [][2]string{
 		{"state", h.State}, {"slots", slots},
-		{"memory", fmt.Sprintf("%s available of %s, %s promised, %s per idle slot", units.Size(h.Memory.Available), units.Size(h.Memory.Total),
+		{"memory", fmt.Sprintf("%s available of %s, %s promised, %s per idle slot", units.Size(h.Memory.Available),
+			units.Size(h.Memory.Total),
 			units.Size(h.Memory.Promised), units.Size(h.Memory.PerIdle))}, {"swap", swap},
-		{"cluster", h.Cluster}, {"groups", strings.Join(h.Groups, ",")}, {"last seen", output.Moment(&h.LastSeenAt)}, {"remark", output.HostRemark(h)},
+		{"cluster", h.Cluster}, {"groups", strings.Join(h.Groups, ",")}, {"last seen", output.Moment(&h.LastSeenAt)},
+		{"remark", output.HostRemark(h)},
 	}
 	fields = slices.DeleteFunc(fields, func(f [2]string) bool { return f[1] == "" })
 	lines := append(m.d.named(fields, width), "")
@@ -203,7 +207,8 @@ func (p *hostPage) lines(m *model, width, room int) []string {
 		names[j.ID] = j.Name
 	}
 	for _, i := range h.Instances {
-		text := fmt.Sprintf("  job %d %s, item %s: %s, %d slots, %s promised", i.Job, names[i.Job], cmp.Or(i.Item, "none yet"), i.Kind, i.Slots, units.Size(i.Memory))
+		text := fmt.Sprintf("  job %d %s, item %s: %s, %d slots, %s promised", i.Job, names[i.Job],
+			cmp.Or(i.Item, "none yet"), i.Kind, i.Slots, units.Size(i.Memory))
 		lines = append(lines, m.d.cut(m.d.user(text), width))
 	}
 	if len(h.Instances) == 0 {
@@ -236,7 +241,8 @@ func (p *helpPage) lines(m *model, width, room int) []string {
 		{"ctrl+l, ctrl+z", "draw the screen anew; suspend"},
 		{"q, ctrl+c", "quit; jobs go on"},
 		{"", ""},
-		{"items", fmt.Sprintf("%s complete   %s running   %s failed or killed   %s waiting", each[0], each[1], each[2], each[3])},
+		{"items", fmt.Sprintf("%s complete   %s running   %s failed or killed   %s waiting", each[0], each[1], each[2],
+			each[3])},
 		{"running", "4+6-1: 4 primary and 6 secondary instances, 1 is ending"},
 		{"running (hosts)", m.d.user("12×3: three instances of job 12")},
 		{"jobs", "unfinished ones, those that end while you watch, and the newest of those that ended within a day"},
@@ -276,7 +282,8 @@ type itemsArrived struct {
 
 func newItemsPage(m *model, job api.Job) *itemsPage {
 	now := m.screen.now
-	return &itemsPage{job: job, table: table[api.Item]{columns: itemColumns(now), key: func(i api.Item) string { return strconv.Itoa(i.Number) }}}
+	return &itemsPage{job: job,
+		table: table[api.Item]{columns: itemColumns(now), key: func(i api.Item) string { return strconv.Itoa(i.Number) }}}
 }
 
 func itemColumns(now func() time.Time) []column[api.Item] {
@@ -287,7 +294,8 @@ func itemColumns(now func() time.Time) []column[api.Item] {
 		{Column: c{Name: "try", Member: "attempt", Right: true}, worth: 4},
 		{Column: c{Name: "kind"}, worth: 1},
 		{Column: c{Name: "host"}, most: 24, least: 6},
-		{Column: c{Name: "exit", Right: true, Text: func(i api.Item) string { return output.Exit(i.ExitCode, i.Signal) }}, worth: 6},
+		{Column: c{Name: "exit", Right: true, Text: func(i api.Item) string { return output.Exit(i.ExitCode, i.Signal) }},
+			worth: 6},
 		{Column: c{Name: "time", Right: true, Text: func(i api.Item) string {
 			switch {
 			case i.StartedAt == nil:

@@ -10,20 +10,21 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/pause"
+	"qb/internal/pause"
 )
 
 // Options are what is watched, and how.
 type Options struct {
-	IDs       []int64       // jobs; none: the unfinished ones, and those that end meanwhile
+	IDs       []int64       // jobs; none: the unfinished ones, and the ones that end meanwhile
 	User      string        // whose jobs; empty: every user's
 	UntilDone bool          // return when all jobs have ended: an error unless all are complete
 	Every     time.Duration // between two looks
 }
 
-// Lines prints a line to out whenever a job or a host has changed. Retry waits for a supervisor that is away: again says
-// that the call is worth repeating.
-func Lines(ctx context.Context, out io.Writer, farm Farm, o Options, retry func(call func() error) (again bool, err error)) error {
+// Lines prints a line to out whenever a job or a host has changed. Retry waits for a supervisor that is away: again
+// says that the call is worth repeating.
+func Lines(ctx context.Context, out io.Writer, farm Farm, o Options,
+	retry func(call func() error) (again bool, err error)) error {
 	s := source{farm: farm, now: time.Now, ids: o.IDs, user: o.User}
 	p := printer{out: out, seen: map[string]string{}}
 	for {
@@ -66,7 +67,8 @@ type printer struct {
 func (p *printer) show(now Look) error {
 	for _, job := range now.jobs {
 		n := job.Items
-		text := fmt.Sprintf("job %d %s %s: %d/%d done, %s running", job.ID, output.Cell(job.Name), job.Status, n.Complete, n.Total, output.Running(job.Instances))
+		text := fmt.Sprintf("job %d %s %s: %d/%d done, %s running", job.ID, output.Cell(job.Name), job.Status, n.Complete,
+			n.Total, output.Running(job.Instances))
 		if n.Failed > 0 {
 			text += fmt.Sprintf(", %d failed", n.Failed)
 		}
@@ -75,7 +77,8 @@ func (p *printer) show(now Look) error {
 		}
 	}
 	for _, host := range now.hosts {
-		text := fmt.Sprintf("host %s %s: %d/%d slots %s", output.Escape(host.Name), host.State, host.Slots.Used, host.Slots.Total, output.JobsOn(host))
+		text := fmt.Sprintf("host %s %s: %d/%d slots %s", output.Escape(host.Name), host.State, host.Slots.Used,
+			host.Slots.Total, output.JobsOn(host))
 		for _, a := range host.AvoidedBy {
 			text += "; " + output.Escape(a.Text)
 		}

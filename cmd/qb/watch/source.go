@@ -52,7 +52,7 @@ type source struct {
 	now   func() time.Time
 	ids   []int64 // none: the unfinished jobs
 	user  string  // "": every user's
-	ended bool    // list jobs that ended within endedWithin, too; else one that ends is listed only once more
+	ended bool    // list jobs that ended within endedWithin, too; else a job that ends is listed only once more
 
 	last  []api.Job // jobs of the last look
 	seen  []int64   // jobs that ended while they were watched
@@ -89,8 +89,8 @@ func (s *source) named(ctx context.Context) ([]api.Job, error) {
 	return jobs, nil
 }
 
-// listed are the jobs that have not ended, those that did since the watch began, and perhaps some of those before; a job
-// may be there more than once.
+// listed are the jobs that have not ended, the ones that did since the watch began, and perhaps some of those before; a
+// job may be there more than once.
 func (s *source) listed(ctx context.Context) (jobs []api.Job, more bool, err error) {
 	if jobs, err = s.list(ctx, unfinished, mostJobs); err != nil {
 		return nil, false, err
@@ -107,7 +107,8 @@ func (s *source) listed(ctx context.Context) (jobs []api.Job, more bool, err err
 	}
 	if s.seen = s.seen[max(0, len(s.seen)-mostEnded):]; len(s.seen) > 0 {
 		var ended []api.Job
-		if err := s.farm.Ask(ctx, api.ListJobs, api.Params{"ids": joined(s.seen), "limit": strconv.Itoa(mostJobs)}, &ended); err != nil {
+		if err := s.farm.Ask(ctx, api.ListJobs, api.Params{"ids": joined(s.seen), "limit": strconv.Itoa(mostJobs)},
+			&ended); err != nil {
 			return nil, false, err
 		}
 		jobs = append(jobs, ended...)
@@ -117,7 +118,10 @@ func (s *source) listed(ctx context.Context) (jobs []api.Job, more bool, err err
 			if s.old, err = s.list(ctx, finished, mostEnded); err != nil {
 				return nil, false, err
 			}
-			s.old = slices.DeleteFunc(s.old, func(j api.Job) bool { return j.FinishedAt == nil || s.now().Sub(*j.FinishedAt) > endedWithin })
+			s.old = slices.DeleteFunc(s.old, func(j api.Job) bool {
+				return j.FinishedAt == nil ||
+					s.now().Sub(*j.FinishedAt) > endedWithin
+			})
 			s.oldAt = s.now()
 		}
 		jobs = append(jobs, s.old...)

@@ -18,8 +18,8 @@ type column[T any] struct {
 	bar   func(T, int) string // instead of a text: drawn over so many cells
 }
 
-// The last column has at least so much room if any row has a text there: goodRest as long as columns of little worth are
-// shown, then leastRest.
+// The last column has at least so much room if any row has a text there: goodRest as long as columns of little worth
+// are shown, then leastRest.
 const (
 	goodRest  = 40
 	leastRest = 16
@@ -117,7 +117,8 @@ func (t *table[T]) widths(width int) []int {
 	}
 }
 
-// narrow takes cells that are too many from columns that may be narrower, the last first, and returns how many are left.
+// narrow takes cells that are too many from columns that may be narrower, the last first, and returns how many are
+// left.
 func (t *table[T]) narrow(wide []int, over int) int {
 	for i, c := range slices.Backward(t.columns) {
 		if less := min(over, wide[i]-c.least); c.least > 0 && less > 0 {

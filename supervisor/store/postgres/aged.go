@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -19,8 +19,10 @@ func (p *Store) Clock(ctx context.Context) (time.Time, error) {
 }
 
 // Closed lists jobs to compact.
-func (p *Store) Closed(ctx context.Context, before time.Time, limit int, without ...facts.JobID) ([]facts.JobID, error) {
-	return readRows(ctx, p.pool, "jobs to compact", pgx.RowTo[facts.JobID], sqlClosed, rules.Exact(before), limit, orEmpty(without))
+func (p *Store) Closed(ctx context.Context, before time.Time, limit int,
+	without ...facts.JobID) ([]facts.JobID, error) {
+	return readRows(ctx, p.pool, "jobs to compact", pgx.RowTo[facts.JobID], sqlClosed, rules.Exact(before), limit,
+		orEmpty(without))
 }
 
 // Expired lists jobs to remove.
@@ -30,7 +32,8 @@ func (p *Store) Expired(ctx context.Context, before time.Time, limit int) ([]fac
 
 // WithLogs lists jobs whose logs can be removed.
 func (p *Store) WithLogs(ctx context.Context, before time.Time, limit int, owner ...string) ([]store.WithLogs, error) {
-	return readRows(ctx, p.pool, "jobs with logs", pgx.RowToStructByPos[store.WithLogs], sqlWithLogs, rules.Exact(before), limit, rules.CleanAll(owner))
+	return readRows(ctx, p.pool, "jobs with logs", pgx.RowToStructByPos[store.WithLogs], sqlWithLogs, rules.Exact(before),
+		limit, rules.CleanAll(owner))
 }
 
 // Owners tells whose jobs these are.
@@ -63,7 +66,7 @@ func (p *Store) WaitFor(ctx context.Context, job facts.JobID) ([]facts.JobID, er
 	return readRows(ctx, p.pool, "jobs that wait", pgx.RowTo[facts.JobID], sqlWaitFor, job)
 }
 
-// Gone are those of the jobs that were removed.
+// Gone returns the given jobs that were removed.
 func (p *Store) Gone(ctx context.Context, jobs []facts.JobID) ([]facts.JobID, error) {
 	return readRows(ctx, p.pool, "which jobs were removed", pgx.RowTo[facts.JobID], sqlGone, jobs)
 }
@@ -89,7 +92,8 @@ func (p *Store) holding(ctx context.Context, epoch int64, f func(pgx.Tx) error) 
 }
 
 // Remove takes expired jobs away.
-func (p *Store) Remove(ctx context.Context, epoch int64, before time.Time, jobs []facts.JobID, audit ...facts.AuditFacts) (removed int64, err error) {
+func (p *Store) Remove(ctx context.Context, epoch int64, before time.Time, jobs []facts.JobID,
+	audit ...facts.AuditFacts) (removed int64, err error) {
 	err = p.holding(ctx, epoch, func(tx pgx.Tx) error {
 		jobs, err := readRows(ctx, tx, "jobs to remove", pgx.RowTo[facts.JobID], sqlHoldExpired, jobs, rules.Exact(before))
 		if err != nil || len(jobs) == 0 {

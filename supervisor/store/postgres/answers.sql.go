@@ -3,7 +3,7 @@ package postgres
 // All SQL of the answers to changes that carried a key.
 
 const (
-	// A row that is there is an error: whoever repeats a call is answered from it, and changes nothing.
+	// An existing row is an error: a repeated call must be answered from it and change nothing.
 	sqlAddAnswers = `WITH u AS (SELECT owner, key, decode(hash, 'base64') AS hash, body, at, n
 			FROM ROWS FROM (jsonb_to_recordset($1::jsonb) AS (owner text, key text, hash text, body text, at timestamptz))
 			WITH ORDINALITY AS u(owner, key, hash, body, at, n)),

@@ -9,19 +9,21 @@ import (
 
 	"pgregory.net/rapid"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/rules"
 )
 
 var answerKeys = []string{"k1", "k2", "k3", "k4", "k5", "k6"}
 
 func answerTo(user, key, body string, when time.Time) facts.PutAnswer {
-	return facts.PutAnswer{Answer: facts.AnswerFacts{User: user, Key: key, Hash: bytes.Repeat([]byte{7}, 32), Body: body, At: when}}
+	return facts.PutAnswer{Answer: facts.AnswerFacts{User: user, Key: key, Hash: bytes.Repeat([]byte{7}, 32),
+		Body: body, At: when}}
 }
 
 // answer repeats a key now and then, which ends the term, and passes the time after which answers go.
 func (g *generator) answer() facts.Write {
-	w := answerTo("ann", rapid.SampledFrom(answerKeys).Draw(g.r, "key"), `{"n":1}`, at(float64(rapid.IntRange(0, 3).Draw(g.r, "half days"))*43_201))
+	w := answerTo("ann", rapid.SampledFrom(answerKeys).Draw(g.r, "key"), `{"n":1}`,
+		at(float64(rapid.IntRange(0, 3).Draw(g.r, "half days"))*43_201))
 	if g.odd() {
 		w.Answer.Hash = nil
 	}
@@ -50,7 +52,8 @@ func TestAnswersOutliveATerm(t *testing.T) {
 				t.Errorf("%q: %v, %v", other, known, err)
 			}
 		}
-		if err := term.Commit(ctx, []facts.Write{facts.PutShare{Share: facts.ShareFacts{Path: "ann", Shares: 5, At: at(1)}}, put}); err == nil {
+		if err := term.Commit(ctx,
+			[]facts.Write{facts.PutShare{Share: facts.ShareFacts{Path: "ann", Shares: 5, At: at(1)}}, put}); err == nil {
 			t.Error("a key was answered twice")
 		}
 		if got := load(t, lead(t, s)).Shares; len(got) != 1 || got[0].Shares != 1 {
@@ -59,7 +62,8 @@ func TestAnswersOutliveATerm(t *testing.T) {
 	})
 }
 
-// Answers go by age and by what their owner's later ones take, a large one counting for several; never those just added.
+// Answers go by age and by what their owner's later ones take, a large one counting for several; never those just
+// added.
 func TestAnswersAreForgotten(t *testing.T) {
 	onBoth(t, func(t *testing.T, s both) {
 		term := lead(t, s)

@@ -3,7 +3,7 @@ package postgres
 import (
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/rules"
 )
 
@@ -44,7 +44,9 @@ func newReasons(n int) reasons {
 }
 
 func (r *reasons) set(i int, w facts.Why) {
-	r.reason[i], r.cause[i], r.params[i] = string(w.Reason), w.Cause, paramsToText(w.Params)
+	r.reason[i] = string(w.Reason)
+	r.cause[i] = w.Cause
+	r.params[i] = paramsToText(w.Params)
 }
 
 // whyStatement is for attempts that stop, or that are the last of their instances.
@@ -62,7 +64,9 @@ func suspendStatement(list []facts.SuspendAttempt) statement {
 	seconds, released := make([]float64, len(list)), make([]float64, len(list))
 	for i, w := range list {
 		keys.add(w.ID)
-		at[i], seconds[i], released[i] = unless(w.At, time.Time{}), w.Seconds, w.Released
+		at[i] = unless(w.At, time.Time{})
+		seconds[i] = w.Seconds
+		released[i] = w.Released
 	}
 	return keys.statement(sqlSuspend, "suspending and resuming attempts", at, seconds, released)
 }
@@ -72,7 +76,9 @@ func releaseStatement(list []facts.ReleaseAttempt) statement {
 	at, resuming := make([]*time.Time, len(list)), make([]*time.Time, len(list))
 	for i, w := range list {
 		keys.add(w.ID)
-		was[i], at[i], resuming[i] = string(w.From), unless(w.At, time.Time{}), unless(w.Resuming, time.Time{})
+		was[i] = string(w.From)
+		at[i] = unless(w.At, time.Time{})
+		resuming[i] = unless(w.Resuming, time.Time{})
 	}
 	return keys.statement(sqlRelease, "releasing the slots of attempts", was, at, resuming)
 }
@@ -89,16 +95,29 @@ func relabelStatement(list []facts.RelabelAttempt) statement {
 func endStatement(list []facts.EndAttempt) statement {
 	n := len(list)
 	keys := newKeys(n)
-	was, state, whys := make([]string, n), make([]string, n), newReasons(n)
+	was := make([]string, n)
+	state := make([]string, n)
+	whys := newReasons(n)
 	again := make([]int16, n)
-	exit, signal, peak := make([]*int, n), make([]*int, n), make([]int64, n)
-	wall, cpu, suspended, released := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	exit := make([]*int, n)
+	signal := make([]*int, n)
+	peak := make([]int64, n)
+	wall := make([]float64, n)
+	cpu := make([]float64, n)
+	suspended := make([]float64, n)
+	released := make([]float64, n)
 	ended := make([]*time.Time, n)
 	for i, w := range list {
 		keys.add(w.ID)
-		was[i], state[i], again[i] = string(w.From), string(w.State), int16(w.Again)
+		was[i] = string(w.From)
+		state[i] = string(w.State)
+		again[i] = int16(w.Again)
 		whys.set(i, w.Why)
-		exit[i], signal[i], wall[i], cpu[i], peak[i] = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
+		exit[i] = w.ExitCode
+		signal[i] = w.Signal
+		wall[i] = w.Wall
+		cpu[i] = w.CPU
+		peak[i] = w.Peak
 		suspended[i], released[i] = w.Suspended, w.Released
 		ended[i] = unless(w.EndedAt, time.Time{})
 	}
@@ -118,7 +137,8 @@ func foundStatement(list []facts.EndAttempt) statement {
 	var rows []row
 	for n := range list {
 		if w := &list[n]; !w.Found.Empty() {
-			rows = append(rows, row{w.ID.Job, w.ID.Item, w.ID.Number, facts.Found{Highlights: rules.CleanAll(w.Found.Highlights), OutputPaths: rules.CleanAll(w.Found.OutputPaths)}})
+			rows = append(rows, row{w.ID.Job, w.ID.Item, w.ID.Number,
+				facts.Found{Highlights: rules.CleanAll(w.Found.Highlights), OutputPaths: rules.CleanAll(w.Found.OutputPaths)}})
 		}
 	}
 	return statement{sql: sqlAddFound, args: []any{rows}, writes: len(rows), what: "adding what was found in output"}
@@ -135,16 +155,29 @@ func reopenStatement(list []facts.AttemptID) statement {
 func startStatement(list []facts.AttemptFacts) statement {
 	n := len(list)
 	keys := newKeys(n)
-	host, boot, stateID := make([]string, n), make([]string, n), make([]string, n)
-	kind, owner, state := make([]string, n), make([]string, n), make([]string, n)
-	instance, slots, memory := make([]int64, n), make([]int64, n), make([]int64, n)
+	host := make([]string, n)
+	boot := make([]string, n)
+	stateID := make([]string, n)
+	kind := make([]string, n)
+	owner := make([]string, n)
+	state := make([]string, n)
+	instance := make([]int64, n)
+	slots := make([]int64, n)
+	memory := make([]int64, n)
 	started, holds := make([]time.Time, n), make([]*string, n)
 	for i, a := range list {
 		keys.add(a.AttemptID)
 		holds[i] = holdsToText(a)
-		host[i], boot[i], stateID[i] = string(a.Host), a.Boot, a.StateID
-		kind[i], owner[i], state[i] = a.Kind.String(), a.Owner, string(a.State)
-		instance[i], slots[i], memory[i], started[i] = int64(a.Instance), int64(a.Slots), a.Memory, a.StartedAt
+		host[i] = string(a.Host)
+		boot[i] = a.Boot
+		stateID[i] = a.StateID
+		kind[i] = a.Kind.String()
+		owner[i] = a.Owner
+		state[i] = string(a.State)
+		instance[i] = int64(a.Instance)
+		slots[i] = int64(a.Slots)
+		memory[i] = a.Memory
+		started[i] = a.StartedAt
 	}
 	return keys.statement(sqlStart, "starting attempts", host, boot, stateID, instance, kind, owner, slots, memory,
 		started, state, holds)
@@ -161,8 +194,12 @@ type markColumns struct {
 func (c *markColumns) add(job facts.JobID, marks []facts.Mark) {
 	for _, m := range marks {
 		c.jobs = append(c.jobs, int64(job))
-		c.first, c.last, c.step = append(c.first, int32(m.First)), append(c.last, int32(m.Last)), append(c.step, int32(m.Step))
-		c.kind, c.by, c.at = append(c.kind, string(m.Kind)), append(c.by, m.By), append(c.at, m.At)
+		c.first = append(c.first, int32(m.First))
+		c.last = append(c.last, int32(m.Last))
+		c.step = append(c.step, int32(m.Step))
+		c.kind = append(c.kind, string(m.Kind))
+		c.by = append(c.by, m.By)
+		c.at = append(c.at, m.At)
 	}
 }
 
@@ -178,17 +215,26 @@ func markStatements(changes []facts.ChangeMarks) []statement {
 		added.add(w.Job, w.Add)
 	}
 	args := []any{gone.jobs, gone.first, gone.last, gone.step, gone.kind}
-	return []statement{{sql: sqlDeleteMarks, args: args, writes: len(gone.jobs), what: "removing marks"}, added.statement()}
+	return []statement{{sql: sqlDeleteMarks, args: args, writes: len(gone.jobs), what: "removing marks"},
+		added.statement()}
 }
 
 func eventStatement(epoch int64, events []facts.EventFacts) statement {
 	n := len(events)
 	at, kind := make([]time.Time, n), make([]string, n)
-	job, item, instance := make([]int64, n), make([]int32, n), make([]int64, n)
-	host, by, whys := make([]string, n), make([]string, n), newReasons(n)
+	job := make([]int64, n)
+	item := make([]int32, n)
+	instance := make([]int64, n)
+	host := make([]string, n)
+	by := make([]string, n)
+	whys := newReasons(n)
 	for i, e := range events {
 		e = rules.NormalEvent(e)
-		at[i], kind[i], job[i], item[i], instance[i] = e.At, e.Type, int64(e.Job), int32(e.Item), int64(e.Instance)
+		at[i] = e.At
+		kind[i] = e.Type
+		job[i] = int64(e.Job)
+		item[i] = int32(e.Item)
+		instance[i] = int64(e.Instance)
 		host[i], by[i] = string(e.Host), e.By
 		whys.set(i, e.Why)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/agenda"
-	"qb/supervisor/endsaudit"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/store/endsaudit"
 	"qb/supervisor/store/rules"
 )
 
@@ -53,8 +53,8 @@ const (
 	ProblemOutside  = "outside"  // an attempt or a mark of an item that the agenda does not have
 	ProblemMissing  = "missing"  // an ended job with items that nothing accounts for
 	ProblemGap      = "gap"      // attempt numbers that do not run from 1
-	ProblemTwice    = "twice"    // several attempts of an item that stand
-	ProblemFollowed = "followed" // an attempt after one that ended for good
+	ProblemTwice    = "twice"    // several attempts of an item, none of them repeated
+	ProblemFollowed = "followed" // an attempt after a final one of the same item
 	ProblemState    = "state"    // a state, its end and its "again" that exclude each other
 	ProblemTimes    = "times"    // an end before the start, a finish that does not fit the state
 	ProblemLive     = "live"     // a live attempt of an ended job
@@ -63,19 +63,20 @@ const (
 	ProblemEpoch    = "epoch"    // events of terms in the wrong order
 	ProblemHistory  = "history"  // daily sums that are not of as many attempts as were compacted
 	ProblemHeld     = "held"     // slots, memory, resources or a host that what lives cannot hold as it does
-	ProblemUsage    = "usage"    // more than all charges add up to, or of nobody
+	ProblemUsage    = "usage"    // usage above the sum of all charges, or without a payer
 	maxProblems     = 100
 )
 
 var auditChecks = []struct{ kind, sql string }{
-	{ProblemGap, sqlAuditGaps}, {ProblemTwice, sqlAuditTwice}, {ProblemFollowed, sqlAuditFollowed}, {ProblemState, sqlAuditStates},
+	{ProblemGap, sqlAuditGaps}, {ProblemTwice, sqlAuditTwice}, {ProblemFollowed, sqlAuditFollowed},
+	{ProblemState, sqlAuditStates},
 	{ProblemTimes, sqlAuditTimes}, {ProblemTimes, sqlAuditJobTimes}, {ProblemLive, sqlAuditLiveInFinal},
 	{ProblemOrphan, sqlAuditOrphans}, {ProblemEpoch, sqlAuditEpochs},
 	{ProblemHistory, sqlAuditHistory}, {ProblemHeld, sqlAuditHeld}, {ProblemUsage, sqlAuditUsage},
 }
 
-// Audit reads the database that url names as of one moment, beside whatever runs on it. An error says that it could
-// not be read; what it found wrong is in the report.
+// Audit reads one consistent snapshot of the database that url names. It may run beside a supervisor. An error says
+// that the database could not be read; what is wrong in it is in the report.
 func Audit(ctx context.Context, url string) (report AuditReport, err error) {
 	err = inspect(ctx, url, func(tx pgx.Tx) error {
 		report, err = audit(ctx, tx)
@@ -93,7 +94,7 @@ func Live(ctx context.Context, url string) (live []facts.AttemptFacts, err error
 	return live, err
 }
 
-// inspect reads in a session of its own, as of one moment.
+// inspect opens a separate connection and calls read in a transaction that sees one consistent snapshot.
 func inspect(ctx context.Context, url string, read func(pgx.Tx) error) error {
 	p, err := beside(url)
 	if err != nil {
@@ -119,7 +120,9 @@ func audit(ctx context.Context, tx pgx.Tx) (AuditReport, error) {
 	report := AuditReport{Problems: []Problem{}}
 	for _, check := range auditChecks {
 		p := Problem{Kind: check.kind}
-		err := scanEach(ctx, tx, []any{&p.Job, &p.Item, &p.Text}, func() { report.Problems = append(report.Problems, p) }, check.sql, maxProblems)
+		err := scanEach(ctx, tx, []any{&p.Job, &p.Item, &p.Text}, func() {
+			report.Problems = append(report.Problems, p)
+		}, check.sql, maxProblems)
 		if err != nil {
 			return report, err
 		}
@@ -149,8 +152,9 @@ func (r *AuditReport) checkMarks(ctx context.Context, tx pgx.Tx) error {
 		over = slices.DeleteFunc(over, func(o agenda.Span) bool { return o.Last < span.First })
 		for _, o := range over {
 			if item, shared := o.Meets(span); shared {
-				r.Problems = append(r.Problems, Problem{ProblemMarks, job, (*facts.ItemNo)(&item), fmt.Sprintf("marks %d-%dx%d and %d-%dx%d both have it",
-					o.First, o.Last, o.Step, span.First, span.Last, span.Step)})
+				r.Problems = append(r.Problems,
+					Problem{ProblemMarks, job, (*facts.ItemNo)(&item), fmt.Sprintf("marks %d-%dx%d and %d-%dx%d both have it",
+						o.First, o.Last, o.Step, span.First, span.Last, span.Step)})
 			}
 		}
 		over = append(over, span)
@@ -165,7 +169,7 @@ type auditedJob struct {
 	attempts         int64
 	compacted        int64
 	lastItem, done   int // done: items with a done attempt
-	stands           int // items with an attempt that stands
+	stands           int // items with an attempt that was not repeated
 	lastMarked       int
 	complete, marked int // items that only a mark accounts for
 }
@@ -174,7 +178,8 @@ type auditedJob struct {
 func (r *AuditReport) countJobs(ctx context.Context, tx pgx.Tx) (map[facts.JobID]int, error) {
 	incomplete := map[facts.JobID]int{}
 	var j auditedJob
-	err := scanEach(ctx, tx, []any{&j.id, &j.state, &j.spec, &j.attempts, &j.compacted, &j.lastItem, &j.done, &j.stands, &j.lastMarked,
+	err := scanEach(ctx, tx, []any{&j.id, &j.state, &j.spec, &j.attempts, &j.compacted, &j.lastItem, &j.done, &j.stands,
+		&j.lastMarked,
 		&j.complete, &j.marked}, func() {
 		r.Jobs++
 		r.Attempts += j.attempts + j.compacted
@@ -206,7 +211,8 @@ func (r *AuditReport) nameMissing(ctx context.Context, tx pgx.Tx, incomplete map
 			return err
 		}
 		for _, item := range missing {
-			r.Problems = append(r.Problems, Problem{ProblemMissing, id, &item, "the job is complete, but the item was neither done nor marked complete"})
+			r.Problems = append(r.Problems,
+				Problem{ProblemMissing, id, &item, "the job is complete, but the item was neither done nor marked complete"})
 		}
 	}
 	return nil
@@ -228,7 +234,8 @@ func (r *AuditReport) add(kind string, job facts.JobID, format string, args ...a
 const (
 	endRowColumns = `job, item, number, host, state_id, state, ended_at, exit_code`
 	sqlEndsSince  = `SELECT ` + endRowColumns + ` FROM attempt WHERE ended_at >= $1 OR ended_at IS NULL`
-	sqlEndsOf     = `SELECT ` + endRowColumns + ` FROM attempt WHERE (job, item) IN (SELECT * FROM unnest($1::bigint[], $2::integer[]))`
+	sqlEndsOf     = `SELECT ` + endRowColumns +
+		` FROM attempt WHERE (job, item) IN (SELECT * FROM unnest($1::bigint[], $2::integer[]))`
 )
 
 // EndsSince hands each attempt that lives or ended since then to each, in any order.
@@ -261,7 +268,7 @@ func (s *Store) EndsSince(ctx context.Context, since time.Time, each func(endsau
 	return s.endRows(ctx, each, sqlEndsSince, since)
 }
 
-// EndsOf hands each attempt of the items to each, likewise.
+// EndsOf passes each attempt of the items to each, in any order, in a session of its own.
 func (s *Store) EndsOf(ctx context.Context, items []facts.AttemptID, each func(endsaudit.EndRow)) error {
 	jobs, numbers := itemColumns(items)
 	return s.endRows(ctx, each, sqlEndsOf, jobs, numbers)

@@ -26,7 +26,8 @@ const (
 		AND NOT EXISTS (SELECT FROM item_mark m WHERE m.job = $1 AND m.kind = 'complete' AND i BETWEEN m.first AND m.last AND (i - m.first) % m.step = 0)
 		ORDER BY i LIMIT 5`
 
-	// An item's numbers rise by one; only the first attempt after a restore begins anew, above its floor.
+	// An item's attempt numbers rise by one; only the first attempt after a restore starts from another number, above its
+	// floor.
 	sqlAuditGaps = `SELECT job, item, format('attempt %s follows attempt %s', number, before) AS text
 		FROM (SELECT job, item, number, coalesce(lag(number) OVER (PARTITION BY job, item ORDER BY number), 0) AS before FROM attempt) AS a
 		WHERE number <> before + 1 AND number - 1 NOT IN (SELECT attempt_floor FROM restore WHERE attempt_floor IS NOT NULL)
@@ -67,7 +68,7 @@ const (
 		UNION ALL SELECT m.job, m.first, format('mark %s-%s of a job that is not there', m.first, m.last)
 		FROM item_mark m WHERE NOT EXISTS (SELECT FROM job j WHERE j.id = m.job) ORDER BY 1, 2 LIMIT $1`
 
-	// Each attempt that is no longer a row is in exactly one day.
+	// An attempt whose row was compacted must be counted in the sums of exactly one day.
 	sqlAuditHistory = `SELECT 0 AS job, NULL::integer AS item, format('days sum up %s attempts, but %s were compacted', d.attempts, j.attempts) AS text
 		FROM (SELECT coalesce(sum(attempts), 0) AS attempts FROM usage_day) d,
 		(SELECT coalesce(sum(compacted), 0) + (SELECT coalesce(sum(attempts), 0) FROM removed) AS attempts FROM job) j

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/rules"
 )
 
@@ -79,7 +79,8 @@ type sorter struct {
 func sortWrites(writes []facts.Write) (batch, error) {
 	s := sorter{
 		last:  make(map[itemKey]struct{ wave, rank int }, len(writes)),
-		needs: map[facts.JobID]bool{}, jobs: map[facts.JobID]int{}, marks: map[facts.JobID]int{}, orders: map[orderKey]int{}, hosts: map[facts.HostID]facts.HostFacts{},
+		needs: map[facts.JobID]bool{}, jobs: map[facts.JobID]int{}, marks: map[facts.JobID]int{}, orders: map[orderKey]int{},
+		hosts: map[facts.HostID]facts.HostFacts{},
 	}
 	var payers, ends, starts int
 	for _, w := range writes {
@@ -119,10 +120,10 @@ func (s *sorter) add(w facts.Write) error {
 		return s.addJob(rules.NormalJob(w.Job))
 	case facts.ChangeMarks:
 		return s.addMarks(facts.ChangeMarks{Job: w.Job, Remove: rules.NormalMarks(w.Remove), Add: rules.NormalMarks(w.Add)})
-	case facts.PutOrder:
-		return s.addOrder(orderWrite{OrderFacts: rules.NormalOrder(w.Order), fresh: w.Fresh})
-	case facts.DropOrder:
-		return s.addOrder(orderWrite{OrderFacts: facts.OrderFacts{Job: w.Job, Number: w.Number}, gone: true})
+	case facts.PutAction:
+		return s.addOrder(orderWrite{ActionFacts: rules.NormalOrder(w.Order), fresh: w.Fresh})
+	case facts.DropAction:
+		return s.addOrder(orderWrite{ActionFacts: facts.ActionFacts{Job: w.Job, Number: w.Number}, gone: true})
 	case facts.SendAwayAttempt:
 		v := s.wave(w.ID, rankSendAway)
 		w.Why = rules.NormalWhy(w.Why)
@@ -158,7 +159,8 @@ func (s *sorter) add(w facts.Write) error {
 		s.forgotten = append(s.forgotten, rules.Clean(string(w.Host)))
 	case facts.AddEvent:
 		s.events = append(s.events, w.Event)
-	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount, facts.PutBudget, facts.DropBudget, facts.PutPublication:
+	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount, facts.PutBudget,
+		facts.DropBudget, facts.PutPublication:
 		return s.shares.Add(w)
 	case facts.PutProfile, facts.DropProfile:
 		return s.profiles.Add(w)
@@ -195,7 +197,7 @@ func (s *sorter) addStandstill(w facts.Write) {
 	}
 }
 
-// wave is the first one that keeps the order on the attempt's item.
+// wave returns the first wave that preserves the order of writes on the attempt's item.
 func (s *sorter) wave(id facts.AttemptID, rank int) *wave {
 	key := itemKey{id.Job, id.Item}
 	at, seen := s.last[key]

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/items"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/job/facts"
 )
 
 // BenchmarkCommit is the farm's steady state: each of so many slots ends an item and starts the next.
@@ -55,8 +55,8 @@ func cpuSeconds(b *testing.B, pid int) float64 {
 	return float64(user+system) / 100 // the kernel counts hundredths for everybody
 }
 
-// BenchmarkLoad is a takeover with 1,000,000 attempts: 100,000 of one unfinished job beside finished ones, and all of them
-// in 900 unfinished ones.
+// BenchmarkLoad is a takeover with 1,000,000 attempts: 100,000 of one unfinished job beside finished ones, and all of
+// them in 900 unfinished ones.
 func BenchmarkLoad(b *testing.B) {
 	for _, open := range []int{100, 900} {
 		b.Run(fmt.Sprintf("open=%d/900", open), func(b *testing.B) {
@@ -78,14 +78,17 @@ func BenchmarkLoadInOrder(b *testing.B) {
 	const items = 200_000
 	p := manyAttempts(b, 1, 1, items)
 	leading := lead(b, p)
-	commit(b, leading, facts.PutOrder{Order: facts.OrderFacts{Job: 1, Number: 1, Action: facts.Retry, By: "u", At: at(1), Begun: at(1), Next: items / 2,
+	commit(b, leading, facts.PutAction{Order: facts.ActionFacts{Job: 1, Number: 1, Action: facts.Retry, By: "u", At: at(1),
+		Begun: at(1), Next: items / 2,
 		Affected: items, Done: items / 2}, Fresh: true})
 	conn, err := pgx.Connect(ctx, p.lead.ConnString())
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, `UPDATE attempt SET state = 'failed', exit_code = 1, again = CASE WHEN item < $1 / 2 THEN 2 ELSE 0 END WHERE item < $1`, items); err != nil {
+	if _, err := conn.Exec(ctx,
+		`UPDATE attempt SET state = 'failed', exit_code = 1, again = CASE WHEN item < $1 / 2 THEN 2 ELSE 0 END WHERE item < $1`,
+		items); err != nil {
 		b.Fatal(err)
 	}
 	leading.Close(ctx) // it may have timed out
@@ -144,7 +147,8 @@ func manyAttempts(b *testing.B, jobs, open, attempts int) *Store {
 		}
 	}
 	commit(b, term, start(1, facts.ItemNo(each), 1), ended(1, facts.ItemNo(each), 1, facts.Done, facts.Never))
-	_, err = conn.Exec(ctx, `INSERT INTO attempt (job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, state,
+	_, err = conn.Exec(
+		ctx, `INSERT INTO attempt (job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, state,
 		again, reason, cause, exit_code, wall, cpu, peak, started_at, ended_at)
 		SELECT j, n, 1, host || n % 50, boot, state_id, instance, kind, owner, slots, memory, state,
 		again, reason, cause, exit_code, wall, cpu, peak, started_at, ended_at

@@ -7,13 +7,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// querier is a transaction, a connection or a pool. An error of Query is also that of its rows, so callers look there only.
+// querier is a transaction, a connection or a pool. An error of Query is also that of its rows, so callers look there
+// only.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
 // readRows collects rows, nil if there are none; what names them in an error.
-func readRows[T any](ctx context.Context, q querier, what string, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
+func readRows[T any](ctx context.Context, q querier, what string, scan pgx.RowToFunc[T], sql string,
+	args ...any) ([]T, error) {
 	rows, _ := q.Query(ctx, sql, args...)
 	list, err := pgx.CollectRows(rows, scan)
 	if err != nil {
@@ -32,7 +34,8 @@ func readInto[T any](ctx context.Context, q querier, list *[]T, what, sql string
 }
 
 // readOne is the first row; found is false if there is none.
-func readOne[T any](ctx context.Context, q querier, what string, scan pgx.RowToFunc[T], sql string, args ...any) (row T, found bool, err error) {
+func readOne[T any](ctx context.Context, q querier, what string, scan pgx.RowToFunc[T], sql string,
+	args ...any) (row T, found bool, err error) {
 	list, err := readRows(ctx, q, what, scan, sql, args...)
 	if len(list) > 0 {
 		row = list[0]

@@ -89,7 +89,8 @@ var epochOfPostgres = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 
 // readUTC makes a connection read times as UTC, as the rest of qb has them.
 func readUTC(m *pgtype.Map) {
-	m.RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+	m.RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
+		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 }
 
 // registerColumns makes a connection write the columns of commits.

@@ -24,7 +24,8 @@ func TestColumns(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		times := rapid.Map(rapid.Int64Range(-6e16, 2e17), func(us int64) time.Time { return time.UnixMicro(us).UTC() })
 		texts := rapid.Map(rapid.String(), func(s string) string { return strings.ReplaceAll(s, "\x00", "") })
-		floats := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, math.Inf(1), math.Inf(-1), 5e-324, math.Copysign(0, -1)}))
+		floats := rapid.OneOf(rapid.Float64(),
+			rapid.SampledFrom([]float64{0, math.Inf(1), math.Inf(-1), 5e-324, math.Copysign(0, -1)}))
 		sameColumn(t, r, conn, plain, pgtype.Float8ArrayOID, "double precision[]", rapid.SliceOf(floats).Draw(r, "floats"))
 		sameColumn(t, r, conn, plain, pgtype.Int8ArrayOID, "bigint[]", rapid.SliceOf(rapid.Int64()).Draw(r, "int64s"))
 		sameColumn(t, r, conn, plain, pgtype.Int4ArrayOID, "integer[]", rapid.SliceOf(rapid.Int32()).Draw(r, "int32s"))
@@ -32,8 +33,10 @@ func TestColumns(t *testing.T) {
 		sameColumn(t, r, conn, plain, pgtype.TextArrayOID, "text[]", rapid.SliceOf(texts).Draw(r, "texts"))
 		sameColumn(t, r, conn, plain, pgtype.TimestamptzArrayOID, "timestamptz[]", rapid.SliceOf(times).Draw(r, "times"))
 		sameColumn(t, r, conn, plain, pgtype.BoolArrayOID, "boolean[]", rapid.SliceOf(rapid.Bool()).Draw(r, "bools"))
-		sameColumn(t, r, conn, plain, pgtype.Float8ArrayOID, "double precision[]", rapid.SliceOf(rapid.Ptr(floats, true)).Draw(r, "floats or null"))
-		sameColumn(t, r, conn, plain, pgtype.TextArrayOID, "text[]", rapid.SliceOf(rapid.Ptr(texts, true)).Draw(r, "texts or null"))
+		sameColumn(t, r, conn, plain, pgtype.Float8ArrayOID, "double precision[]",
+			rapid.SliceOf(rapid.Ptr(floats, true)).Draw(r, "floats or null"))
+		sameColumn(t, r, conn, plain, pgtype.TextArrayOID, "text[]",
+			rapid.SliceOf(rapid.Ptr(texts, true)).Draw(r, "texts or null"))
 	})
 	sameColumn[float64](t, t, conn, plain, pgtype.Float8ArrayOID, "double precision[]", nil)
 	sameColumn[*float64](t, t, conn, plain, pgtype.Float8ArrayOID, "double precision[]", nil)
@@ -50,7 +53,8 @@ func sameColumn[T any](t *testing.T, r rapid.TB, conn *pgx.Conn, plain *pgtype.M
 		r.Fatalf("%s of %v: %x, %v; pgx writes %x", kind, list, got, err, want)
 	}
 	var back []T
-	if err := conn.QueryRow(ctx, "SELECT $1::"+kind, list).Scan(&back); err != nil || len(back) != len(list) || (back == nil) != (list == nil) {
+	if err := conn.QueryRow(ctx, "SELECT $1::"+kind, list).Scan(&back); err != nil || len(back) != len(list) ||
+		(back == nil) != (list == nil) {
 		r.Fatalf("%s of %v came back as %v: %v", kind, list, back, err)
 	}
 	for n := range list {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/rules"
 )
 
@@ -52,7 +52,7 @@ func (t *term) Commit(ctx context.Context, writes []facts.Write) error {
 	})
 }
 
-// send opens a transaction and makes the statements in it; it stays open.
+// send begins a transaction and executes the statements in it. It leaves the transaction open.
 func send(ctx context.Context, conn *pgx.Conn, statements []statement) error {
 	queue := &pgx.Batch{}
 	queue.Queue("begin")
@@ -76,7 +76,7 @@ func send(ctx context.Context, conn *pgx.Conn, statements []statement) error {
 	return results.Close()
 }
 
-// exec makes the statement, if it writes anything.
+// exec executes the statement, unless it has no rows to write.
 func (s statement) exec(ctx context.Context, tx pgx.Tx) error {
 	if s.writes == 0 {
 		return nil
@@ -100,7 +100,7 @@ func (s statement) surprise(changed int) error {
 	return fmt.Errorf("%s: %d rows were as expected, of %d%s", s.what, changed, s.writes, names.String())
 }
 
-// statements in the order in which they must be made.
+// statements are the statements of a commit, in the order in which they must be executed.
 func (t *term) statements(b batch) []statement {
 	var fresh, changed []jobRow
 	for _, j := range b.jobs {
@@ -122,15 +122,18 @@ func (t *term) statements(b batch) []statement {
 		list = append(list, w.statements()...)
 	}
 	for _, w := range b.changed {
-		list = append(list, statement{sql: sqlNoteChange, args: []any{w.Jobs, rules.Second(w.At)}, writes: len(w.Jobs), what: "noting when jobs changed"})
+		list = append(list, statement{sql: sqlNoteChange, args: []any{w.Jobs, rules.Second(w.At)}, writes: len(w.Jobs),
+			what: "noting when jobs changed"})
 	}
 	list = append(list,
-		statement{sql: sqlForgetHosts, args: []any{b.forgotten}, writes: len(b.forgotten), lenient: true, what: "deleting tokens of removed hosts"},
+		statement{sql: sqlForgetHosts, args: []any{b.forgotten}, writes: len(b.forgotten), lenient: true,
+			what: "deleting tokens of removed hosts"},
 		statement{sql: sqlDeleteHosts, args: []any{b.gone}, writes: len(b.gone), lenient: true, what: "deleting hosts"},
 		statement{sql: sqlPutHosts, args: []any{b.hosts}, writes: len(b.hosts), what: "writing hosts"})
 	list = t.payers.appendTo(list, b.shares.Usage)
 	list = append(list,
-		statement{sql: sqlPutShares, args: []any{b.shares.Shares.List}, writes: len(b.shares.Shares.List), what: "writing shares"},
+		statement{sql: sqlPutShares, args: []any{b.shares.Shares.List}, writes: len(b.shares.Shares.List),
+			what: "writing shares"},
 		statement{sql: sqlAddCredit, args: []any{b.shares.Credits}, writes: len(b.shares.Credits), what: "adding credit"})
 	list = append(list, accountStatements(&b.shares)...)
 	list = append(list, profileStatements(&b.profiles)...)
@@ -143,9 +146,12 @@ func (t *term) statements(b batch) []statement {
 func (w wave) statements() []statement {
 	var list []statement
 	for _, r := range w.renames {
-		list = append(list, statement{sql: sqlRenameHost, args: []any{rules.Clean(string(r.From)), rules.Clean(string(r.To.ID))}, writes: 1, lenient: true,
+		list = append(list, statement{sql: sqlRenameHost,
+			args: []any{rules.Clean(string(r.From)), rules.Clean(string(r.To.ID))}, writes: 1, lenient: true,
 			what: "renaming a host"})
 	}
-	return append(list, whyStatement(sqlSendAway, "noting that attempts are the last of their instances", w.sentAway), suspendStatement(w.suspends), releaseStatement(w.releases), whyStatement(sqlStop, "stopping attempts", w.stops),
-		relabelStatement(w.relabels), endStatement(w.ends), foundStatement(w.ends), reopenStatement(w.reopens), startStatement(w.starts))
+	return append(list, whyStatement(sqlSendAway, "noting that attempts are the last of their instances", w.sentAway),
+		suspendStatement(w.suspends), releaseStatement(w.releases), whyStatement(sqlStop, "stopping attempts", w.stops),
+		relabelStatement(w.relabels), endStatement(w.ends), foundStatement(w.ends), reopenStatement(w.reopens),
+		startStatement(w.starts))
 }

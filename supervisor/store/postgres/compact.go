@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -68,7 +68,8 @@ func (k *chunk) compact(ctx context.Context, c store.Compaction) (int64, error) 
 		return 0, fmt.Errorf("deleting: %w", err)
 	}
 	if tag.RowsAffected() != all {
-		return 0, fmt.Errorf("%w: %d attempts of closed jobs up to job %d are live; see qb audit", store.ErrRows, all-tag.RowsAffected(), k.last)
+		return 0, fmt.Errorf("%w: %d attempts of closed jobs up to job %d are live; see qb audit", store.ErrRows,
+			all-tag.RowsAffected(), k.last)
 	}
 	var done []facts.JobID
 	for _, id := range k.jobs {
@@ -92,7 +93,8 @@ func (k *chunk) mark(ctx context.Context) error {
 			n++
 		}
 		of := outcomes[:n]
-		marks, err := readRows(ctx, k.tx, "marks", pgx.RowToStructByPos[facts.Mark], sqlTakeMarks, of[0].Job, of[0].Item, of[n-1].Item)
+		marks, err := readRows(ctx, k.tx, "marks", pgx.RowToStructByPos[facts.Mark], sqlTakeMarks, of[0].Job, of[0].Item,
+			of[n-1].Item)
 		if err != nil {
 			return err
 		}

@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"qb/pause"
+	"qb/internal/pause"
 	"qb/supervisor/store"
 )
 
-// limitedDatabase is an empty database of a user who may have three connections. The superuser of the other tests has no limit.
+// limitedDatabase is an empty database of a user who may have three connections. The superuser of the other tests has
+// no limit.
 func limitedDatabase(t *testing.T) (url string, admin *Store) {
 	t.Helper()
 	admin = openPostgres(t, newDatabase(t))
@@ -41,8 +42,8 @@ func limitedDatabase(t *testing.T) (url string, admin *Store) {
 	return strings.Replace(url, "user=qb", "user="+name, 1), admin
 }
 
-// The readers of two supervisors, asked without end, never keep a leader's session out: whoever cannot open his gives his
-// readers' connections up first.
+// TestReadersGiveWay: constant reads of two supervisors never keep a leader from opening its session: a supervisor that
+// cannot open it closes its readers' connections first.
 func TestReadersGiveWay(t *testing.T) {
 	url, admin := limitedDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())

@@ -9,14 +9,15 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
 
 // descend reads and completes what the row says of farm and database, in the transaction that begins a term. A database
 // that was copied gets a lineage of its own.
-func (p *Store) descend(ctx context.Context, tx pgx.Tx, identity string, timeline int64) (d store.Descent, note string, err error) {
+func (p *Store) descend(ctx context.Context, tx pgx.Tx, identity string,
+	timeline int64) (d store.Descent, note string, err error) {
 	var key []byte
 	var recorded, supersededBy string
 	var before, newer int64
@@ -53,13 +54,15 @@ func (p *Store) descend(ctx context.Context, tx pgx.Tx, identity string, timelin
 		if _, err := tx.Exec(ctx, sqlNotePromotion, d.Lineage); err != nil {
 			return d, "", err
 		}
-		note = fmt.Sprintf("the database's server was promoted, timeline %d after %d: all hosts are listened to before anything is given out", timeline, before)
+		note = fmt.Sprintf(
+			"the database's server was promoted, timeline %d after %d: all hosts are listened to before anything is given out",
+			timeline, before)
 	}
 	return d, note, tx.QueryRow(ctx, sqlUnsettled).Scan(&d.PutBack, &d.Moved)
 }
 
-// identity tells server and database apart from every other. Some hosted servers keep theirs to themselves: then only the
-// database in it is known.
+// identity tells server and database apart from every other. Some hosted servers keep theirs to themselves: then only
+// the database in it is known.
 func identity(ctx context.Context, conn *pgx.Conn) (id string, err error) {
 	err = conn.QueryRow(ctx, sqlIdentity).Scan(&id)
 	var refused *pgconn.PgError
@@ -92,28 +95,33 @@ func (t *term) Descent() store.Descent { return t.descent }
 
 // Succeed records that the rows were put back, as a host obeyed the term that was heard. It raises the epoch to that
 // one and so ends this term.
-func (t *term) Succeed(ctx context.Context, h store.Heard) error {
+func (t *term) Succeed(ctx context.Context, h store.HigherTerm) error {
 	if err := t.store.isBest(ctx, t.conn, t.descent.Timeline); err != nil { // not put back: the newer rows are there
 		return t.fail(ctx, err)
 	}
-	cause := fmt.Sprintf("the database was restored: host %s obeyed a term that it does not know; the next is above %d", h.Host, h.Epoch)
+	cause := fmt.Sprintf("the database was restored: host %s obeyed a term that it does not know; the next is above %d",
+		h.Host, h.Epoch)
 	return t.change(ctx, "restored", cause, sqlSucceed, t.epoch, h.Epoch, h.Lineage)
 }
 
-// Supersede records that hosts obey a copy of this database: nobody leads in this one any more.
-func (t *term) Supersede(ctx context.Context, h store.Heard) error {
+// Supersede records that hosts obey a copy of this database: no supervisor leads in this one any more.
+func (t *term) Supersede(ctx context.Context, h store.HigherTerm) error {
 	if h.Timeline > t.descent.Timeline && h.Lineage == t.descent.Lineage {
 		t.store.noteTimeline(h.Timeline)
-		cause := fmt.Sprintf("superseded: host %s obeys a server on timeline %d, and this one is on timeline %d", h.Host, h.Timeline, t.descent.Timeline)
+		cause := fmt.Sprintf("superseded: host %s obeys a server on timeline %d, and this one is on timeline %d", h.Host,
+			h.Timeline, t.descent.Timeline)
 		return t.change(ctx, "superseded", cause, sqlOlder, t.epoch, h.Timeline)
 	}
-	cause := fmt.Sprintf("superseded: host %s obeys lineage %s in place of this database, lineage %s", h.Host, h.Lineage, t.descent.Lineage)
+	cause := fmt.Sprintf("superseded: host %s obeys lineage %s in place of this database, lineage %s", h.Host, h.Lineage,
+		t.descent.Lineage)
 	return t.change(ctx, "superseded", cause, sqlSupersede, t.epoch, h.Lineage)
 }
 
-// Settle ends the time after a restore in which nothing is given out. New jobs and attempts have numbers above the floors.
+// Settle ends the time after a restore in which nothing is given out. New jobs and attempts have numbers above the
+// floors.
 func (t *term) Settle(ctx context.Context, lastJob facts.JobID, lastAttempt int) error {
-	return t.change(ctx, "settled", fmt.Sprintf("after the restore, jobs begin above %d, attempts above %d", lastJob+store.FarmGap, lastAttempt+store.FarmGap),
+	return t.change(ctx, "settled", fmt.Sprintf("after the restore, jobs begin above %d, attempts above %d",
+		lastJob+store.FarmGap, lastAttempt+store.FarmGap),
 		sqlSettle, t.epoch, lastJob+store.FarmGap, lastAttempt+store.FarmGap)
 }
 

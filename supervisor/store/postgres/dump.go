@@ -12,7 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/migrations"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -49,13 +50,15 @@ func FindServer(ctx context.Context, databaseURL string) (s Server, err error) {
 // which every user of the machine can read.
 func (s Server) ClientEnv() []string {
 	cfg := s.cfg
-	env := []string{"PGHOST=" + cfg.Host, fmt.Sprintf("PGPORT=%d", cfg.Port), "PGUSER=" + cfg.User, "PGDATABASE=" + cfg.Database}
+	env := []string{"PGHOST=" + cfg.Host, fmt.Sprintf("PGPORT=%d", cfg.Port), "PGUSER=" + cfg.User,
+		"PGDATABASE=" + cfg.Database}
 	if cfg.Password != "" {
 		env = append(env, "PGPASSWORD="+cfg.Password)
 	}
 	if u, err := url.Parse(s.url); err == nil {
 		for key, name := range map[string]string{
-			"sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT", "sslcert": "PGSSLCERT", "sslkey": "PGSSLKEY", "channel_binding": "PGCHANNELBINDING",
+			"sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT", "sslcert": "PGSSLCERT", "sslkey": "PGSSLKEY",
+			"channel_binding": "PGCHANNELBINDING",
 		} {
 			if value := u.Query().Get(key); value != "" {
 				env = append(env, name+"="+value)
@@ -68,19 +71,18 @@ func (s Server) ClientEnv() []string {
 // RestoreOptions say how a database is replaced.
 type RestoreOptions struct {
 	Farm   []byte // public key of the farm
-	Seals  Seals  // who restores vouches for the tokens of an older dump
 	NewKey bool   // the farm has a new key: a dump made under another one is taken over
 	Force  bool   // even if a supervisor leads
 }
 
-// Restore replaces the rows of a database by those of a dump. While it is open nobody leads.
+// Restore replaces the rows of a database by those in a dump. While it is open no supervisor leads.
 type Restore struct {
 	opts     RestoreOptions
 	conn     *pgx.Conn // holds the leader's lock
 	identity string
 	epoch    int64  // of the rows that go
 	lineage  string // of the database, to be kept; empty: the dump's
-	before   string // with a new lineage: the one that is obeyed no more
+	before   string // with a new lineage: the lineage that hosts obeyed before
 	lastJob  facts.JobID
 	last     int // attempt
 }
@@ -99,7 +101,7 @@ func PrepareRestore(ctx context.Context, server Server, opts RestoreOptions) (*R
 	return r, nil
 }
 
-// openRestore goes to the first address that takes it: the older server is the one that is asked for.
+// openRestore connects to the first address that accepts it, even if that is the older server.
 func openRestore(ctx context.Context, databaseURL string) (*pgx.Conn, error) {
 	cfg, err := parse(databaseURL)
 	if err != nil {
@@ -117,8 +119,8 @@ func (r *Restore) look(ctx context.Context) (err error) {
 	if r.identity, err = identity(ctx, r.conn); err != nil {
 		return err
 	}
-	var ours, descends, any bool
-	if err := r.conn.QueryRow(ctx, sqlHasTables).Scan(&ours, &descends, &any); err != nil {
+	var ours, any bool
+	if err := r.conn.QueryRow(ctx, sqlHasTables).Scan(&ours, &any); err != nil {
 		return fmt.Errorf("looking at the database: %w", err)
 	}
 	if any && !ours {
@@ -128,23 +130,17 @@ func (r *Restore) look(ctx context.Context) (err error) {
 		return nil
 	}
 	var silent float64
-	if err := r.conn.QueryRow(ctx, sqlReplaced).Scan(&r.epoch, &silent, &r.lastJob, &r.last); err != nil {
+	var supersededBy string
+	if err := r.conn.QueryRow(ctx, sqlReplaced).
+		Scan(&r.epoch, &silent, &r.lineage, &supersededBy, &r.lastJob, &r.last); err != nil {
 		return fmt.Errorf("looking at the rows that are to be replaced: %w", err)
 	}
 	if silent < store.TrustFor.Seconds() && r.epoch > 0 && !r.opts.Force {
-		return errors.New("a supervisor leads with this database: stop it (a qb farm or qb supervisor that has just ended counts for some seconds), or replace its rows under it with -force")
+		return errors.New(
+			"a supervisor leads with this database: stop it (a qb farm or qb supervisor that has just ended counts for some seconds), or replace its rows under it with -force")
 	}
-	if descends {
-		var supersededBy string
-		var jobFloor facts.JobID
-		var floor int
-		if err := r.conn.QueryRow(ctx, sqlReplacedDescent).Scan(&r.lineage, &supersededBy, &jobFloor, &floor); err != nil {
-			return fmt.Errorf("looking at the rows that are to be replaced: %w", err)
-		}
-		r.lastJob, r.last = max(r.lastJob, jobFloor), max(r.last, floor)
-		if supersededBy != "" { // hosts never come back to a lineage that they left
-			r.before, r.lineage = supersededBy, rules.NewLineage()
-		}
+	if supersededBy != "" { // hosts never come back to a lineage that they left
+		r.before, r.lineage = supersededBy, rules.NewLineage()
 	}
 	return r.depose(ctx)
 }
@@ -183,16 +179,13 @@ END $qb$;
 `
 }
 
-// Epilogue is the SQL after the dump's own: the rows know at once that they were put back. A dump of a release that
-// knows nothing of restores is completed by Finish.
+// Epilogue is the SQL after the dump's own: it records the restore in the same transaction.
 func (r *Restore) Epilogue() string {
 	return fmt.Sprintf(`
 DO $qb$
 BEGIN
 	UPDATE public.supervisor SET epoch = greatest(epoch, %d) + 1, checked_at = checked_at - interval '1 day';
-	IF to_regclass('public.restore') IS NOT NULL THEN
-		%s
-	END IF;
+	%s
 END $qb$;
 COMMIT;
 `, r.epoch, r.note())
@@ -218,7 +211,8 @@ func (r *Restore) note() string {
 	if r.lineage != "" {
 		identity = quoted(r.identity)
 	}
-	return fmt.Sprintf(`%sUPDATE public.supervisor SET farm_key = %s, lineage = coalesce(%s, lineage), identity = %s, superseded_by = NULL;
+	return fmt.Sprintf(
+		`%sUPDATE public.supervisor SET farm_key = %s, lineage = coalesce(%s, lineage), identity = %s, superseded_by = NULL;
 		INSERT INTO public.restore (at, reason, epoch, lineage, predecessor, job_floor, attempt_floor)
 			SELECT clock_timestamp(), 'command', epoch, coalesce(lineage, 'unknown'), %s, %d, %d FROM public.supervisor;
 		INSERT INTO public.event (epoch, at, type, host, by, cause)
@@ -229,19 +223,10 @@ func (r *Restore) note() string {
 // Restored is what a restore has brought.
 type Restored struct{ Epoch, Jobs, Attempts int64 }
 
-// Finish brings the schema of the dump up to date, and records the restore in a database whose dump could not hold that.
+// Finish brings the schema of the dump up to date, and counts what was restored.
 func (r *Restore) Finish(ctx context.Context) (done Restored, err error) {
-	var ours, descends, any bool
-	if err := r.conn.QueryRow(ctx, sqlHasTables).Scan(&ours, &descends, &any); err != nil {
-		return done, fmt.Errorf("looking at the restored database: %w", err)
-	}
-	if err := migrate(ctx, r.conn.Config(), r.opts.Seals, slog.New(slog.DiscardHandler)); err != nil {
+	if err := migrate(ctx, r.conn.Config(), migrations.Files, slog.New(slog.DiscardHandler)); err != nil {
 		return done, err
-	}
-	if !descends {
-		if _, err := r.conn.Exec(ctx, "DO $qb$ BEGIN "+r.note()+" END $qb$"); err != nil {
-			return done, fmt.Errorf("recording the restore: %w", err)
-		}
 	}
 	if err := r.conn.QueryRow(ctx, sqlRestored).Scan(&done.Epoch, &done.Jobs, &done.Attempts); err != nil {
 		return done, fmt.Errorf("counting what was restored: %w", err)

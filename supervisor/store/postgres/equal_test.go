@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/storetest"
 )
@@ -95,7 +95,8 @@ func (p *pair) compare(r *rapid.T) {
 
 // compact lets the rows age as far as they can, in chunks of some size: no report, ledger or listing tells it.
 func (p *pair) compact(r *rapid.T) {
-	before, chunk := look(p.t, p.postgres).rounded(), rapid.IntRange(1, 5).Draw(r, "chunk") // each chunk is a version of its jobs
+	// each chunk is a version of its jobs
+	before, chunk := look(p.t, p.postgres).rounded(), rapid.IntRange(1, 5).Draw(r, "chunk")
 	c := compaction(p.onP, must(p.postgres.Closed(ctx, at(1e6), someJobs))(p.t), chunk)
 	for must(p.postgres.Compact(ctx, c))(p.t) > 0 {
 	}
@@ -149,7 +150,8 @@ func (g *generator) write() facts.Write {
 	if s == nil && !g.odd() && !g.touched[id] {
 		job := sampleJob(id)
 		job.Submission = fmt.Sprint("s", id)
-		g.shadow[id] = &shadow{job: job, attempts: map[facts.ItemNo]facts.AttemptFacts{}, marks: map[facts.ItemNo]facts.Mark{}}
+		g.shadow[id] = &shadow{job: job, attempts: map[facts.ItemNo]facts.AttemptFacts{},
+			marks: map[facts.ItemNo]facts.Mark{}}
 		return facts.PutJob{Job: job}
 	}
 	g.touched[id] = true
@@ -168,8 +170,9 @@ func (g *generator) write() facts.Write {
 	case 1:
 		return g.changeMarks(id)
 	case 2:
-		return facts.AddEvent{Event: facts.EventFacts{At: at(g.when()), Type: rapid.SampledFrom([]string{"modified", "job-failed"}).Draw(g.r, "type"),
-			Job: id, Item: facts.ItemNo(rapid.IntRange(-1, 2).Draw(g.r, "item")), Instance: -1}}
+		return facts.AddEvent{Event: facts.EventFacts{At: at(g.when()),
+			Type: rapid.SampledFrom([]string{"modified", "job-failed"}).Draw(g.r, "type"),
+			Job:  id, Item: facts.ItemNo(rapid.IntRange(-1, 2).Draw(g.r, "item")), Instance: -1}}
 	case 3:
 		if draw := rapid.IntRange(0, 5).Draw(g.r, "of a host"); draw == 0 {
 			return facts.ForgetHost{Host: "h1"}
@@ -178,7 +181,8 @@ func (g *generator) write() facts.Write {
 			from := rapid.IntRange(0, 1).Draw(g.r, "from")
 			return facts.RenameHost{From: names[from], To: facts.HostFacts{ID: names[1-from], Slots: 3}}
 		}
-		return facts.PutHost{Host: facts.HostFacts{ID: facts.HostID(rapid.SampledFrom([]string{"h1", "h2"}).Draw(g.r, "host")),
+		return facts.PutHost{Host: facts.HostFacts{ID: facts.HostID(rapid.SampledFrom([]string{"h1", "h2"}).Draw(g.r,
+			"host")),
 			Slots: rapid.IntRange(0, 8).Draw(g.r, "slots")}}
 	}
 	return g.attempt(id)
@@ -194,7 +198,8 @@ func (g *generator) putJob(id facts.JobID) facts.Write {
 		job.Version++
 	}
 	job.FinishedAt = at(g.when())
-	job.State = rapid.SampledFrom([]facts.JobState{facts.Active, facts.Blocked, facts.Suspended, facts.Complete, facts.KilledJob}).Draw(g.r, "state")
+	job.State = rapid.SampledFrom([]facts.JobState{facts.Active, facts.Blocked, facts.Suspended, facts.Complete,
+		facts.KilledJob}).Draw(g.r, "state")
 	if !job.State.Final() {
 		job.FinishedAt = time.Time{}
 	}
@@ -212,7 +217,8 @@ func (g *generator) changeMarks(id facts.JobID) facts.Write {
 		has = s.marks
 	}
 	for item := facts.ItemNo(0); item < someItems; item++ {
-		kind := rapid.SampledFrom([]facts.MarkKind{"", facts.MarkKilled, facts.MarkBlocked, facts.MarkComplete}).Draw(g.r, "mark")
+		kind := rapid.SampledFrom([]facts.MarkKind{"", facts.MarkKilled, facts.MarkBlocked, facts.MarkComplete}).Draw(g.r,
+			"mark")
 		m := facts.Mark{First: item, Last: item, Step: 1, Kind: kind, By: "ann", At: at(1)}
 		old, there := has[item]
 		switch {
@@ -234,7 +240,7 @@ func (g *generator) changeMarks(id facts.JobID) facts.Write {
 	return w
 }
 
-// attempt is a write that fits the item's latest attempt, or an odd one that fits some other.
+// attempt returns a write that fits the item's latest attempt, or an odd one for another attempt.
 func (g *generator) attempt(id facts.JobID) facts.Write {
 	item := facts.ItemNo(rapid.IntRange(0, someItems-1).Draw(g.r, "item"))
 	var last facts.AttemptFacts
@@ -243,7 +249,8 @@ func (g *generator) attempt(id facts.JobID) facts.Write {
 		last = s.attempts[item]
 	}
 	if g.odd() {
-		last.State = rapid.SampledFrom([]facts.AttemptState{facts.Running, facts.Stopping, facts.Done, facts.Failed}).Draw(g.r, "believed")
+		last.State = rapid.SampledFrom([]facts.AttemptState{facts.Running, facts.Stopping, facts.Done,
+			facts.Failed}).Draw(g.r, "believed")
 	}
 	if last.Number == 0 || last.State != "" && !last.State.Live() && last.Again > 0 {
 		last.State = ""
@@ -277,37 +284,44 @@ func (g *generator) next(a facts.AttemptFacts) (facts.Write, facts.AttemptFacts)
 		a.SuspendedAt, a.Suspended, a.Released = w.At, w.Seconds, w.Released
 		a.ReleasedAt, a.ResumingAt = time.Time{}, time.Time{}
 		return w, a
-	case a.State == facts.Running && choice == 4 && (a.Standstill() != facts.Moves || g.odd()):
-		w := facts.ReleaseAttempt{ID: a.AttemptID, From: a.Standstill(), At: at(g.when())}
-		if w.From == facts.StandsReleased {
+	case a.State == facts.Running && choice == 4 && (a.SuspensionState() != facts.NotSuspended || g.odd()):
+		w := facts.ReleaseAttempt{ID: a.AttemptID, From: a.SuspensionState(), At: at(g.when())}
+		if w.From == facts.SuspendedReleased {
 			w.Resuming = w.At
 		}
 		if g.odd() {
-			w.From = rapid.SampledFrom([]facts.Standstill{facts.Moves, facts.Stands, facts.StandsReleased, facts.Resuming}).Draw(g.r, "from")
+			w.From = rapid.SampledFrom([]facts.Suspension{facts.NotSuspended, facts.SuspendedHolding, facts.SuspendedReleased,
+				facts.Resuming}).Draw(g.r, "from")
 		}
 		a.ReleasedAt, a.ResumingAt = w.At, w.Resuming
 		return w, a
 	case a.State.Live() && choice == 1:
 		a.State = facts.Stopping
-		return facts.StopAttempt{ID: a.AttemptID, Why: facts.Why{Reason: facts.ReasonPrimaryWaits, Params: facts.Params{Job: 3}, Cause: "stop"}}, a
+		return facts.StopAttempt{ID: a.AttemptID,
+			Why: facts.Why{Reason: facts.ReasonPrimaryWaits, Params: facts.Params{Job: 3}, Cause: "stop"}}, a
 	case a.State.Live():
-		w := facts.EndAttempt{ID: a.AttemptID, From: a.State, Wall: float64(rapid.IntRange(0, 9).Draw(g.r, "wall")), EndedAt: at(g.when())}
+		w := facts.EndAttempt{ID: a.AttemptID, From: a.State, Wall: float64(rapid.IntRange(0, 9).Draw(g.r, "wall")),
+			EndedAt: at(g.when())}
 		w.Suspended = float64(rapid.IntRange(0, 2).Draw(g.r, "suspended"))
 		w.Released = w.Suspended / 2
 		w.Peak = int64(rapid.IntRange(0, 3).Draw(g.r, "peak")) << 20
-		w.State = rapid.SampledFrom([]facts.AttemptState{facts.Done, facts.Failed, facts.Killed, facts.Preempted, facts.Lost}).Draw(g.r, "end")
+		w.State = rapid.SampledFrom([]facts.AttemptState{facts.Done, facts.Failed, facts.Killed,
+			facts.Preempted, facts.Lost}).Draw(g.r, "end")
 		if w.State != facts.Done {
-			w.Again = facts.Again(rapid.IntRange(0, 1).Draw(g.r, "again"))
+			w.Again = facts.RunsAgain(rapid.IntRange(0, 1).Draw(g.r, "again"))
 		}
 		// Without a reason an end that is done is loaded in short, and any other is refused.
-		w.Reason = rapid.SampledFrom([]facts.Reason{"", facts.ReasonExit, facts.ReasonMemoryLimit, facts.ReasonOutOfMemory, facts.ReasonMemoryUnavailable}).Draw(g.r, "reason")
+		w.Reason = rapid.SampledFrom([]facts.Reason{"", facts.ReasonExit, facts.ReasonMemoryLimit, facts.ReasonOutOfMemory,
+			facts.ReasonMemoryUnavailable}).Draw(g.r, "reason")
 		if w.Reason == "" && w.State != facts.Done && !g.odd() {
 			w.Reason = facts.ReasonExit
 		}
 		if w.Reason != "" {
-			w.Params.Limit, w.Cause = int64(rapid.IntRange(0, 1).Draw(g.r, "limit")), rapid.SampledFrom([]string{"", "end"}).Draw(g.r, "cause")
+			w.Params.Limit, w.Cause = int64(rapid.IntRange(0, 1).Draw(g.r, "limit")),
+				rapid.SampledFrom([]string{"", "end"}).Draw(g.r, "cause")
 		}
-		w.Charge, w.Charged = facts.Charge{CPU: float64(rapid.IntRange(0, 3).Draw(g.r, "cpu")), GPU: 0.5}, rapid.Bool().Draw(g.r, "charged")
+		w.Charge, w.Charged = facts.Charge{CPU: float64(rapid.IntRange(0, 3).Draw(g.r, "cpu")), GPU: 0.5},
+			rapid.Bool().Draw(g.r, "charged")
 		a.State, a.Again = w.State, w.Again
 		return w, a
 	}

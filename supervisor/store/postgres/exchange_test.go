@@ -8,16 +8,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 
-// A use of a token is exchanged once, however many ask at a time; what was made comes with the use that it took, and with
-// the row of the audit trail.
+// A use of a token is exchanged once, however many ask at a time; what was made comes with the use that it took, and
+// with the row of the audit trail.
 func TestExchangeToken(t *testing.T) {
 	uses := func(n int) *int { return &n }
 	token := func(id, host string) store.Token {
-		return store.Token{ID: id, MAC: make([]byte, 32), Seal: []byte(id), User: "worker", Role: "worker", CreatedAt: at(1), ExpiresAt: at(100), HostKey: host}
+		return store.Token{ID: id, MAC: make([]byte, 32), Seal: []byte(id), User: "worker", Role: "worker", CreatedAt: at(1),
+			ExpiresAt: at(100), HostKey: host}
 	}
 	onPostgres(t, func(t *testing.T, s *Store) {
 		join := token("join", "")
@@ -33,7 +34,8 @@ func TestExchangeToken(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 8 {
 			all.Go(func() {
-				ok, err := s.ExchangeToken(ctx, join, after, token(fmt.Sprint("made", n), "k"), facts.AuditFacts{At: at(2), Who: "worker", Verb: "enrol", Object: fmt.Sprint("token made", n), Outcome: "done"})
+				ok, err := s.ExchangeToken(ctx, join, after, token(fmt.Sprint("made", n), "k"),
+					facts.AuditFacts{At: at(2), Who: "worker", Verb: "enrol", Object: fmt.Sprint("token made", n), Outcome: "done"})
 				if err != nil {
 					t.Error(err)
 				}
@@ -52,7 +54,8 @@ func TestExchangeToken(t *testing.T) {
 		if got, _, err := s.Token(ctx, "join"); err != nil || !cmp.Equal(got, after) {
 			t.Errorf("left is %+v, %v", got, err)
 		}
-		for name, from := range map[string]store.Token{"used up": after, "an ordinary token": token("plain", ""), "unknown": token("none", "")} {
+		for name, from := range map[string]store.Token{"used up": after, "an ordinary token": token("plain", ""),
+			"unknown": token("none", "")} {
 			if ok, err := s.ExchangeToken(ctx, from, after, token("late", "k")); ok || err != nil {
 				t.Errorf("%s: %v, %v", name, ok, err)
 			}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -19,15 +19,18 @@ func (p *Store) FarmHistory(ctx context.Context, q store.EventQuery) ([]facts.Ev
 	if err != nil {
 		return nil, 0, err
 	}
-	before, limit, id := last+1, rules.PageOf(q.Limit), int64(0)
+	before := last + 1
+	limit := rules.PageOf(q.Limit)
+	id := int64(0)
 	if q.Before > 0 {
 		before = min(before, q.Before)
 	}
 	least := max(1, before-eventsLooked)
-	list, err := readRows(ctx, p.pool, "the history of the farm", func(row pgx.CollectableRow) (e facts.EventFacts, err error) {
-		err = row.Scan(&id, &e.At, &e.Type, &e.Job, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause, &e.Reason, &e.Params)
-		return e, err
-	}, sqlFarmHistory, least, before, rules.Clean(q.User), rules.Clean(q.Host), rules.Clean(q.Type), q.Job, limit)
+	list, err := readRows(ctx, p.pool, "the history of the farm",
+		func(row pgx.CollectableRow) (e facts.EventFacts, err error) {
+			err = row.Scan(&id, &e.At, &e.Type, &e.Job, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause, &e.Reason, &e.Params)
+			return e, err
+		}, sqlFarmHistory, least, before, rules.Clean(q.User), rules.Clean(q.Host), rules.Clean(q.Type), q.Job, limit)
 	switch {
 	case err != nil:
 		return nil, 0, err

@@ -3,7 +3,7 @@ package postgres
 import (
 	"testing"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // What was found in the output of an attempt comes with its end, is read with it, and goes with it.
@@ -14,7 +14,8 @@ func TestFound(t *testing.T) {
 		end.Found = facts.Found{Highlights: []string{"a warning", "\x00\xff"}, OutputPaths: []string{"/out/1.exr"}}
 		second := ended(1, 0, 2, facts.Done, facts.Never)
 		second.Found.OutputPaths = []string{"/out/2.exr"}
-		commit(t, term, facts.PutJob{Job: sampleJob(1)}, start(1, 0, 1), end, start(1, 0, 2), second, start(1, 1, 1), ended(1, 1, 1, facts.Done, facts.Never))
+		commit(t, term, facts.PutJob{Job: sampleJob(1)}, start(1, 0, 1), end, start(1, 0, 2), second, start(1, 1, 1),
+			ended(1, 1, 1, facts.Done, facts.Never))
 		id := func(item facts.ItemNo, number int) facts.AttemptID {
 			return facts.AttemptID{Job: 1, Item: item, Number: number}
 		}

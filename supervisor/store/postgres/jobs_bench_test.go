@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 
@@ -51,8 +51,8 @@ func BenchmarkPutJobs(b *testing.B) {
 	}
 }
 
-// BenchmarkJobFilters is a page of 200 of 100,000 jobs, of which 1,000 have not ended, by each filter. With QB_EXPLAIN set
-// it prints the plans.
+// BenchmarkJobFilters is a page of 200 of 100,000 jobs, of which 1,000 have not ended, by each filter. With QB_EXPLAIN
+// set it prints the plans.
 func BenchmarkJobFilters(b *testing.B) {
 	const jobs, page = 100_000, 200
 	p := openPostgres(b, emptied(b))
@@ -62,7 +62,8 @@ func BenchmarkJobFilters(b *testing.B) {
 		for range 2000 {
 			writes = append(writes, facts.PutJob{Job: changed(largeJob(id), func(j *facts.JobFacts) {
 				j.Submission, j.Command, j.Env = fmt.Sprint(id), []string{"render", "scene"}, map[string]string{"A": "x"}
-				j.User, j.Name, j.Cluster = fmt.Sprint("u", id%100), fmt.Sprint("shot", id%5000), fmt.Sprintf("/film%d/seq%d", id%7, id%300)
+				j.User, j.Name, j.Cluster = fmt.Sprint("u", id%100), fmt.Sprint("shot", id%5000),
+					fmt.Sprintf("/film%d/seq%d", id%7, id%300)
 				if id%10 == 0 {
 					j.Tags, _ = facts.TagsOf(map[string]string{"prod_show": fmt.Sprint("show", id%1000)})
 				}
@@ -78,9 +79,12 @@ func BenchmarkJobFilters(b *testing.B) {
 	tags, _ := facts.TagsOf(map[string]string{"prod_show": "show10"})
 	known := func(row facts.JobFacts) (facts.JobView, bool) { return facts.JobView{JobFacts: row}, true }
 	for name, q := range map[string]store.JobQuery{
-		"none": {}, "user": {User: "u7"}, "name": {Name: "shot77"}, "no such name": {Name: "none"}, "cluster": {Cluster: "/film3"}, "small cluster": {Cluster: "/film3/seq3"},
-		"tags": {Tags: tags}, "changed": {ChangedSince: at(jobs - 500)}, "not ended": {FinishedSince: at(2 * jobs)}, "ended lately": {FinishedSince: at(jobs - 500)},
-		"user, not ended": {User: "u0", FinishedSince: at(2 * jobs)}, "name and user": {Name: "shot77", User: "u77"}, "active": {States: []facts.JobState{facts.Active}},
+		"none": {}, "user": {User: "u7"}, "name": {Name: "shot77"}, "no such name": {Name: "none"},
+		"cluster": {Cluster: "/film3"}, "small cluster": {Cluster: "/film3/seq3"},
+		"tags": {Tags: tags}, "changed": {ChangedSince: at(jobs - 500)}, "not ended": {FinishedSince: at(2 * jobs)},
+		"ended lately":    {FinishedSince: at(jobs - 500)},
+		"user, not ended": {User: "u0", FinishedSince: at(2 * jobs)}, "name and user": {Name: "shot77", User: "u77"},
+		"active": {States: []facts.JobState{facts.Active}},
 	} {
 		q.Brief, q.Known, q.Limit = true, known, page
 		for kind, columns := range map[string]string{"page": jobColumnsOf(q), "total": "id, state"} {

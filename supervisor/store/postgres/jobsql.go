@@ -10,7 +10,8 @@ import (
 	"qb/supervisor/store/rules"
 )
 
-// All SQL with the columns of a job. They are made from the fields of jobRow, so that a new attribute needs no change here.
+// All SQL with the columns of a job. They are made from the fields of jobRow, so that a new attribute needs no change
+// here.
 
 // jobColumn is a column of job.
 type jobColumn struct {
@@ -21,7 +22,9 @@ type jobColumn struct {
 var (
 	jobFields  = columnsOf(reflect.TypeFor[jobRow]())
 	jobColumns = listed(jobFields, ", ", func(c jobColumn) string { return c.name })
-	jobRecords = `jsonb_to_recordset($1::jsonb) AS u(` + listed(jobFields, ", ", func(c jobColumn) string { return c.name + " " + c.kind }) +
+	jobRecords = `jsonb_to_recordset($1::jsonb) AS u(` + listed(jobFields, ", ", func(c jobColumn) string {
+		return c.name + " " + c.kind
+	}) +
 		`, bytes bigint, expected bigint)`
 
 	sqlInsertJobs = `INSERT INTO job (` + jobColumns + `, bytes) SELECT ` + jobColumns + `, bytes FROM ` + jobRecords
@@ -40,8 +43,8 @@ var (
 	sqlJob = `SELECT ` + jobColumns + ` FROM job WHERE id = $1::bigint`
 )
 
-// jobColumnsOf are the columns of a list. A brief one has no environments, and no command that is long: neither is fetched
-// from where Postgres keeps large values.
+// jobColumnsOf are the columns of a list. A brief one has no environments, and no command that is long: neither is
+// fetched from where Postgres keeps large values.
 func jobColumnsOf(q store.JobQuery) string {
 	if !q.Brief {
 		return jobColumns
@@ -74,10 +77,13 @@ func selectJobs(columns string, q store.JobQuery) (sql string, args []any) {
 	add(q.Before != 0, `id < $`, q.Before)
 	add(q.Name != "", `name = $`, rules.Clean(q.Name))
 	// Names of clusters below one begin with it and "/"; "0" is the sign after "/".
-	add(q.Cluster != "" && q.Cluster != "/", `(cluster COLLATE "C" = $ OR cluster COLLATE "C" >= $ || '/' AND cluster COLLATE "C" < $ || '0')`, rules.Clean(q.Cluster))
+	add(q.Cluster != "" && q.Cluster != "/",
+		`(cluster COLLATE "C" = $ OR cluster COLLATE "C" >= $ || '/' AND cluster COLLATE "C" < $ || '0')`,
+		rules.Clean(q.Cluster))
 	add(len(tags) > 0, `tags @> $::jsonb AND tags <> '{}'`, tags)
 	add(!q.ChangedSince.IsZero(), `id IN (SELECT job FROM job_change WHERE changed_at >= $)`, rules.Second(q.ChangedSince))
-	add(!q.FinishedSince.IsZero(), `(state IN ('active', 'blocked', 'suspended') OR finished_at >= $)`, rules.Exact(q.FinishedSince))
+	add(!q.FinishedSince.IsZero(), `(state IN ('active', 'blocked', 'suspended') OR finished_at >= $)`,
+		rules.Exact(q.FinishedSince))
 	sql = `SELECT ` + columns + ` FROM job`
 	if len(where) > 0 {
 		sql += ` WHERE ` + strings.Join(where, ` AND `)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/pause"
+	"qb/internal/pause"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -24,8 +24,8 @@ const (
 	lookAround = 10 * time.Second
 )
 
-// Lead waits until this process leads, or ctx ends; while the database cannot be reached it keeps trying. It polls
-// for the lock, for a waiting statement would look idle to nobody and a lost connection would go unnoticed.
+// Lead waits until this process leads, or ctx ends; while the database cannot be reached it keeps trying. It polls for
+// the lock, because a statement that waits for it would hide a lost connection.
 func (p *Store) Lead(ctx context.Context) (store.Term, error) {
 	var said time.Time
 	for {
@@ -151,7 +151,7 @@ type term struct {
 	conn   *pgx.Conn
 	epoch  int64
 	began  time.Time
-	turn   chan struct{} // held by whoever uses the session
+	turn   chan struct{} // held by the goroutine that uses the session
 	over   error         // set by the first failure; guarded by turn
 
 	descent store.Descent
@@ -162,10 +162,10 @@ type term struct {
 // Epoch is the term's number.
 func (t *term) Epoch() int64 { return t.epoch }
 
-// Began is when the term began, as the database's clock told it.
+// Began returns when the term began, by the database's clock.
 func (t *term) Began() time.Time { return t.began }
 
-// Check proves that the term stands, and keeps the session from timing out.
+// Check proves that the term is still valid, and keeps the session from timing out.
 func (t *term) Check(ctx context.Context) error {
 	return t.use(ctx, func(conn *pgx.Conn) error {
 		if time.Since(t.looked) > lookAround {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/storetest"
 )
@@ -25,8 +25,8 @@ func TestLeader(t *testing.T) {
 	}
 }
 
-// What answers may have promised is in the row of terms: each later term and each standby reads it, to the microsecond and
-// never shorter.
+// What answers may have promised is in the row of terms: each later term and each standby reads it, to the microsecond
+// and never shorter.
 func TestPromiseIsInTheRow(t *testing.T) {
 	for _, s := range []store.Store{storetest.NewMemory(), openPostgres(t, newDatabase(t))} {
 		term := lead(t, s)

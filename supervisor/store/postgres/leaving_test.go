@@ -20,7 +20,8 @@ func TestAttackLeaving(t *testing.T) {
 			t.Error("the statement went on")
 		}
 		var running int
-		if err := p.pool.QueryRow(ctx, `SELECT pg_backend_pid(), (SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active')`).
+		if err := p.pool.QueryRow(ctx,
+			`SELECT pg_backend_pid(), (SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active')`).
 			Scan(&after, &running); err != nil {
 			t.Fatal(err)
 		}

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
 
-// TestAttackTagsStopHistory: names as long as users of earlier releases could make them become sums like others.
+// TestAttackTagsStopHistory: names of any length become sums like others.
 func TestAttackTagsStopHistory(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
@@ -30,8 +30,9 @@ func TestAttackTagsStopHistory(t *testing.T) {
 		})
 		a := started(attemptID(6, 0, 1), at(100))
 		a.Host, a.Owner = facts.HostID(long(4)), poison.User
-		commit(t, term, facts.PutJob{Job: poison}, facts.StartAttempt{Attempt: a}, facts.EndAttempt{ID: a.AttemptID, From: facts.Running,
-			State: facts.Done, EndedAt: at(200), Wall: 100, CPU: 50, Peak: 1, Charge: facts.Charge{CPU: 100}, Charged: true})
+		commit(t, term, facts.PutJob{Job: poison}, facts.StartAttempt{Attempt: a},
+			facts.EndAttempt{ID: a.AttemptID, From: facts.Running,
+				State: facts.Done, EndedAt: at(200), Wall: 100, CPU: 50, Peak: 1, Charge: facts.Charge{CPU: 100}, Charged: true})
 		before := look(t, s).rounded()
 		closed := must(s.Closed(ctx, at(1e6), 10))(t)
 		for must(s.Compact(ctx, compaction(term, closed, 2)))(t) > 0 {
@@ -57,7 +58,9 @@ func TestSpoiledRowsAreTold(t *testing.T) {
 			t.Errorf("a live attempt of a closed job: %v", err)
 		}
 		left := must(s.Closed(ctx, at(1e6), 10, closed[0], 3))(t)
-		if want := slices.DeleteFunc(slices.Clone(closed[1:]), func(id facts.JobID) bool { return id == 3 }); !slices.Equal(left, want) {
+		if want := slices.DeleteFunc(slices.Clone(closed[1:]), func(id facts.JobID) bool {
+			return id == 3
+		}); !slices.Equal(left, want) {
 			t.Errorf("without %v and 3: %v, want %v", closed[0], left, want)
 		}
 	})
@@ -86,7 +89,8 @@ func TestAttackAnswersOfOthers(t *testing.T) {
 // The trail is listed newest first, narrowed and paged; a change and its row are one; rows are only added.
 func TestAuditTrail(t *testing.T) {
 	row := func(who string, n float64) facts.AuditFacts {
-		return facts.AuditFacts{At: at(n), Who: who, Origin: "unix:1", Verb: "submit", Object: "job 1", Outcome: "done", Detail: `{"n": "é"}`, Request: "r"}
+		return facts.AuditFacts{At: at(n), Who: who, Origin: "unix:1", Verb: "submit", Object: "job 1", Outcome: "done",
+			Detail: `{"n": "é"}`, Request: "r"}
 	}
 	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
@@ -108,24 +112,29 @@ func TestAuditTrail(t *testing.T) {
 			return got
 		}
 		all := must(s.AuditLog(ctx, store.AuditQuery{Limit: 3}))(t)
-		for want, q := range map[string]store.AuditQuery{"ann3bob2ann1": {}, "ann3ann1": {User: "ann"}, "ann3bob2": {Since: at(2)}, "ann1": {Before: all[1].ID}} {
+		for want, q := range map[string]store.AuditQuery{"ann3bob2ann1": {}, "ann3ann1": {User: "ann"},
+			"ann3bob2": {Since: at(2)}, "ann1": {Before: all[1].ID}} {
 			if got := names(q); got != want {
 				t.Errorf("%+v: %s, want %s", q, got, want)
 			}
 		}
-		token := store.Token{ID: fmt.Sprint("id", after), MAC: make([]byte, 32), Seal: []byte{}, User: "ann", Role: "user", CreatedAt: at(0), ExpiresAt: at(9)}
+		token := store.Token{ID: fmt.Sprint("id", after), MAC: make([]byte, 32), Seal: []byte{}, User: "ann", Role: "user",
+			CreatedAt: at(0), ExpiresAt: at(9)}
 		if err := s.CreateToken(ctx, token, row("cy", 4)); err != nil || names(store.AuditQuery{User: "cy"}) != "cy4" {
 			t.Errorf("a token's row: %v", err)
 		}
 		if err := s.CreateToken(ctx, token, row("cy", 5)); err == nil || names(store.AuditQuery{User: "cy"}) != "cy4" {
 			t.Errorf("a token that was not made left a row: %v", err)
 		}
-		if known, err := s.RevokeToken(ctx, "none", row("dee", 6)); known || err != nil || names(store.AuditQuery{User: "dee"}) != "" {
+		if known, err := s.RevokeToken(ctx, "none", row("dee", 6)); known || err != nil ||
+			names(store.AuditQuery{User: "dee"}) != "" {
 			t.Errorf("a token that is not there: %v, %v, or left a row", known, err)
 		}
 	})
 	p := openPostgres(t, newDatabase(t))
-	if err := p.AddAudits(ctx, []facts.AuditFacts{{At: time.Now(), Outcome: "done"}, {At: time.Now().AddDate(0, 0, -60), Outcome: "done"}}); err != nil {
+	if err := p.AddAudits(ctx,
+		[]facts.AuditFacts{{At: time.Now(), Outcome: "done"},
+			{At: time.Now().AddDate(0, 0, -60), Outcome: "done"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, sql := range []string{"UPDATE audit SET who = 'x'", "DELETE FROM audit", "TRUNCATE audit"} {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/rules"
 )
 
@@ -22,7 +22,8 @@ var sqlForLoading = "SET LOCAL statement_timeout = " + milliseconds(loadLimit) +
 // sqlForRecord lets a job be read for as long as a term may load.
 var sqlForRecord = "SET LOCAL statement_timeout = " + milliseconds(loadLimit)
 
-// Load reads, as of one moment, all that the farm starts from. Jobs that have ended cost nothing, however many.
+// Load reads, from one consistent snapshot, all that the farm starts from. Jobs that have ended cost nothing, however
+// many.
 func (t *term) Load(ctx context.Context) (facts.Facts, error) {
 	var rows facts.Facts
 	err := t.use(ctx, func(conn *pgx.Conn) error {
@@ -72,7 +73,8 @@ func loadFacts(ctx context.Context, tx pgx.Tx, rows *facts.Facts) error {
 		return err
 	}
 	rows.Jobs = jobs.records
-	if rows.Ended, err = readMap[facts.JobID, facts.JobState](ctx, tx, "the jobs that others wait for", sqlLoadEnded); err != nil {
+	if rows.Ended, err = readMap[facts.JobID, facts.JobState](ctx, tx, "the jobs that others wait for",
+		sqlLoadEnded); err != nil {
 		return err
 	}
 	return jobs.loadInShort(ctx, tx)
@@ -139,7 +141,8 @@ func (l *loadedJobs) loadAttempts(ctx context.Context, tx pgx.Tx, sql string, ar
 		a, err := scanner.scan(rows)
 		if err == nil {
 			r := &l.records[l.place[a.Job]]
-			if n := len(r.Attempts); n == cap(r.Attempts) { // facts are large: moved again and again, a million of them take seconds
+			if n := len(r.Attempts); n == cap(r.Attempts) {
+				// facts are large: moved again and again, a million of them take seconds
 				r.Attempts = slices.Grow(r.Attempts, max(n, 16))
 			}
 			r.Attempts = append(r.Attempts, a)
@@ -148,8 +151,8 @@ func (l *loadedJobs) loadAttempts(ctx context.Context, tx pgx.Tx, sql string, ar
 	})
 }
 
-// loadInShort reads the attempts of jobs with orders in full; of the other jobs those that did their items in short, then
-// the rest in full.
+// loadInShort reads in full all attempts of jobs with orders. Of other jobs it reads successful attempts in short form,
+// then the rest in full.
 func (l *loadedJobs) loadInShort(ctx context.Context, tx pgx.Tx) error {
 	full, short := l.inFull()
 	if len(full) > 0 {
@@ -170,7 +173,9 @@ func (l *loadedJobs) loadInShort(ctx context.Context, tx pgx.Tx) error {
 			return nil
 		}
 		for _, item := range row.items {
-			jobs, items, numbers = append(jobs, row.job), append(items, item), append(numbers, -row.number)
+			jobs = append(jobs, row.job)
+			items = append(items, item)
+			numbers = append(numbers, -row.number)
 		}
 		return nil
 	})
@@ -201,7 +206,9 @@ func scanPromise(row pgx.Row, before ...any) (p facts.PromiseFacts, err error) {
 	if err := row.Scan(append(before, &lease, &grace, &margin, &until)...); err != nil {
 		return p, err
 	}
-	p.Lease, p.Grace, p.Margin = microseconds(lease), microseconds(grace), microseconds(margin)
+	p.Lease = microseconds(lease)
+	p.Grace = microseconds(grace)
+	p.Margin = microseconds(margin)
 	if until != nil {
 		p.Until = *until
 	}
@@ -219,6 +226,7 @@ func (t *term) promiseStatement(p *facts.PromiseFacts) statement {
 	if !is.Until.IsZero() {
 		until = &is.Until
 	}
-	return statement{sql: sqlPutPromise, args: []any{t.epoch, is.Lease.Microseconds(), is.Grace.Microseconds(), is.Margin.Microseconds(), until},
+	return statement{sql: sqlPutPromise, args: []any{t.epoch, is.Lease.Microseconds(), is.Grace.Microseconds(),
+		is.Margin.Microseconds(), until},
 		writes: 1, what: "writing what answers promise"}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/rules"
 )
 
@@ -17,9 +17,11 @@ const (
 		FROM jsonb_to_recordset($1::jsonb) AS u(job bigint, owner text, recipient text, name text, state text, cause text, complete integer,
 		failed integer, killed integer, items integer, submitted_at timestamptz, ended_at timestamptz, tries integer, due timestamptz)`
 	// Of all owners the first mails go before the second ones.
-	sqlDueMails = `SELECT id, ` + mailContent + ` FROM (SELECT id, ` + mailContent + `, row_number() OVER (PARTITION BY owner ORDER BY id) AS place FROM mail WHERE due <= $1) AS m
+	sqlDueMails = `SELECT id, ` + mailContent + ` FROM (SELECT id, ` + mailContent +
+		`, row_number() OVER (PARTITION BY owner ORDER BY id) AS place FROM mail WHERE due <= $1) AS m
 		ORDER BY place, id LIMIT $2`
-	sqlMailsBeyond = `SELECT id, ` + mailContent + ` FROM (SELECT id, ` + mailContent + `, row_number() OVER (PARTITION BY owner ORDER BY id) AS place FROM mail) AS m
+	sqlMailsBeyond = `SELECT id, ` + mailContent + ` FROM (SELECT id, ` + mailContent +
+		`, row_number() OVER (PARTITION BY owner ORDER BY id) AS place FROM mail) AS m
 		WHERE place > $1 ORDER BY id LIMIT $2`
 	sqlCountMails = `SELECT count(*) FROM mail`
 	sqlTryMail    = `UPDATE mail SET tries = tries + 1, due = $3 WHERE id = $1 AND tries = $2`
@@ -33,12 +35,14 @@ func mailStatement(list []facts.MailFacts) statement {
 
 // DueMails lists mails that may be tried by then.
 func (p *Store) DueMails(ctx context.Context, by time.Time, limit int) ([]facts.MailFacts, error) {
-	return readRows(ctx, p.pool, "mails to send", pgx.RowToStructByPos[facts.MailFacts], sqlDueMails, rules.Exact(by), limit)
+	return readRows(ctx, p.pool, "mails to send", pgx.RowToStructByPos[facts.MailFacts], sqlDueMails,
+		rules.Exact(by), limit)
 }
 
 // MailsBeyond lists mails of owners who have more than that waiting.
 func (p *Store) MailsBeyond(ctx context.Context, most, limit int) ([]facts.MailFacts, error) {
-	return readRows(ctx, p.pool, "mails beyond the limit", pgx.RowToStructByPos[facts.MailFacts], sqlMailsBeyond, most, limit)
+	return readRows(ctx, p.pool, "mails beyond the limit", pgx.RowToStructByPos[facts.MailFacts], sqlMailsBeyond,
+		most, limit)
 }
 
 // CountMails is how many mails wait.

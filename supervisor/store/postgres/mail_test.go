@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 
 func mailOf(owner string, job facts.JobID, due time.Time) facts.AddMail {
-	return facts.AddMail{Mail: facts.MailFacts{Job: job, Owner: owner, To: "x@studio.example", Name: "béauty\r\nBcc: all", State: facts.FailedJob, Cause: "1 of 3 items failed",
+	return facts.AddMail{Mail: facts.MailFacts{Job: job, Owner: owner, To: "x@studio.example", Name: "béauty\r\nBcc: all",
+		State: facts.FailedJob, Cause: "1 of 3 items failed",
 		Complete: 1, Failed: 1, Killed: 1, Items: 3, SubmittedAt: at(1), EndedAt: at(2), Due: due}}
 }
 
@@ -37,7 +38,7 @@ func TestMailsComeWithTheirCommit(t *testing.T) {
 		if d := diff(w.Mail, got[0]); d != "" {
 			t.Error(d)
 		}
-		if err := term.Commit(ctx, []facts.Write{mailOf("ann", 8, at(3)), facts.DropOrder{Job: 1, Number: 1}}); err == nil {
+		if err := term.Commit(ctx, []facts.Write{mailOf("ann", 8, at(3)), facts.DropAction{Job: 1, Number: 1}}); err == nil {
 			t.Fatal("an order that is not there was dropped")
 		}
 		lead(t, s)
@@ -50,7 +51,8 @@ func TestMailsComeWithTheirCommit(t *testing.T) {
 // Of all owners the first mails come before the second ones, and none before it is due.
 func TestMailsAreFair(t *testing.T) {
 	onBoth(t, func(t *testing.T, s both) {
-		commit(t, lead(t, s), mailOf("ann", 1, at(1)), mailOf("ann", 2, at(1)), mailOf("ann", 3, at(9)), mailOf("bob", 4, at(1)), mailOf("ann", 5, at(1)))
+		commit(t, lead(t, s), mailOf("ann", 1, at(1)), mailOf("ann", 2, at(1)), mailOf("ann", 3, at(9)),
+			mailOf("bob", 4, at(1)), mailOf("ann", 5, at(1)))
 		for limit, want := range map[int]string{10: "[1 4 2 5]", 2: "[1 4]"} {
 			got, err := s.DueMails(ctx, at(5), limit)
 			if err != nil || fmt.Sprint(jobsOf(got)) != want {
@@ -112,7 +114,8 @@ func TestDroppedMailIsInTheHistory(t *testing.T) {
 		term := lead(t, p)
 		commit(t, term, facts.PutJob{Job: sampleJob(1)}, mailOf("ann", 1, at(1)))
 		mails := must(p.DueMails(ctx, at(1), 1))(t)
-		e := facts.FarmEvent(at(2), "mail-dropped", facts.Because(facts.ReasonMailRefused, facts.Params{}, "550 no such user"))
+		e := facts.FarmEvent(at(2), "mail-dropped",
+			facts.Because(facts.ReasonMailRefused, facts.Params{}, "550 no such user"))
 		e.Job = 1
 		if err := p.EndMails(ctx, term.Epoch(), []int64{mails[0].ID}, e); err != nil {
 			t.Fatal(err)
@@ -123,7 +126,8 @@ func TestDroppedMailIsInTheHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, line := range list {
-			found = found || line.Type == "mail-dropped" && line.Reason == facts.ReasonMailRefused && strings.Contains(line.Cause, "550")
+			found = found || line.Type == "mail-dropped" && line.Reason == facts.ReasonMailRefused &&
+				strings.Contains(line.Cause, "550")
 		}
 		if n := must(p.CountMails(ctx))(t); !found || n != 0 {
 			t.Errorf("in the history: %v, mails left: %d", found, n)

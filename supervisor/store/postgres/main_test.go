@@ -12,13 +12,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
-	"qb/supervisor/pgcluster"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
+	"qb/supervisor/store/pgcluster"
 	"qb/supervisor/store/storetest"
 )
 
-// template is a migrated database that nobody is connected to; each test copies it.
+// template is a migrated database without connections; each test copies it.
 var template string
 
 var databases atomic.Int64
@@ -191,8 +191,8 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// createDatabase makes a database of that name as a copy of the one that url names, which nobody may be connected
-// to, and returns the copy's URL. A migrated database is copied faster than it is migrated.
+// createDatabase makes a database of that name as a copy of the one in url, which must have no connections, and returns
+// the copy's URL. Copying a migrated database is faster than migrating a new one.
 func createDatabase(ctx context.Context, url, name string) (string, error) {
 	cfg, err := parse(url)
 	if err != nil {

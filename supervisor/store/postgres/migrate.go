@@ -4,14 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
-
-	"qb/migrations"
 )
 
 // Keys of the two advisory locks; "qb" and a number.
@@ -21,7 +20,7 @@ const (
 )
 
 // migrate brings the schema up to date; several supervisors may start at once. A database of a newer qb is refused.
-func migrate(ctx context.Context, at *pgx.ConnConfig, seals Seals, log *slog.Logger) error {
+func migrate(ctx context.Context, at *pgx.ConnConfig, files fs.FS, log *slog.Logger) error {
 	cfg := at.Copy()
 	for name := range relied() {
 		delete(cfg.RuntimeParams, name)
@@ -35,9 +34,11 @@ func migrate(ctx context.Context, at *pgx.ConnConfig, seals Seals, log *slog.Log
 		return connecting(cfg, err)
 	}
 	if version < oldestPostgres {
-		return fmt.Errorf("the database server is Postgres %d, qb needs 15 or newer; upgrade it, or name another in database_url", version/10000)
+		return fmt.Errorf(
+			"the database server is Postgres %d, qb needs 15 or newer; upgrade it, or name another in database_url",
+			version/10000)
 	}
-	provider, err := newProvider(db, seals)
+	provider, err := newProvider(db, files)
 	if err != nil {
 		return err
 	}
@@ -53,15 +54,16 @@ func migrate(ctx context.Context, at *pgx.ConnConfig, seals Seals, log *slog.Log
 		return fmt.Errorf("bringing the schema up to date: %w", Named(err))
 	}
 	for _, step := range done {
-		log.Info("migrated the schema", "version", step.Source.Version, "file", step.Source.Path, "took", step.Duration.Round(time.Millisecond))
+		log.Info("migrated the schema", "version", step.Source.Version, "file", step.Source.Path,
+			"took", step.Duration.Round(time.Millisecond))
 	}
 	return nil
 }
 
-func newProvider(db *sql.DB, seals Seals) (*goose.Provider, error) {
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.Files,
+func newProvider(db *sql.DB, files fs.FS) (*goose.Provider, error) {
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
 		goose.WithSessionLocker(migrationLocker{}), goose.WithDisableGlobalRegistry(true),
-		goose.WithSlog(slog.New(slog.DiscardHandler)), goose.WithGoMigrations(seals.migrations()...))
+		goose.WithSlog(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, fmt.Errorf("reading the migrations: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/rules"
 )
 
@@ -18,7 +18,7 @@ type orderKey struct {
 
 // orderWrite is what a batch makes of an order's row.
 type orderWrite struct {
-	facts.OrderFacts
+	facts.ActionFacts
 	fresh, gone bool
 }
 
@@ -43,15 +43,15 @@ func (s *sorter) addOrder(w orderWrite) error {
 	if w.Next < before.Next {
 		return fmt.Errorf("job %d: order %d goes back from item %d to item %d", w.Job, w.Number, before.Next, w.Next)
 	}
-	before.OrderFacts = w.OrderFacts
+	before.ActionFacts = w.ActionFacts
 	return nil
 }
 
-// orderStatements write orders; those that came and went in one batch never were.
+// orderStatements write orders; an order that was added and removed in one batch is not written.
 func orderStatements(orders []orderWrite) []statement {
 	var fresh, moved, gone []orderRow
 	for _, o := range orders {
-		row := orderToRow(o.OrderFacts)
+		row := orderToRow(o.ActionFacts)
 		switch {
 		case o.fresh && o.gone:
 		case o.fresh:
@@ -83,7 +83,7 @@ type orderRow struct {
 	Done     int          `db:"done" json:"done"`
 }
 
-func orderToRow(o facts.OrderFacts) orderRow {
+func orderToRow(o facts.ActionFacts) orderRow {
 	r := orderRow{Job: o.Job, Number: o.Number, Action: o.Action, By: o.By, At: o.At, Begun: unless(o.Begun, time.Time{}),
 		Next: o.Next, Affected: o.Affected, Done: o.Done}
 	if o.Items != nil {
@@ -96,9 +96,9 @@ func orderToRow(o facts.OrderFacts) orderRow {
 	return r
 }
 
-func scanOrder(row pgx.CollectableRow) (facts.OrderFacts, error) {
+func scanOrder(row pgx.CollectableRow) (facts.ActionFacts, error) {
 	r, err := pgx.RowToStructByName[orderRow](row)
-	o := facts.OrderFacts{Job: r.Job, Number: r.Number, Action: r.Action, By: r.By, At: r.At, Begun: orZero(r.Begun),
+	o := facts.ActionFacts{Job: r.Job, Number: r.Number, Action: r.Action, By: r.By, At: r.At, Begun: orZero(r.Begun),
 		Next: r.Next, Affected: r.Affected, Done: r.Done}
 	if r.Items != nil {
 		o.Items = make([]agenda.Span, len(*r.Items))

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // TestEachOrderHasARow: each order that may take more than one commit can be written, and is taken up by the next term.
@@ -18,8 +18,9 @@ func TestEachOrderHasARow(t *testing.T) {
 			continue // it acts on whole jobs, at once
 		}
 		given = append(given, action)
-		writes = append(writes, facts.PutOrder{Fresh: true, Order: facts.OrderFacts{Job: 1, Number: int64(n + 1), Action: action, By: "ann", At: at(1),
-			Items: []agenda.Span{{First: 0, Last: 3, Step: 1}}, Affected: 4}})
+		writes = append(writes, facts.PutAction{Fresh: true,
+			Order: facts.ActionFacts{Job: 1, Number: int64(n + 1), Action: action, By: "ann", At: at(1),
+				Items: []agenda.Span{{First: 0, Last: 3, Step: 1}}, Affected: 4}})
 	}
 	commit(t, leading, writes...)
 	var taken []facts.Action

@@ -22,6 +22,7 @@ const (
 	codeDiskFull    = "53100"
 	codeConnections = "53300"
 	codeReadOnly    = "25006"
+	codeCharacter   = "22021" // of text in UTF-8: NUL
 	codeNoDatabase  = "3D000"
 	codeNoSetting   = "42704"
 	codeNotAllowed  = "28000" // by pg_hba.conf; a wrong password is 28P01
@@ -30,8 +31,8 @@ const (
 	classAuth       = "28"
 )
 
-// passing are refusals that time mends: of a server that starts, stops, recovers or serves too many just now, and of one
-// that is lost. Whoever stands between and cannot reach it says 08000, 08001, 08003 or 08006.
+// passing lists the codes of refusals that a retry may overcome: the server starts, stops, recovers, has too many
+// connections, or is lost. A pooler that cannot reach the server returns 08000, 08001, 08003 or 08006.
 var passing = []string{"08000", "08001", "08003", "08006", "57P01", "57P02", "57P03", codeConnections}
 
 // Named puts one of the errors above over what Postgres says.
@@ -46,6 +47,8 @@ func Named(err error) error {
 		name = store.ErrFull
 	case e.Code == codeReadOnly:
 		name = store.ErrReadOnly
+	case e.Code == codeCharacter:
+		name = store.ErrCharacter
 	case e.Code == codeConnections:
 		name = store.ErrConnections
 	case e.Code == codeNoDatabase, e.Code == codeNoRight, strings.HasPrefix(e.Code, classAuth):
@@ -87,7 +90,8 @@ func Outage(err error) bool {
 	if errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
-	for _, cause := range []error{syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, syscall.EHOSTUNREACH, syscall.ENETUNREACH,
+	for _, cause := range []error{syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, syscall.EHOSTUNREACH,
+		syscall.ENETUNREACH,
 		syscall.EHOSTDOWN, syscall.EAGAIN, fs.ErrNotExist, io.EOF, io.ErrUnexpectedEOF} {
 		if errors.Is(err, cause) {
 			return true // a socket that is not there yet among them
@@ -102,18 +106,29 @@ func connecting(cfg *pgx.ConnConfig, err error) error {
 	var lookup *net.DNSError
 	switch {
 	case errors.As(err, &e) && e.Code == codeNotAllowed && strings.HasPrefix(cfg.Host, "/"):
-		return fmt.Errorf("%w: user %q: %w; where it asks over its socket who calls, do this as the system user %q (sudo -u %s …), "+
-			"or name another way in in database_url (qb.conf or QB_DATABASE_URL)", store.ErrRefused, cfg.User, err, cfg.User, cfg.User)
+		return fmt.Errorf(
+			"%w: user %q: %w; where it asks over its socket who calls, do this as the system user %q (sudo -u %s …), "+
+				"or name another way in in database_url (qb.conf or QB_DATABASE_URL)", store.ErrRefused, cfg.User, err,
+			cfg.User, cfg.User)
 	case errors.As(err, &e) && strings.HasPrefix(e.Code, classAuth):
-		return fmt.Errorf("%w: user %q: %w; mend user and password in database_url (qb.conf or QB_DATABASE_URL), or pg_hba.conf there", store.ErrRefused, cfg.User, err)
+		return fmt.Errorf(
+			"%w: user %q: %w; mend user and password in database_url (qb.conf or QB_DATABASE_URL), or pg_hba.conf there",
+			store.ErrRefused, cfg.User, err)
 	case errors.As(err, &e) && e.Code == codeNoDatabase:
-		return fmt.Errorf("%w: there is no database %q on the server of database_url; make it (createdb %s) or name another: %w", store.ErrRefused, cfg.Database, cfg.Database, err)
+		return fmt.Errorf(
+			"%w: there is no database %q on the server of database_url; make it (createdb %s) or name another: %w",
+			store.ErrRefused, cfg.Database, cfg.Database, err)
 	case errors.As(err, &e) && e.Code == codeProtocol:
-		return fmt.Errorf("%w at %s, and refuses its sessions: %w; name Postgres itself in database_url, or see Poolers in docs/operations.md", store.ErrPooler, place(cfg), err)
+		return fmt.Errorf(
+			"%w at %s, and refuses its sessions: %w; name Postgres itself in database_url, or see Poolers in docs/operations.md",
+			store.ErrPooler, place(cfg), err)
 	case errors.As(err, &e) && e.Code == codeNoSetting:
-		return fmt.Errorf("%w: the server at %s does not know a setting of Postgres 15: %w; upgrade it, or name another in database_url", store.ErrRefused, place(cfg), err)
+		return fmt.Errorf(
+			"%w: the server at %s does not know a setting of Postgres 15: %w; upgrade it, or name another in database_url",
+			store.ErrRefused, place(cfg), err)
 	case errors.As(err, &lookup) && lookup.IsNotFound:
-		return fmt.Errorf("database_url names the host %q, which is unknown here: %w; mend it in qb.conf or QB_DATABASE_URL", lookup.Name, err)
+		return fmt.Errorf("database_url names the host %q, which is unknown here: %w; mend it in qb.conf or QB_DATABASE_URL",
+			lookup.Name, err)
 	}
 	return fmt.Errorf("connecting to the database that database_url names: %w", Named(err))
 }

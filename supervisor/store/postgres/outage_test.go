@@ -10,7 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// What may pass by itself is worth waiting for; what somebody must mend is told at once, with the way out.
+// TestOpenOfADatabaseThatIsNotThere: a fault that may pass is retried; a fault that an admin must repair is returned at
+// once, with the remedy.
 func TestOpenOfADatabaseThatIsNotThere(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,7 +51,8 @@ func TestOpenOfADatabaseThatIsNotThere(t *testing.T) {
 			}
 		})
 	}
-	for code, passes := range map[string]bool{"57P03": true, "53300": true, "08006": true, "28P01": false, "42501": false, "53100": false} {
+	for code, passes := range map[string]bool{"57P03": true, "53300": true, "08006": true, "28P01": false, "42501": false,
+		"53100": false} {
 		if err := fmt.Errorf("opening: %w", &pgconn.PgError{Code: code}); Outage(err) != passes {
 			t.Errorf("SQLSTATE %s: outage %v", code, !passes)
 		}
@@ -62,7 +64,8 @@ func TestOpenOfADatabaseThatIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := connecting(cfg, &net.DNSError{Name: "databse", IsNotFound: true}); !strings.Contains(err.Error(), `"databse"`) {
+	if err := connecting(cfg, &net.DNSError{Name: "databse", IsNotFound: true}); !strings.Contains(err.Error(),
+		`"databse"`) {
 		t.Error(err)
 	}
 	peer := &pgconn.PgError{Code: "28000", Message: `Peer authentication failed for user "qb"`}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // When the rows of payers take over what commits have noted of them: then the commit that reaches one of these does
@@ -18,8 +18,8 @@ const (
 	newsPayers  = 2000   // payers of whom they tell
 )
 
-// payers is what the leader knows of the tables payer and usage_news, which nobody else writes. A commit that fails
-// ends the term, so that what was meant to be written is what is there.
+// payers caches the tables payer and usage_news, which the leader alone writes. A failed commit ends the term, so the
+// cache always equals the tables.
 type payers struct {
 	known   map[facts.Payer]*payer // nil: not read yet
 	last    int32                  // of their ids
@@ -34,7 +34,7 @@ type payer struct {
 	id     int32
 	isNews bool
 	usage  facts.UsageFacts // if it is news
-	commit uint64           // the last one that wrote of it
+	commit uint64           // the last commit that wrote it
 	fresh  bool             // that one added the row
 	place  int              // and its place in the columns of that one
 }
@@ -99,12 +99,15 @@ func (p *payers) appendTo(list []statement, usage []facts.UsageFacts) []statemen
 			known.set(one.place, u)
 			p.note(one, *u)
 		default:
-			one.commit, one.fresh, one.place = p.commits, false, len(known.id)
+			one.commit = p.commits
+			one.fresh = false
+			one.place = len(known.id)
 			known.add(one.id, u)
 			p.note(one, *u)
 		}
 	}
-	list = append(list, statement{sql: sqlAddPayers, args: append([]any{account, owner}, fresh.args()...), writes: len(fresh.id), what: "adding payers"})
+	list = append(list, statement{sql: sqlAddPayers, args: append([]any{account, owner}, fresh.args()...),
+		writes: len(fresh.id), what: "adding payers"})
 	if n := len(known.id); n > 0 {
 		list = append(list, statement{sql: sqlAddNews, args: known.sparse(), writes: 1, what: "noting usage"})
 		p.rows, p.entries = p.rows+1, p.entries+n
@@ -125,7 +128,9 @@ func (p *payers) merge(list []statement) []statement {
 	list = append(list,
 		statement{sql: sqlFoldNews, args: all.args(), writes: len(all.id), what: "writing usage"},
 		statement{sql: sqlDropNews, writes: p.rows, what: "taking over what was noted of payers"})
-	p.news, p.rows, p.entries = p.news[:0], 0, 0
+	p.news = p.news[:0]
+	p.rows = 0
+	p.entries = 0
 	return list
 }
 
@@ -138,22 +143,29 @@ type usageColumns struct {
 
 func columnsFor(n int) usageColumns {
 	v := make([]float64, 4*n)
-	return usageColumns{make([]int32, 0, n), v[:0:n], v[n : n : 2*n], v[2*n : 2*n : 3*n], v[3*n : 3*n], make([]time.Time, 0, n)}
+	return usageColumns{make([]int32, 0, n), v[:0:n], v[n : n : 2*n], v[2*n : 2*n : 3*n], v[3*n : 3*n],
+		make([]time.Time, 0, n)}
 }
 
 func (c *usageColumns) add(id int32, u *facts.UsageFacts) {
 	c.id, c.at = append(c.id, id), append(c.at, u.At)
-	c.cpu, c.ram, c.gpu, c.scratch = append(c.cpu, u.CPU), append(c.ram, u.RAM), append(c.gpu, u.GPU), append(c.scratch, u.Scratch)
+	c.cpu = append(c.cpu, u.CPU)
+	c.ram = append(c.ram, u.RAM)
+	c.gpu = append(c.gpu, u.GPU)
+	c.scratch = append(c.scratch, u.Scratch)
 }
 
 func (c *usageColumns) set(place int, u *facts.UsageFacts) {
 	c.at[place] = u.At
-	c.cpu[place], c.ram[place], c.gpu[place], c.scratch[place] = u.CPU, u.RAM, u.GPU, u.Scratch
+	c.cpu[place] = u.CPU
+	c.ram[place] = u.RAM
+	c.gpu[place] = u.GPU
+	c.scratch[place] = u.Scratch
 }
 
 func (c *usageColumns) args() []any { return []any{c.id, c.cpu, c.ram, c.gpu, c.scratch, c.at} }
 
-// sparse are the columns without those that hold nothing but zeros.
+// sparse returns the columns without the all-zero ones.
 func (c *usageColumns) sparse() []any {
 	some := func(column []float64) []float64 {
 		for _, v := range column {

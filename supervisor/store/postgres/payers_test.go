@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 

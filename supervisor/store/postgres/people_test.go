@@ -6,14 +6,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 
-// Users are added once, changed as they were read, and removed; their tokens end in the same step, those of hosts do not.
+// Users are added once, changed as they were read, and removed; their tokens end in the same step, those of hosts do
+// not.
 func TestPeople(t *testing.T) {
 	audit := func(n int) facts.AuditFacts {
-		return facts.AuditFacts{At: at(float64(n)), Who: "boss", Verb: "people", Object: fmt.Sprint("step ", n), Outcome: "done"}
+		return facts.AuditFacts{At: at(float64(n)), Who: "boss", Verb: "people", Object: fmt.Sprint("step ", n),
+			Outcome: "done"}
 	}
 	onPostgres(t, func(t *testing.T, s *Store) {
 		good := func() (names string) {
@@ -23,13 +25,15 @@ func TestPeople(t *testing.T) {
 			return names
 		}
 		token := func(id, user, host string) {
-			one := store.Token{ID: id, MAC: make([]byte, 32), Seal: []byte(id), User: user, Role: "user", CreatedAt: at(0), ExpiresAt: at(100), HostKey: host}
+			one := store.Token{ID: id, MAC: make([]byte, 32), Seal: []byte(id), User: user, Role: "user", CreatedAt: at(0),
+				ExpiresAt: at(100), HostKey: host}
 			if err := s.CreateToken(ctx, one); err != nil {
 				t.Fatal(err)
 			}
 		}
 		token("1", "ada", "")
-		ada := store.Person{Name: "ada", Role: "user", Groups: []string{"fx", "comp"}, Leads: []string{"fx"}, SubmitAs: []string{"*"}, CreatedAt: at(1), CreatedBy: "boss", Since: at(1), Seal: []byte("a")}
+		ada := store.Person{Name: "ada", Role: "user", Groups: []string{"fx", "comp"}, Leads: []string{"fx"},
+			SubmitAs: []string{"*"}, CreatedAt: at(1), CreatedBy: "boss", Since: at(1), Seal: []byte("a")}
 		bob := store.Person{Name: "bob", Role: "admin", CreatedAt: at(2), CreatedBy: "boss", Since: at(2), Seal: []byte("b")}
 		for n, one := range []store.Person{bob, ada} {
 			if !must(s.AddPerson(ctx, one, audit(n)))(t) {
@@ -81,12 +85,14 @@ func TestPeople(t *testing.T) {
 func TestUserTokens(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
 		for n, host := range []string{"", "the key of a host", ""} {
-			one := store.Token{ID: fmt.Sprint(n), MAC: make([]byte, 32), Seal: []byte("s"), User: "eve", Role: "user", CreatedAt: at(float64(n)), ExpiresAt: at(9), HostKey: host, Name: "ws\x00"}
+			one := store.Token{ID: fmt.Sprint(n), MAC: make([]byte, 32), Seal: []byte("s"), User: "eve", Role: "user",
+				CreatedAt: at(float64(n)), ExpiresAt: at(9), HostKey: host, Name: "ws\x00"}
 			if err := s.CreateToken(ctx, one); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if of := must(s.UserTokens(ctx, "eve"))(t); len(of) != 2 || of[0].ID != "2" || of[1].ID != "0" || of[0].Name != "ws\uFFFD" {
+		if of := must(s.UserTokens(ctx, "eve"))(t); len(of) != 2 || of[0].ID != "2" || of[1].ID != "0" ||
+			of[0].Name != "ws\uFFFD" {
 			t.Errorf("tokens of eve: %+v", of)
 		}
 		if of := must(s.UserTokens(ctx, "ada"))(t); len(of) != 0 {

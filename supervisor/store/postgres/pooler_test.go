@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"qb/pause"
-	"qb/supervisor/facts"
+	"qb/internal/pause"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 
@@ -23,7 +23,8 @@ const ignoreAll = "ignore_startup_parameters = plan_cache_mode,jit,idle_session_
 	"tcp_keepalives_interval,tcp_keepalives_count,tcp_user_timeout,client_connection_check_interval,statement_timeout,lock_timeout," +
 	"synchronous_commit,enable_seqscan,enable_hashjoin,enable_mergejoin,enable_material"
 
-// startPooler runs a real pgbouncer, as the server's user, before the server of a database. It returns the URL through it.
+// startPooler runs a real pgbouncer, as the server's user, before the server of a database. It returns the URL through
+// it.
 func startPooler(t *testing.T, database string, settings ...string) string {
 	t.Helper()
 	program, err := osexec.LookPath("pgbouncer")
@@ -50,9 +51,12 @@ func startPooler(t *testing.T, database string, settings ...string) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	ini := filepath.Join(dir, "pgbouncer.ini")
-	text := fmt.Sprintf("[databases]\n* = host=%s port=5432 user=qb\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\n"+
-		"auth_type = trust\nauth_file = %s\nserver_login_retry = 1\n%s\n", sockets, port, filepath.Join(dir, "users"), strings.Join(settings, "\n"))
-	if err := errors.Join(os.WriteFile(ini, []byte(text), 0o644), os.WriteFile(filepath.Join(dir, "users"), []byte(`"qb" ""`+"\n"), 0o644),
+	text := fmt.Sprintf(
+		"[databases]\n* = host=%s port=5432 user=qb\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\n"+
+			"auth_type = trust\nauth_file = %s\nserver_login_retry = 1\n%s\n", sockets, port, filepath.Join(dir, "users"),
+		strings.Join(settings, "\n"))
+	if err := errors.Join(os.WriteFile(ini, []byte(text), 0o644),
+		os.WriteFile(filepath.Join(dir, "users"), []byte(`"qb" ""`+"\n"), 0o644),
 		os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -100,15 +104,22 @@ func TestPoolerIsRefused(t *testing.T) {
 		query    string
 		says     string
 	}{
-		"session mode, as shipped":                        {[]string{"pool_mode = session"}, false, "", "08P01"},
-		"session mode, settings ignored":                  {[]string{"pool_mode = session", ignoreAll}, false, "", "idle_session_timeout"},
-		"transaction mode, as shipped":                    {[]string{"pool_mode = transaction"}, false, "", "08P01"},
-		"transaction mode, settings ignored":              {[]string{"pool_mode = transaction", ignoreAll}, false, "", "idle_session_timeout"},
-		"transaction mode without prepared statements":    {[]string{"pool_mode = transaction", ignoreAll}, false, "&default_query_exec_mode=exec", "idle_session_timeout"},
-		"transaction mode, settings of the user":          {[]string{"pool_mode = transaction", ignoreAll}, true, "", "transaction"},
-		"transaction mode, of the user, without prepared": {[]string{"pool_mode = transaction", ignoreAll}, true, "&default_query_exec_mode=exec", "transaction"},
-		"statement mode, settings of the user":            {[]string{"pool_mode = statement", ignoreAll}, true, "", "transaction"},
-		"transaction mode, servers in turns":              {[]string{"pool_mode = transaction", ignoreAll, "server_round_robin = 1", "min_pool_size = 5"}, true, "", "transaction"},
+		"session mode, as shipped": {[]string{"pool_mode = session"}, false, "", "08P01"},
+		"session mode, settings ignored": {[]string{"pool_mode = session", ignoreAll}, false, "",
+			"idle_session_timeout"},
+		"transaction mode, as shipped": {[]string{"pool_mode = transaction"}, false, "", "08P01"},
+		"transaction mode, settings ignored": {[]string{"pool_mode = transaction", ignoreAll}, false, "",
+			"idle_session_timeout"},
+		"transaction mode without prepared statements": {[]string{"pool_mode = transaction", ignoreAll}, false,
+			"&default_query_exec_mode=exec", "idle_session_timeout"},
+		"transaction mode, settings of the user": {[]string{"pool_mode = transaction", ignoreAll}, true, "",
+			"transaction"},
+		"transaction mode, of the user, without prepared": {[]string{"pool_mode = transaction", ignoreAll}, true,
+			"&default_query_exec_mode=exec", "transaction"},
+		"statement mode, settings of the user": {[]string{"pool_mode = statement", ignoreAll}, true, "",
+			"transaction"},
+		"transaction mode, servers in turns": {[]string{"pool_mode = transaction", ignoreAll,
+			"server_round_robin = 1", "min_pool_size = 5"}, true, "", "transaction"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			database := newDatabase(t)
@@ -118,7 +129,8 @@ func TestPoolerIsRefused(t *testing.T) {
 			through := startPooler(t, database, tc.settings...) + tc.query
 			for range 3 { // what an earlier client left in the pool changes nothing
 				_, err := Open(t.Context(), through, Options{})
-				if err == nil || Outage(err) || !strings.Contains(err.Error(), "pooler") || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "database_url") {
+				if err == nil || Outage(err) || !strings.Contains(err.Error(), "pooler") ||
+					!strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "database_url") {
 					t.Fatalf("outage %v: %v", Outage(err), err)
 				}
 			}
@@ -126,7 +138,8 @@ func TestPoolerIsRefused(t *testing.T) {
 	}
 }
 
-// In session mode, with the settings given to the user, terms stand, and Postgres ends the session of a leader that is silent.
+// In session mode, with the settings given to the user, terms stand, and Postgres ends the session of a leader that is
+// silent.
 func TestPoolerOfSessions(t *testing.T) {
 	database := newDatabase(t)
 	asWanted(t, database)

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"qb/migrations"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -35,7 +36,6 @@ const (
 type Options struct {
 	Name            string       // of this supervisor, for the epoch row; "": host and process id
 	ReadConnections int          // at most so many at once; 0: 8
-	Seals           Seals        // for tokens of an earlier qb
 	Farm            []byte       // public key of the farm; another farm's database is refused. nil: not asked
 	Log             *slog.Logger // nil: nothing is said
 }
@@ -82,7 +82,7 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	drop(conn)
-	if err := migrate(ctx, p.at(conn), opts.Seals, opts.Log); err != nil {
+	if err := migrate(ctx, p.at(conn), migrations.Files, opts.Log); err != nil {
 		return nil, err
 	}
 	if p.pool, err = p.openPool(ctx, url, opts.ReadConnections); err != nil {
@@ -97,7 +97,9 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 
 func newStore(lead *pgx.ConnConfig, opts Options) *Store {
 	p := &Store{lead: lead, name: rules.Clean(opts.Name), farm: opts.Farm, log: opts.Log}
-	p.servers.list, p.servers.avoided, p.servers.said = addresses(lead), map[string]time.Time{}, map[string]time.Time{}
+	p.servers.list = addresses(lead)
+	p.servers.avoided = map[string]time.Time{}
+	p.servers.said = map[string]time.Time{}
 	return p
 }
 
@@ -147,9 +149,10 @@ func leaderConfig(url string) (*pgx.ConnConfig, error) {
 
 func milliseconds(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
 
-// openPool makes the readers' connections. A caller who leaves has the statement cancelled, and the connection stays: callers
-// who leave in a loop would have Postgres start a process for each. While crowded is set they open no more, so that the leader's session, which
-// everything waits for, gets the next one that comes free.
+// openPool makes the readers' connections. When a caller disconnects, its statement is cancelled and its connection
+// stays open: otherwise callers that disconnect in a loop would make Postgres start a process for each. While crowded
+// is set the pool opens no more connections, so that the leader's session, which everything waits for, gets the next
+// free one.
 func (p *Store) openPool(ctx context.Context, url string, connections int) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/rules"
 )
 
@@ -40,7 +40,9 @@ const (
 
 // profileStatements write and delete profiles.
 func profileStatements(w *rules.ProfileWrites) []statement {
-	put, owners, names := []facts.ProfileFacts{}, []string{}, []string{}
+	put := []facts.ProfileFacts{}
+	owners := []string{}
+	names := []string{}
 	for _, p := range w.List {
 		if p.Gone {
 			owners, names = append(owners, p.Owner), append(names, p.Name)
@@ -79,13 +81,16 @@ func breakageStatement(w *rules.BreakageWrites) statement {
 			last = b.At
 		}
 	}
-	return statement{sql: sqlPutBreakages, args: []any{rows, last.Add(-facts.BreakageKept)}, writes: len(rows), what: "writing breakages"}
+	return statement{sql: sqlPutBreakages, args: []any{rows, last.Add(-facts.BreakageKept)}, writes: len(rows),
+		what: "writing breakages"}
 }
 
 func loadBreakages(ctx context.Context, tx pgx.Tx, rows *facts.Facts) error {
 	list, err := readRows(ctx, tx, "breakages", pgx.RowToStructByPos[breakageRow], sqlLoadBreakages)
 	for _, b := range list {
-		rows.Breakages = append(rows.Breakages, facts.BreakageFacts{Sender: facts.Sender{Kind: b.Kind, Host: b.Host, Job: b.Job, Owner: b.Owner}, Times: b.Times, At: b.At.UTC(), Cause: b.Cause})
+		rows.Breakages = append(rows.Breakages,
+			facts.BreakageFacts{Sender: facts.Sender{Kind: b.Kind, Host: b.Host, Job: b.Job, Owner: b.Owner}, Times: b.Times,
+				At: b.At.UTC(), Cause: b.Cause})
 	}
 	return err
 }

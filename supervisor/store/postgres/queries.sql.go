@@ -1,7 +1,7 @@
 package postgres
 
-// All SQL of the leader, except for that on jobs (jobsql.go). Columns are listed, never "*"; a test prepares each constant against the schema. Statements
-// on attempts take arrays, one element a row.
+// All SQL of the leader, except for that on jobs (jobsql.go). Columns are listed, never "*"; a test prepares each
+// constant against the schema. Statements on attempts take arrays, one element a row.
 
 const attemptColumns = `job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
 	state, again, reason, params, cause, exit_code, signal, wall, cpu, peak, started_at, ended_at, holds,
@@ -30,7 +30,8 @@ const (
 		FROM (SELECT clock_timestamp() AS at) AS clock RETURNING epoch, at, terms[3:]`
 	sqlTermEvent = `INSERT INTO event (epoch, at, type, host, by, cause)
 		VALUES ($1, clock_timestamp(), 'term', '', $2::text, 'epoch ' || $1::bigint)`
-	sqlLeader     = `SELECT leader, epoch, extract(epoch FROM clock_timestamp() - checked_at)::float8, ` + promiseColumns + ` FROM supervisor`
+	sqlLeader = `SELECT leader, epoch, extract(epoch FROM clock_timestamp() - checked_at)::float8, ` + promiseColumns +
+		` FROM supervisor`
 	sqlCheckEpoch = `UPDATE supervisor SET checked_at = clock_timestamp() WHERE epoch = $1`
 	// The lock makes a new leader's raise wait for this transaction, and this one see a raise that came first.
 	sqlHoldEpoch = `SELECT epoch FROM supervisor WHERE epoch = $1 FOR SHARE`
@@ -137,7 +138,7 @@ const (
 
 	sqlRenameHost  = `UPDATE attempt SET host = $2 WHERE host = $1 AND state IN ('running', 'stopping')`
 	sqlDeleteHosts = `DELETE FROM host WHERE id = ANY($1::text[])`
-	// A host that is removed takes its tokens along; one that was renamed has them still.
+	// The tokens of a removed host are deleted with it; a renamed host still has them.
 	sqlForgetHosts = `DELETE FROM token WHERE host_key <> '' AND host_key IN (SELECT key FROM host WHERE id = ANY($1::text[]))`
 
 	sqlAddEvents = `INSERT INTO event (epoch, at, type, job, item, instance, host, by, cause, reason, params)
@@ -155,8 +156,8 @@ const (
 		WHERE job = ANY($1::bigint[]) ORDER BY job, first`
 	sqlLoadOrders   = `SELECT ` + orderColumnNames + ` FROM item_order WHERE job = ANY($1::bigint[]) ORDER BY job, number`
 	sqlLoadAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = ANY($1::bigint[])`
-	// The same attempts in one pass over the table: as lists those that are facts.AttemptFacts.InShort; of the rest,
-	// whose numbers come back negative, only which they are. These few are then read in full.
+	// The same attempts in one pass over the table: as lists, if facts.AttemptFacts.InShort; otherwise only their
+	// identities, with negative numbers. These few are then read in full.
 	sqlLoadInShort = `SELECT job, CASE WHEN state = 'done' AND again = 0 AND reason = '' THEN number ELSE -number END AS n,
 		min(started_at), array_agg(item), array_agg(wall), array_agg(peak)
 		FROM attempt WHERE job = ANY($1::bigint[]) GROUP BY job, n`

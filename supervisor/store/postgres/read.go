@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -69,7 +69,9 @@ func readJobs(ctx context.Context, tx pgx.Tx, q store.JobQuery) (l jobList, err 
 		}
 		view, known := rules.Known(q, row)
 		if !known {
-			l.ids, l.jobs, l.places = append(l.ids, row.ID), append(l.jobs, rules.CountJob(q, row)), append(l.places, len(l.views))
+			l.ids = append(l.ids, row.ID)
+			l.jobs = append(l.jobs, rules.CountJob(q, row))
+			l.places = append(l.places, len(l.views))
 		}
 		l.views = append(l.views, view)
 	}
@@ -77,7 +79,8 @@ func readJobs(ctx context.Context, tx pgx.Tx, q store.JobQuery) (l jobList, err 
 }
 
 // jobNumbers counts what the rows of jobs tell, in one round trip.
-func jobNumbers(ctx context.Context, tx pgx.Tx, ids []facts.JobID, quantile float64) (map[facts.JobID]*rules.Numbers, error) {
+func jobNumbers(ctx context.Context, tx pgx.Tx, ids []facts.JobID,
+	quantile float64) (map[facts.JobID]*rules.Numbers, error) {
 	sums := make(map[facts.JobID]*rules.Numbers, len(ids))
 	for _, id := range ids {
 		sums[id] = &rules.Numbers{}
@@ -96,7 +99,8 @@ func jobNumbers(ctx context.Context, tx pgx.Tx, ids []facts.JobID, quantile floa
 	var n rules.Numbers
 	var least, most string
 	m := &n.Memory
-	query([]any{&id, &n.Running, &n.Complete, &n.Killed, &n.Failed, &n.FailedAttempts, &least, &most, &n.StartedAt, &n.MeanWall,
+	query([]any{&id, &n.Running, &n.Complete, &n.Killed, &n.Failed, &n.FailedAttempts, &least, &most, &n.StartedAt,
+		&n.MeanWall,
 		&m.Returned, &m.Peak, &m.Largest, &m.RanOut, &m.Out}, func() {
 		n.Failure = facts.Failure{}
 		if least == most {
@@ -110,7 +114,8 @@ func jobNumbers(ctx context.Context, tx pgx.Tx, ids []facts.JobID, quantile floa
 	}
 	var old rules.CompactedNumbers
 	o := &old.Memory
-	query([]any{&id, &old.FirstStart, &old.DoneWall, &old.DoneCount, &old.Failed, &o.Returned, &o.Peak, &o.Largest, &o.RanOut, &o.Out},
+	query([]any{&id, &old.FirstStart, &old.DoneWall, &old.DoneCount, &old.Failed, &o.Returned, &o.Peak, &o.Largest,
+		&o.RanOut, &o.Out},
 		func() { sums[id].Enter(old) }, sqlCompactedNumbers, ids)
 	var kind facts.MarkKind
 	var items int
@@ -196,19 +201,20 @@ func (p *Store) Before(ctx context.Context, ids []facts.JobID) (map[facts.JobID]
 	return readMap[facts.JobID, []facts.JobID](ctx, p.pool, "the jobs of submissions", sqlBefore, ids)
 }
 
-// JobStates tells the states of those that exist.
+// JobStates returns the states of the existing jobs among ids.
 func (p *Store) JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
 	return readMap[facts.JobID, facts.JobState](ctx, p.pool, "the states of jobs", sqlJobStates, ids)
 }
 
-// jobRows are the rows of one job, as of one moment if db is a transaction.
+// jobRows reads the rows of one job, from one consistent snapshot if db is a transaction.
 type jobRows struct {
 	db  querier
 	job facts.JobID
 }
 
-// ReadJob has read look at a job's rows, all as of one moment.
-func (p *Store) ReadJob(ctx context.Context, id facts.JobID, read func(context.Context, facts.JobFacts, store.JobRows) error) (found bool, err error) {
+// ReadJob calls read with a job's rows from one consistent snapshot.
+func (p *Store) ReadJob(ctx context.Context, id facts.JobID,
+	read func(context.Context, facts.JobFacts, store.JobRows) error) (found bool, err error) {
 	err = snapshot(ctx, p.pool, func(tx pgx.Tx) error {
 		var job facts.JobFacts
 		if job, found, err = readOne(ctx, tx, "a job", scanJob, sqlJob, id); err != nil || !found {
@@ -228,7 +234,8 @@ func (p *Store) Latest(ctx context.Context, job facts.JobID, first, last facts.I
 }
 
 // Attempts of a job by (item, number), those after the given one.
-func (p *Store) Attempts(ctx context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
+func (p *Store) Attempts(ctx context.Context, job facts.JobID,
+	after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
 	return jobRows{p.pool, job}.Attempts(ctx, after, limit)
 }
 
@@ -237,11 +244,13 @@ func (r jobRows) Latest(ctx context.Context, first, last facts.ItemNo) ([]facts.
 }
 
 func (r jobRows) Attempts(ctx context.Context, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
-	return readRows(ctx, r.db, "attempts", newAttemptScanner().scan, sqlAttempts, r.job, after.Item, after.Number, rules.PageOf(limit))
+	return readRows(ctx, r.db, "attempts", newAttemptScanner().scan, sqlAttempts, r.job, after.Item, after.Number,
+		rules.PageOf(limit))
 }
 
 func (r jobRows) FailedBefore(ctx context.Context, first, last facts.ItemNo) ([]store.FailedBefore, error) {
-	return readRows(ctx, r.db, "earlier attempts", pgx.RowToStructByPos[store.FailedBefore], sqlFailedBefore, r.job, first, last)
+	return readRows(ctx, r.db, "earlier attempts", pgx.RowToStructByPos[store.FailedBefore], sqlFailedBefore, r.job,
+		first, last)
 }
 
 func (r jobRows) Marks(ctx context.Context) ([]facts.Mark, error) {
@@ -272,18 +281,20 @@ func (p *Store) EndedSo(ctx context.Context, job facts.JobID, host facts.HostID,
 }
 
 // History of a job, oldest first: events, and the starts and ends that the attempts tell.
-func (p *Store) History(ctx context.Context, job facts.JobID, page store.HistoryPage) ([]store.HistoryLine, int, error) {
+func (p *Store) History(ctx context.Context, job facts.JobID,
+	page store.HistoryPage) ([]store.HistoryLine, int, error) {
 	query, from := sqlHistoryBefore, page.Before
 	switch {
-	case page.After != store.HistoryPlace{}:
+	case page.After != store.HistoryCursor{}:
 		query, from = sqlHistoryAfter, page.After
-	case page.Before == store.HistoryPlace{}:
+	case page.Before == store.HistoryCursor{}:
 		from = endOfHistory
 	}
 	list, err := readRows(ctx, p.pool, "the history of a job", func(row pgx.CollectableRow) (store.HistoryLine, error) {
 		l := store.HistoryLine{EventFacts: facts.EventFacts{Job: job}}
 		e, at := &l.EventFacts, &l.Place
-		err := row.Scan(&e.At, &at.Rank, &at.Turn, &at.Number, &e.Type, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause, &e.Reason, &e.Params)
+		err := row.Scan(&e.At, &at.Rank, &at.Turn, &at.Number, &e.Type, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause,
+			&e.Reason, &e.Params)
 		at.At = e.At
 		return l, err
 	}, query, job, from.At, from.Rank, from.Turn, from.Number, rules.PageOf(page.Limit))
@@ -292,9 +303,10 @@ func (p *Store) History(ctx context.Context, job facts.JobID, page store.History
 	}
 	slices.Reverse(list)
 	from = list[0].Place
-	earlier, _, err := readOne(ctx, p.pool, "the length of a job's history", pgx.RowTo[int], sqlHistoryEarlier, job, from.At, from.Rank, from.Turn, from.Number)
+	earlier, _, err := readOne(ctx, p.pool, "the length of a job's history", pgx.RowTo[int], sqlHistoryEarlier, job,
+		from.At, from.Rank, from.Turn, from.Number)
 	return list, earlier, err
 }
 
 // endOfHistory comes after every line.
-var endOfHistory = store.HistoryPlace{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
+var endOfHistory = store.HistoryCursor{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}

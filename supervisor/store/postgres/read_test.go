@@ -12,15 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
-	"qb/supervisor/items"
+	"qb/supervisor/farm/items"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
 
 // The numbers of a listing: live outweighs done, done a final end, that a mark, and a mark pending.
 func TestItemCounts(t *testing.T) {
-	marks := []facts.Mark{{First: 0, Last: 6, Step: 1, Kind: facts.MarkKilled}, {First: 8, Last: 8, Step: 1, Kind: facts.MarkComplete}}
+	marks := []facts.Mark{{First: 0, Last: 6, Step: 1, Kind: facts.MarkKilled},
+		{First: 8, Last: 8, Step: 1, Kind: facts.MarkComplete}}
 	touched := []facts.Write{
 		start(1, 0, 1), start(1, 1, 1), start(1, 2, 1), start(1, 3, 1), start(1, 4, 1),
 		ended(1, 1, 1, facts.Done, facts.Never), ended(1, 2, 1, facts.Failed, facts.Never),
@@ -35,16 +36,21 @@ func TestItemCounts(t *testing.T) {
 		want   facts.ItemCounts
 	}{
 		{"untouched", facts.Active, nil, nil, "pending", facts.ItemCounts{Total: 10, Pending: 10}},
-		{"touched", facts.Active, touched, nil, "running", facts.ItemCounts{Total: 10, Pending: 6, Running: 1, Complete: 1, Failed: 1, Killed: 1}},
-		{"marked", facts.Active, touched, marks, "running", facts.ItemCounts{Total: 10, Pending: 2, Running: 1, Complete: 2, Failed: 1, Killed: 4}},
-		{"blocked", facts.Blocked, touched, marks, "blocked", facts.ItemCounts{Total: 10, Blocked: 2, Running: 1, Complete: 2, Failed: 1, Killed: 4}},
+		{"touched", facts.Active, touched, nil, "running",
+			facts.ItemCounts{Total: 10, Pending: 6, Running: 1, Complete: 1, Failed: 1, Killed: 1}},
+		{"marked", facts.Active, touched, marks, "running",
+			facts.ItemCounts{Total: 10, Pending: 2, Running: 1, Complete: 2, Failed: 1, Killed: 4}},
+		{"blocked", facts.Blocked, touched, marks, "blocked",
+			facts.ItemCounts{Total: 10, Blocked: 2, Running: 1, Complete: 2, Failed: 1, Killed: 4}},
 		{"suspended", facts.Suspended, nil, nil, "suspended", facts.ItemCounts{Total: 10, Pending: 10}},
-		{"all marked blocked", facts.Active, nil, []facts.Mark{{First: 0, Last: 9, Step: 1, Kind: facts.MarkBlocked}}, "pending", facts.ItemCounts{Total: 10, Blocked: 10}},
+		{"all marked blocked", facts.Active, nil, []facts.Mark{{First: 0, Last: 9, Step: 1, Kind: facts.MarkBlocked}},
+			"pending", facts.ItemCounts{Total: 10, Blocked: 10}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			onPostgres(t, func(t *testing.T, s *Store) {
 				job := changed(sampleJob(1), func(j *facts.JobFacts) { j.State = tc.state })
-				commit(t, lead(t, s), append([]facts.Write{facts.PutJob{Job: job}, facts.ChangeMarks{Job: 1, Add: tc.marks}}, tc.writes...)...)
+				commit(t, lead(t, s), append([]facts.Write{facts.PutJob{Job: job}, facts.ChangeMarks{Job: 1, Add: tc.marks}},
+					tc.writes...)...)
 				views := must(s.Jobs(ctx, store.JobQuery{}))(t)
 				if len(views) != 1 || views[0].Status != tc.status {
 					t.Fatalf("listed %+v", views)
@@ -113,7 +119,8 @@ func TestJobFilters(t *testing.T) {
 			{Name: "c", Cluster: "/film-x", State: facts.Blocked},
 		} {
 			row := changed(sampleJob(facts.JobID(n+1)), func(to *facts.JobFacts) {
-				to.Submission, to.Name, to.Cluster, to.State, to.FinishedAt, to.Tags = fmt.Sprint(n), j.Name, j.Cluster, j.State, j.FinishedAt, j.Tags
+				to.Submission, to.Name, to.Cluster, to.State, to.FinishedAt, to.Tags = fmt.Sprint(n), j.Name, j.Cluster, j.State,
+					j.FinishedAt, j.Tags
 			})
 			commit(t, term, facts.PutJob{Job: row}, facts.NoteChange{Jobs: []facts.JobID{row.ID}, At: at(float64(n) + 0.5)})
 		}
@@ -132,7 +139,8 @@ func TestJobFilters(t *testing.T) {
 			{store.JobQuery{ChangedSince: at(10)}, "[]"},
 			{store.JobQuery{FinishedSince: at(6)}, "[5 4 2 1]"},
 			{store.JobQuery{FinishedSince: at(5), Name: "b", Cluster: "/film/char"}, "[3]"},
-			{store.JobQuery{FinishedSince: at(6), ChangedSince: at(3), Before: 4, States: []facts.JobState{facts.Active}}, "[1]"},
+			{store.JobQuery{FinishedSince: at(6), ChangedSince: at(3), Before: 4, States: []facts.JobState{facts.Active}},
+				"[1]"},
 		} {
 			ids := []facts.JobID{}
 			for _, v := range must(s.Jobs(ctx, tc.q))(t) {
@@ -204,8 +212,9 @@ func TestJobPages(t *testing.T) {
 	})
 }
 
-// TestJobIsReadAsOfOneMoment: an instance goes on to its next item while the job is read. No part of the reading shows
-// it beside the one that has ended since, whatever was read first, and the job's own row is of that moment too.
+// TestJobIsReadAsOfOneMoment: an instance continues with its next item while the job is read. No part of the answer
+// shows the new attempt next to the old one as still live, whichever was read first, and the job's own row is of the
+// same moment.
 func TestJobIsReadAsOfOneMoment(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
@@ -252,7 +261,8 @@ func TestAttemptPagesAndHistory(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		commit(t, term, facts.PutJob{Job: sampleJob(1)}, facts.PutJob{Job: sampleJob(2)},
-			facts.AddEvent{Event: facts.EventFacts{At: at(0), Type: "modified", Job: 1, Item: -1, Instance: -1, By: "ann", Why: facts.Why{Cause: "priority"}}},
+			facts.AddEvent{Event: facts.EventFacts{At: at(0), Type: "modified", Job: 1, Item: -1, Instance: -1, By: "ann",
+				Why: facts.Why{Cause: "priority"}}},
 			facts.AddEvent{Event: facts.EventFacts{At: at(0), Type: "host-lock", Item: -1, Instance: -1, Host: "h1"}},
 			start(1, 0, 1), ended(1, 0, 1, facts.Failed, facts.ByItself),
 			facts.StartAttempt{Attempt: started(attemptID(1, 0, 2), at(2))}, start(1, 3, 1), start(2, 0, 1),
@@ -290,11 +300,12 @@ func TestAttemptPagesAndHistory(t *testing.T) {
 			want    []store.HistoryLine
 			earlier int
 		}{
-			"the newest two":            {store.HistoryPage{Limit: 2}, history[4:], 4},
-			"two before these":          {store.HistoryPage{Limit: 2, Before: history[4].Place}, history[2:4], 2},
-			"all before the fourth":     {store.HistoryPage{Before: history[3].Place}, history[:3], 0},
-			"none before the first":     {store.HistoryPage{Before: history[0].Place}, history[:0], 0},
-			"two from the first":        {store.HistoryPage{Limit: 2, After: store.HistoryPlace{At: time.UnixMicro(0)}}, history[:2], 0},
+			"the newest two":        {store.HistoryPage{Limit: 2}, history[4:], 4},
+			"two before these":      {store.HistoryPage{Limit: 2, Before: history[4].Place}, history[2:4], 2},
+			"all before the fourth": {store.HistoryPage{Before: history[3].Place}, history[:3], 0},
+			"none before the first": {store.HistoryPage{Before: history[0].Place}, history[:0], 0},
+			"two from the first": {store.HistoryPage{Limit: 2, After: store.HistoryCursor{At: time.UnixMicro(0)}},
+				history[:2], 0},
 			"what comes after the last": {store.HistoryPage{After: history[5].Place}, history[:0], 0},
 			"what comes after the 4th":  {store.HistoryPage{After: history[3].Place}, history[4:], 0},
 		} {
@@ -314,31 +325,35 @@ func TestAttemptPagesAndHistory(t *testing.T) {
 	})
 }
 
-// TestSpareTokensOfHosts: whoever enrols again and again, or makes up hosts, neither fills the table nor hides the tokens
-// of others.
+// TestSpareTokensOfHosts: repeated enrolment, or enrolment of invented hosts, neither fills the table nor hides other
+// hosts' tokens.
 func TestSpareTokensOfHosts(t *testing.T) {
 	token := func(id, host string, made float64, used float64) store.Token {
-		one := store.Token{ID: id, MAC: make([]byte, 32), Seal: []byte{}, User: "u", Role: "worker", CreatedAt: at(made), ExpiresAt: at(1000), HostKey: host}
+		one := store.Token{ID: id, MAC: make([]byte, 32), Seal: []byte{}, User: "u", Role: "worker", CreatedAt: at(made),
+			ExpiresAt: at(1000), HostKey: host}
 		if used > 0 {
 			one.LastUsed = at(used)
 		}
 		return one
 	}
 	onPostgres(t, func(t *testing.T, s *Store) {
-		list := []store.Token{token("shared", "", 0, 0), token("made up", "k1", 10, 0), token("just made", "k2", 90, 0), token("used", "k3", 1, 5)}
+		list := []store.Token{token("shared", "", 0, 0), token("made up", "k1", 10, 0), token("just made", "k2", 90, 0),
+			token("used", "k3", 1, 5)}
 		ended := token("ended", "k4", 2, 3)
 		ended.ExpiresAt = at(40)
 		for n := range 2 * rules.KeptTokens {
 			list = append(list, token(fmt.Sprintf("again%02d", n), "k5", 20, 30+float64(n)))
 		}
-		over := store.Token{ID: "session", MAC: make([]byte, 32), Seal: []byte{}, User: "u", Role: "user", SessionOf: "shared", CreatedAt: at(2), ExpiresAt: at(40)}
+		over := store.Token{ID: "session", MAC: make([]byte, 32), Seal: []byte{}, User: "u", Role: "user",
+			SessionOf: "shared", CreatedAt: at(2), ExpiresAt: at(40)}
 		for _, one := range append(list, ended, over) {
 			if err := s.CreateToken(ctx, one); err != nil {
 				t.Fatal(err)
 			}
 		}
 		good := must(s.GoodTokens(ctx, at(95)))(t)
-		if n := len(good); n != len(list) || good[0].ID != "shared" || good[n-1].ID != "made up" || good[n-2].ID != "just made" {
+		if n := len(good); n != len(list) || good[0].ID != "shared" || good[n-1].ID != "made up" ||
+			good[n-2].ID != "just made" {
 			t.Errorf("good are %+v", good)
 		}
 		if got, _, err := s.Token(ctx, "session"); err != nil || got.SessionOf != "shared" {
@@ -365,8 +380,10 @@ func TestSpareTokensOfHosts(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	hash := make([]byte, 32)
-	token := store.Token{ID: "a1", MAC: hash, User: "ann", Role: "user", CreatedAt: at(0), ExpiresAt: at(100), Seal: []byte("a1")}
-	later := store.Token{ID: "a0", MAC: hash, User: "bob", Role: "admin", CreatedAt: at(1), ExpiresAt: at(100), Seal: []byte("a0")}
+	token := store.Token{ID: "a1", MAC: hash, User: "ann", Role: "user", CreatedAt: at(0), ExpiresAt: at(100),
+		Seal: []byte("a1")}
+	later := store.Token{ID: "a0", MAC: hash, User: "bob", Role: "admin", CreatedAt: at(1), ExpiresAt: at(100),
+		Seal: []byte("a0")}
 	onPostgres(t, func(t *testing.T, s *Store) {
 		for _, one := range []store.Token{later, token} {
 			if err := s.CreateToken(ctx, one); err != nil {
@@ -433,7 +450,9 @@ func TestUnreadableAgenda(t *testing.T) {
 func TestListKeepsNoLongRange(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
 		long := "1" + strings.Repeat(",1", rules.LongRange)
-		commit(t, lead(t, s), facts.PutJob{Job: changed(sampleJob(1), func(j *facts.JobFacts) { j.Agenda = agenda.Spec{Range: long + ",2-5"} })})
+		commit(t, lead(t, s), facts.PutJob{Job: changed(sampleJob(1), func(j *facts.JobFacts) {
+			j.Agenda = agenda.Spec{Range: long + ",2-5"}
+		})})
 		for brief, want := range map[bool]string{true: "", false: long + ",2-5"} {
 			views := must(s.Jobs(ctx, store.JobQuery{Brief: brief}))(t)
 			if len(views) != 1 || views[0].Items.Total != 5 || views[0].Agenda.Range != want {
@@ -443,8 +462,8 @@ func TestListKeepsNoLongRange(t *testing.T) {
 	})
 }
 
-// What a job learned of its memory is told by its rows: by the peaks returned, by what was not enough, and after
-// its attempts have become sums.
+// TestNeedsOfPastJobs: what a job learned about its memory can be read from its rows: from measured peaks, from limits
+// that were too low, and after its attempts have become sums.
 func TestNeedsOfPastJobs(t *testing.T) {
 	const mb = 1 << 20
 	onPostgres(t, func(t *testing.T, s *Store) {
@@ -477,7 +496,8 @@ func TestNeedsOfPastJobs(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", what, d)
 			}
 		}
-		want := []facts.JobMemory{{Need: 300 * mb, LargestPeak: 300 * mb, Returned: 10}, {Requested: 500 * mb, Need: 500 * mb, LargestPeak: 300 * mb, Returned: 10},
+		want := []facts.JobMemory{{Need: 300 * mb, LargestPeak: 300 * mb, Returned: 10},
+			{Requested: 500 * mb, Need: 500 * mb, LargestPeak: 300 * mb, Returned: 10},
 			{Requested: mb, Need: 3 * mb, LargestPeak: 3 * mb, RanOut: 1}, {}}
 		check("rows", needsBy(largest, 0), want...)
 		want[1].Need = 500 * mb * 2 / 3
@@ -486,7 +506,8 @@ func TestNeedsOfPastJobs(t *testing.T) {
 		check("trimmed", trimmed, want[1])
 		want[1].Need = 500 * mb
 		for n := range 2 {
-			past := must(s.Compact(ctx, store.Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{1, 2, 3}, Before: at(10), At: at(10), HalfLife: time.Hour, Limit: 12}))(t)
+			past := must(s.Compact(ctx, store.Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{1, 2, 3}, Before: at(10),
+				At: at(10), HalfLife: time.Hour, Limit: 12}))(t)
 			check(fmt.Sprintf("%d attempts are sums, after %d turns", past, n+1), needsBy(largest, 0), want...)
 		}
 	})
@@ -503,7 +524,9 @@ func needsBy(p items.MemoryPolicy, largest int64) store.JobQuery {
 func TestNeedOfAPastJobByQuantile(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
-		writes := []facts.Write{facts.PutJob{Job: changed(sampleJob(1), func(j *facts.JobFacts) { j.Agenda = agenda.Spec{Range: "1-100"} })}}
+		writes := []facts.Write{facts.PutJob{Job: changed(sampleJob(1), func(j *facts.JobFacts) {
+			j.Agenda = agenda.Spec{Range: "1-100"}
+		})}}
 		for n := range facts.ItemNo(100) {
 			end := ended(1, n, 1, facts.Done, facts.Never)
 			end.Peak = int64(n+1) * 1000
@@ -511,7 +534,8 @@ func TestNeedOfAPastJobByQuantile(t *testing.T) {
 		}
 		commit(t, term, writes...)
 		q := needsBy(items.MemoryPolicy{Quantile: 0.95, Margin: 1.1}, 0)
-		if got := must(s.Jobs(ctx, q))(t)[0].Memory; got.Need != 104_500 || got.LargestPeak != 100_000 || got.Returned != 100 {
+		if got := must(s.Jobs(ctx, q))(t)[0].Memory; got.Need != 104_500 || got.LargestPeak != 100_000 ||
+			got.Returned != 100 {
 			t.Errorf("%+v, want a need of 104,500 as of N7", got)
 		}
 	})
@@ -529,7 +553,8 @@ func historyOf(t *testing.T, s store.Reader, job facts.JobID, page store.History
 
 // TestNonsenseIsNoPlace: what no row can have is refused before the database is asked.
 func TestNonsenseIsNoPlace(t *testing.T) {
-	for _, bad := range []string{"1", "1.2.3", "1.2.3.4.5", "x.1.1.1", " 1.2.3.4", "1.2.3.4 ", "-1.0.0.0", "9223372036854775807.0.0.0",
+	for _, bad := range []string{"1", "1.2.3", "1.2.3.4.5", "x.1.1.1", " 1.2.3.4", "1.2.3.4 ", "-1.0.0.0",
+		"9223372036854775807.0.0.0",
 		"1.9999999999.0.0", "1.0.0.9999999999", "1.-1.0.0", "1.0.99999999999999999999.0"} {
 		if place, err := store.ParseHistoryPlace(bad); err == nil {
 			t.Errorf("%q reads %v", bad, place)

@@ -22,8 +22,10 @@ const (
 		count(*) FILTER (WHERE again = 0 AND state = 'killed') AS killed,
 		count(*) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')) AS failed,
 		count(*) FILTER (WHERE state = 'failed') AS failed_attempts,
-		coalesce(min(` + failureText + `) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')), '') AS least_failure,
-		coalesce(max(` + failureText + `) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')), '') AS most_failure,
+		coalesce(min(` + failureText +
+		`) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')), '') AS least_failure,
+		coalesce(max(` + failureText +
+		`) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')), '') AS most_failure,
 		min(started_at) AS started_at,
 		coalesce(avg(wall) FILTER (WHERE state = 'done'), 0) AS mean_wall,` + pastMemoryColumns + `
 		FROM attempt WHERE job = ANY($1::bigint[]) GROUP BY job`
@@ -58,7 +60,8 @@ const (
 	sqlAttempts = `SELECT ` + attemptColumns + ` FROM attempt
 		WHERE job = $1::bigint AND (item, number) > ($2, $3) ORDER BY item, number LIMIT $4`
 
-	// At one moment: orders, then the ends they caused, what followed from those, starts, and what became of the job.
+	// Lines of the same time are sorted by rank: orders, then the ends they caused, what followed from those, starts,
+	// and what became of the job.
 	sqlHistoryBefore = `SELECT ` + historyColumns + historyLines + `
 		WHERE (at, rank, turn, number) < ($2::timestamptz, $3, $4, $5) ORDER BY at DESC, rank DESC, turn DESC, number DESC LIMIT $6`
 	sqlHistoryAfter = `SELECT ` + historyColumns + historyLines + `
@@ -82,7 +85,8 @@ const (
 			FROM job WHERE id = $1 AND logs_removed_at IS NOT NULL
 		) AS history`
 
-	tokenColumns   = `id, mac, owner, role, created_at, expires_at, coalesce(last_used, ` + zeroTime + `), revoked, host_key, seal, uses_left, name, pending, session_of`
+	tokenColumns = `id, mac, owner, role, created_at, expires_at, coalesce(last_used, ` + zeroTime +
+		`), revoked, host_key, seal, uses_left, name, pending, session_of`
 	sqlCreateToken = `INSERT INTO token (id, mac, owner, role, created_at, expires_at, last_used, revoked, host_key, seal, uses_left, name, pending, session_of)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	sqlToken       = `SELECT ` + tokenColumns + ` FROM token WHERE id = $1`
@@ -95,12 +99,14 @@ const (
 		SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY host_key ORDER BY coalesce(last_used, created_at) DESC, id) AS place
 			FROM token WHERE host_key <> '') AS ranked WHERE place > $2))`
 	sqlChangeToken = `UPDATE token SET expires_at = $3, seal = $4, pending = $5 WHERE id = $1 AND seal = $2`
-	sqlHostTokens  = `SELECT ` + tokenColumns + ` FROM token WHERE host_key = $1 AND host_key <> '' ORDER BY created_at DESC, id LIMIT $2`
-	sqlRevokeHost  = `UPDATE token SET revoked = true, seal = '' WHERE host_key = $1 AND host_key <> ''`
-	sqlUserTokens  = `SELECT ` + tokenColumns + ` FROM token WHERE owner = $1 AND host_key = '' ORDER BY created_at DESC, id LIMIT $2`
+	sqlHostTokens  = `SELECT ` + tokenColumns +
+		` FROM token WHERE host_key = $1 AND host_key <> '' ORDER BY created_at DESC, id LIMIT $2`
+	sqlRevokeHost = `UPDATE token SET revoked = true, seal = '' WHERE host_key = $1 AND host_key <> ''`
+	sqlUserTokens = `SELECT ` + tokenColumns +
+		` FROM token WHERE owner = $1 AND host_key = '' ORDER BY created_at DESC, id LIMIT $2`
 	// The seal covers the uses that are left, so of two exchanges at a time one finds another seal.
 	sqlSpendToken = `UPDATE token SET uses_left = $3, seal = $4 WHERE id = $1 AND seal = $2 AND uses_left > 0 AND NOT revoked`
-	// Those that are bound to hosts are no user's.
+	// Tokens bound to a host do not belong to a user.
 	sqlEndTokens = `UPDATE token SET revoked = true, seal = '' WHERE owner = $1 AND host_key = '' AND NOT revoked`
 
 	sqlPeople    = `SELECT name, role, groups, leads, submit_as, rights, disabled, created_at, created_by, since, seal FROM person ORDER BY name COLLATE "C" LIMIT $1`

@@ -59,13 +59,12 @@ const (
 		WHERE settled_at IS NULL AND EXISTS (SELECT FROM own)`
 
 	// Of a database that a restore is about to replace.
-	sqlHasTables = `SELECT to_regclass('public.supervisor') IS NOT NULL, to_regclass('public.restore') IS NOT NULL,
+	sqlHasTables = `SELECT to_regclass('public.supervisor') IS NOT NULL,
 		EXISTS (SELECT FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'm'))`
 	sqlReplaced = `SELECT epoch, extract(epoch FROM clock_timestamp() - checked_at)::float8,
-		greatest((SELECT max(id) FROM job), (SELECT last_job FROM removed), 0),
-		(SELECT coalesce(max(number), 0) FROM attempt) FROM supervisor`
-	sqlReplacedDescent = `SELECT coalesce(lineage, ''), coalesce(superseded_by, ''),
-		(SELECT coalesce(max(job_floor), 0) FROM restore), (SELECT coalesce(max(attempt_floor), 0) FROM restore) FROM supervisor`
+		coalesce(lineage, ''), coalesce(superseded_by, ''),
+		greatest((SELECT max(id) FROM job), (SELECT last_job FROM removed), (SELECT max(job_floor) FROM restore), 0),
+		greatest((SELECT max(number) FROM attempt), (SELECT max(attempt_floor) FROM restore), 0) FROM supervisor`
 	sqlServerVersion = `SELECT current_setting('server_version_num')::int`
 	sqlDepose        = `UPDATE supervisor SET epoch = epoch + 1`
 	sqlWaitLock      = `SELECT pg_advisory_lock($1)`

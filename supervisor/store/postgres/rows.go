@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/rules"
 )
 
@@ -26,7 +26,8 @@ type jobRow struct {
 
 func jobToRow(j facts.JobFacts) jobRow {
 	row := jobRow{
-		JobFacts: j, Submission: unless(j.Submission, ""), FinishedAt: unless(j.FinishedAt, time.Time{}), Tags: j.Tags.Map(), Bytes: j.Stored(),
+		JobFacts: j, Submission: unless(j.Submission, ""), FinishedAt: unless(j.FinishedAt, time.Time{}), Tags: j.Tags.Map(),
+		Bytes: j.Stored(),
 	}
 	row.WaitFor = orEmpty(j.WaitFor)
 	for i := range facts.Attributes {
@@ -51,7 +52,9 @@ func scanJob(row pgx.CollectableRow) (facts.JobFacts, error) {
 
 // hostToRow is the host with lists that are not null.
 func hostToRow(h facts.HostFacts) facts.HostFacts {
-	h.Groups, h.Properties, h.Resources = orEmpty(h.Groups), orEmptyMap(h.Properties), orEmptyMap(h.Resources)
+	h.Groups = orEmpty(h.Groups)
+	h.Properties = orEmptyMap(h.Properties)
+	h.Resources = orEmptyMap(h.Resources)
 	return h
 }
 
@@ -91,8 +94,10 @@ func newAttemptScanner() *attemptScanner {
 		n.names = names
 	}
 	s.targets = []any{&s.a.Job, &s.item, &s.number, &s.host, &s.boot, &s.stateID, &s.a.Instance, &s.kind, &s.owner,
-		&s.a.Slots, &s.a.Memory, &s.state, (*uint8)(&s.a.Again), &s.reason, &s.params, &s.cause, &s.exitCode, &s.signal, &s.a.Wall, &s.a.CPU, &s.a.Peak,
-		&s.startedAt, &s.endedAt, &s.holds, &s.charge[0], &s.charge[1], &s.charge[2], &s.charge[3], &s.a.Charged, &s.suspendedAt, &s.a.Suspended,
+		&s.a.Slots, &s.a.Memory, &s.state, (*uint8)(&s.a.Again), &s.reason, &s.params, &s.cause, &s.exitCode, &s.signal,
+		&s.a.Wall, &s.a.CPU, &s.a.Peak,
+		&s.startedAt, &s.endedAt, &s.holds, &s.charge[0], &s.charge[1], &s.charge[2], &s.charge[3], &s.a.Charged,
+		&s.suspendedAt, &s.a.Suspended,
 		&s.releasedAt, &s.a.Released, &s.resumingAt}
 	return s
 }
@@ -104,8 +109,13 @@ func (s *attemptScanner) scan(rows pgx.CollectableRow) (facts.AttemptFacts, erro
 	}
 	a := s.a
 	a.Item, a.Number = facts.ItemNo(s.item), int(s.number)
-	a.Host, a.Boot, a.StateID = facts.HostID(s.host.value), s.boot.value, s.stateID.value
-	a.Owner, a.Kind, a.State, a.Cause = s.owner.value, facts.ParseKind(s.kind.value), facts.AttemptState(s.state.value), s.cause.value
+	a.Host = facts.HostID(s.host.value)
+	a.Boot = s.boot.value
+	a.StateID = s.stateID.value
+	a.Owner = s.owner.value
+	a.Kind = facts.ParseKind(s.kind.value)
+	a.State = facts.AttemptState(s.state.value)
+	a.Cause = s.cause.value
 	a.Reason, a.Params = facts.Reason(s.reason.value), orZero(s.params)
 	a.ExitCode, a.Signal = intOf(s.exitCode), intOf(s.signal)
 	a.StartedAt, a.Charge = rules.Exact(s.startedAt.Time), chargeOf(s.charge)
@@ -147,7 +157,8 @@ func (r *shortRow) facts() facts.DoneFacts {
 	for n, item := range r.items {
 		items[n] = facts.ItemNo(item)
 	}
-	return facts.DoneFacts{Number: int(r.number), StartedAt: rules.Exact(r.startedAt.Time), Items: items, Wall: r.wall, Peak: r.peak}
+	return facts.DoneFacts{Number: int(r.number), StartedAt: rules.Exact(r.startedAt.Time), Items: items, Wall: r.wall,
+		Peak: r.peak}
 }
 
 // held is what an attempt holds beside slots and memory.
@@ -210,7 +221,7 @@ func intOf(n pgtype.Int8) *int {
 	return &v
 }
 
-// unless is nil for the value that stands for none.
+// unless returns nil if v equals none.
 func unless[T comparable](v, none T) *T {
 	if v == none {
 		return nil

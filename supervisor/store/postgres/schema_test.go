@@ -7,6 +7,8 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,12 +17,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
-	"qb/supervisor/facts"
+	"qb/migrations"
+	"qb/supervisor/job/facts"
 )
 
 // jobQueries are the variables of jobsql.go.
@@ -95,8 +99,8 @@ func TestQueriesFitTheSchema(t *testing.T) {
 	}
 }
 
-// migrating opens a database with what migrates it, and takes its schema down to a version.
-func migrating(t *testing.T, url string, version int64) (*sql.DB, *goose.Provider) {
+// migrating opens a database with what migrates it by these files.
+func migrating(t *testing.T, url string, files fs.FS) (*sql.DB, *goose.Provider) {
 	t.Helper()
 	cfg, err := parse(url)
 	if err != nil {
@@ -104,29 +108,17 @@ func migrating(t *testing.T, url string, version int64) (*sql.DB, *goose.Provide
 	}
 	db := stdlib.OpenDB(*cfg)
 	t.Cleanup(func() { db.Close() })
-	provider, err := newProvider(db, Seals{})
+	provider, err := newProvider(db, files)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := provider.DownTo(ctx, version); err != nil {
 		t.Fatal(err)
 	}
 	return db, provider
 }
 
-// Up, down and up again ends in the same schema; a newer schema is refused.
-func TestMigrations(t *testing.T) {
+// Down leaves nothing, and Up gives the same schema again, also if several supervisors start at once.
+func TestSchemaUpAndDown(t *testing.T) {
 	url := newDatabase(t)
-	cfg, err := parse(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := stdlib.OpenDB(*cfg)
-	defer db.Close()
-	provider, err := newProvider(db, Seals{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db, provider := migrating(t, url, migrations.Files)
 	before := schema(t, db)
 	if _, err := provider.DownTo(ctx, 0); err != nil {
 		t.Fatal(err)
@@ -134,7 +126,6 @@ func TestMigrations(t *testing.T) {
 	if left := schema(t, db); left != "" {
 		t.Errorf("Down left\n%s", left)
 	}
-	// Several supervisors start at once.
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -150,62 +141,68 @@ func TestMigrations(t *testing.T) {
 	if after := schema(t, db); after != before {
 		t.Errorf("the schema changed from\n%s\nto\n%s", before, after)
 	}
-	if _, err := db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)`); err != nil {
+}
+
+// following are the files of a release after this one, whose migration is up.
+func following(t *testing.T, up string) fs.FS {
+	t.Helper()
+	files := fstest.MapFS{"9001_test.sql": {Data: []byte("-- +goose Up\n" + up +
+		"\n-- +goose Down\nALTER TABLE job DROP COLUMN heat;\n")}}
+	names, err := fs.Glob(migrations.Files, "*.sql")
+	if err != nil {
 		t.Fatal(err)
+	}
+	for _, name := range names {
+		data, err := fs.ReadFile(migrations.Files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = &fstest.MapFile{Data: data}
+	}
+	return files
+}
+
+// The next release migrates a database with rows, and this one refuses it until it is taken back. A migration that
+// fails changes nothing.
+func TestNextMigration(t *testing.T) {
+	url := newDatabase(t)
+	p := openPostgres(t, url)
+	job := largeJob(1)
+	term := lead(t, p)
+	commit(t, term, facts.PutJob{Job: job})
+	term.Close(ctx)
+	cfg, err := parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := `ALTER TABLE job ADD COLUMN heat bigint NOT NULL DEFAULT 7;`
+	db, provider := migrating(t, url, following(t, add))
+	before := schema(t, db)
+	quiet := slog.New(slog.DiscardHandler)
+	if err := migrate(ctx, cfg, following(t, add+"\nALTER TABLE job ADD COLUMN heat bigint;"), quiet); err == nil {
+		t.Error("a migration that fails is not reported")
+	}
+	if after := schema(t, db); after != before {
+		t.Errorf("a migration that failed left\n%s", after)
+	}
+	if err := migrate(ctx, cfg, following(t, add), quiet); err != nil {
+		t.Fatal(err)
+	}
+	var heat int
+	if err := db.QueryRow(`SELECT heat FROM job WHERE id = 1`).Scan(&heat); err != nil || heat != 7 {
+		t.Errorf("heat %d, %v", heat, err)
 	}
 	if _, err := Open(ctx, url, Options{}); err == nil || !strings.Contains(err.Error(), "newer qb") {
 		t.Errorf("opened a database of a newer qb: %v", err)
 	}
-}
-
-// A farm that worked under a qb without listed accounts goes on with open ones; another has listed ones.
-func TestAccountsOfAnUpgradedFarm(t *testing.T) {
-	for _, charged := range []bool{false, true} {
-		db, provider := migrating(t, newDatabase(t), 25)
-		if charged {
-			if _, err := db.Exec(`INSERT INTO payer (id, account, owner, cpu, ram, gpu, scratch, at) VALUES (1, 'show', 'ann', 1, 1, 1, 1, now())`); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := provider.Up(ctx); err != nil {
-			t.Fatal(err)
-		}
-		var open bool
-		if err := db.QueryRow(sqlOpenAccounts).Scan(&open); err != nil || open != charged {
-			t.Errorf("charged before: %v, open: %v, %v", charged, open, err)
-		}
+	if _, err := provider.Down(ctx); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// What earlier releases wrote in another form is rewritten: answers with a whole job, and a key that several hosts had.
-func TestOldRowsHaveOneForm(t *testing.T) {
-	url := newDatabase(t)
-	db, _ := migrating(t, url, 74)
-	bodies := map[string]string{
-		`{"Body":{"job":{"id":7,"name":"x","version":2},"remarks":["\u00fc"]}}`: `{"ETag" : null, "Body" : {"job" : 7, "version" : 2, "remarks" : ["\u00fc"]}}`,
-		`{"ETag":"\"3\"","Body":{"job":{"id":7,"version":3},"remarks":[]}}`:     `{"ETag" : "\"3\"", "Body" : {"job" : 7, "version" : 3, "remarks" : []}}`,
-		`{"Location":"","Body":{"job":7,"version":3,"remarks":[]}}`:             `{"Location":"","Body":{"job":7,"version":3,"remarks":[]}}`,
+	if after := schema(t, db); after != before {
+		t.Errorf("the schema changed from\n%s\nto\n%s", before, after)
 	}
-	for body := range bodies {
-		if _, err := db.Exec(`INSERT INTO answer (owner, key, hash, body, at, place) SELECT 'ann', $1, sha256(''), $1, now(), count(*) FROM answer`, body); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for n, key := range []string{"k", "k", "k", "", ""} {
-		if _, err := db.Exec(`INSERT INTO host (id, machine_id, boot, state_id, slots, memory, cluster, groups, properties, resources, locked_by, lock_reason, seen_at, key)
-			VALUES ($1, '', '', '', 1, 1, '/', '{}', '{}', '{}', '', '', $2, $3)`, "h"+strconv.Itoa(n), at(float64(n%2)), key); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p := openPostgres(t, url)
-	for body, want := range bodies {
-		if got, _, err := p.Answer(ctx, "ann", body); err != nil || got.Body != want {
-			t.Errorf("%s: %s, %v", body, got.Body, err)
-		}
-	}
-	var keyed string
-	if err := db.QueryRow(`SELECT string_agg(id, ',') FROM host WHERE key <> ''`).Scan(&keyed); err != nil || keyed != "h1" {
-		t.Errorf("hosts %s have the key, %v", keyed, err)
+	if d := diff(job, recordOf(t, openPostgres(t, url), 1).Job); d != "" {
+		t.Errorf("the job changed (-want +got):\n%s", d)
 	}
 }
 
@@ -240,7 +237,8 @@ func TestRenamed(t *testing.T) {
 // The schema itself refuses what the store would never write.
 func TestSchemaForbidsDoubleCounting(t *testing.T) {
 	p := emptyPostgres(t)
-	commit(t, lead(t, p), facts.PutJob{Job: sampleJob(1)}, start(1, 0, 1), start(1, 1, 1), ended(1, 1, 1, facts.Done, facts.Never))
+	commit(t, lead(t, p), facts.PutJob{Job: sampleJob(1)}, start(1, 0, 1), start(1, 1, 1),
+		ended(1, 1, 1, facts.Done, facts.Never))
 	for what, sql := range map[string]string{
 		"a second live attempt":   addAttempt(0, "running"),
 		"a second done attempt":   addAttempt(1, "done"),

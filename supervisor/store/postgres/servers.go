@@ -14,22 +14,22 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"qb/guard"
+	"qb/internal/guard"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
 
-// askLimit bounds the question to one address, all of which are asked at once.
+// askLimit is the timeout of a query to one address. All addresses are queried in parallel.
 const askLimit = 2 * time.Second
 
-// servers is what a store knows of the addresses in database_url. A replica that was promoted is on a higher timeline of
-// Postgres than the server that it follows: its rows are the farm's, and that server's are not, should it come back.
+// servers is what a store knows of the addresses in database_url. A replica that was promoted is on a higher timeline
+// of Postgres than the server that it follows: its rows are the farm's, and that server's are not, should it come back.
 type servers struct {
 	list   []*pgx.ConnConfig              // one for each address
 	chosen atomic.Pointer[pgx.ConnConfig] // where readers go, too; nil: there is but one address
 
 	mu      sync.Mutex
-	newest  int64                // highest timeline that any server or host has told of
+	newest  int64                // highest timeline that a server or host has reported
 	avoided map[string]time.Time // addresses at which a term has failed
 	said    map[string]time.Time // addresses that did not answer
 }
@@ -47,7 +47,10 @@ func addresses(cfg *pgx.ConnConfig) (list []*pgx.ConnConfig) {
 	for len(all) > 0 {
 		same := func(f *pgconn.FallbackConfig) bool { return f.Host == all[0].Host && f.Port == all[0].Port }
 		one := cfg.Copy()
-		one.Host, one.Port, one.TLSConfig, one.Fallbacks = all[0].Host, all[0].Port, all[0].TLSConfig, nil
+		one.Host = all[0].Host
+		one.Port = all[0].Port
+		one.TLSConfig = all[0].TLSConfig
+		one.Fallbacks = nil
 		for _, f := range all[1:] {
 			if same(f) { // the same with TLS, or without
 				one.Fallbacks = append(one.Fallbacks, f)
@@ -60,7 +63,10 @@ func addresses(cfg *pgx.ConnConfig) (list []*pgx.ConnConfig) {
 
 // goTo changes a configuration so that it leads to another's server.
 func goTo(cfg, server *pgx.ConnConfig) {
-	cfg.Host, cfg.Port, cfg.TLSConfig, cfg.Fallbacks = server.Host, server.Port, server.TLSConfig, server.Fallbacks
+	cfg.Host = server.Host
+	cfg.Port = server.Port
+	cfg.TLSConfig = server.TLSConfig
+	cfg.Fallbacks = server.Fallbacks
 }
 
 // at is the configuration of the server to which a connection goes.
@@ -96,8 +102,8 @@ func beside(databaseURL string) (*Store, error) {
 	return newStore(cfg, Options{Log: slog.New(slog.DiscardHandler)}), nil
 }
 
-// reach connects under a name to the server with the farm's rows: of those that answer the one on the highest timeline,
-// and then with the highest term. Where a term has just failed comes last among equals.
+// reach connects, under an application name, to the server with the farm's rows: of all servers that answer, the one on
+// the highest timeline, then with the highest term. A server where a term has just failed comes last among equals.
 func (p *Store) reach(ctx context.Context, as string) (*pgx.Conn, error) {
 	connect := func(at *pgx.ConnConfig) (*pgx.Conn, error) {
 		cfg := at.Copy()
@@ -122,7 +128,8 @@ func (p *Store) reach(ctx context.Context, as string) (*pgx.Conn, error) {
 	return nil, errors.Join(failed...)
 }
 
-// ask asks all addresses for their timeline and term; the best comes first, those in which nobody may lead last.
+// ask asks all addresses for their timeline and term. It sorts the answers, best first; servers that cannot lead come
+// last.
 func (p *Store) ask(ctx context.Context) []answer {
 	answers := make([]answer, len(p.servers.list))
 	var all sync.WaitGroup
@@ -152,7 +159,8 @@ func (p *Store) ask(ctx context.Context) []answer {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(b.timeline, a.timeline), p.servers.avoided[place(a.at)].Compare(p.servers.avoided[place(b.at)]), cmp.Compare(b.epoch, a.epoch))
+		return cmp.Or(cmp.Compare(b.timeline, a.timeline),
+			p.servers.avoided[place(a.at)].Compare(p.servers.avoided[place(b.at)]), cmp.Compare(b.epoch, a.epoch))
 	})
 	return answers
 }
@@ -179,7 +187,8 @@ func askOne(ctx context.Context, at *pgx.ConnConfig) (a answer) {
 	return a
 }
 
-// timelineOf is the timeline that a server writes, 0 if it keeps that to itself. One that follows another is refused.
+// timelineOf returns the timeline that a server writes, 0 if the server does not reveal it. A standby server is
+// refused.
 func timelineOf(ctx context.Context, conn *pgx.Conn) (timeline int64, err error) {
 	err = conn.QueryRow(ctx, sqlTimeline).Scan(&timeline)
 	var refused *pgconn.PgError
@@ -194,13 +203,14 @@ func timelineOf(ctx context.Context, conn *pgx.Conn) (timeline int64, err error)
 	return timeline, nil
 }
 
-// isBest refuses a server when another address has one on a higher timeline, or a host has told of one. A server that does not
-// answer says nothing.
+// isBest refuses a server if another address has a server on a higher timeline, or if a host has reported a higher one.
+// Servers that do not answer are ignored.
 func (p *Store) isBest(ctx context.Context, conn *pgx.Conn, timeline int64) error {
 	if len(p.servers.list) > 1 {
 		for _, a := range p.ask(ctx) {
 			if a.err == nil && a.timeline > timeline && timeline > 0 {
-				return fmt.Errorf("%w: %s is on timeline %d, %s on timeline %d", store.ErrBetterServer, place(a.at), a.timeline, place(conn.Config()), timeline)
+				return fmt.Errorf("%w: %s is on timeline %d, %s on timeline %d", store.ErrBetterServer, place(a.at), a.timeline,
+					place(conn.Config()), timeline)
 			}
 		}
 	}
@@ -214,18 +224,19 @@ func (p *Store) isBest(ctx context.Context, conn *pgx.Conn, timeline int64) erro
 
 // Older is a server from which the farm has moved on, and what is given up with the rows that came after its own.
 type Older struct {
-	Timeline, Newer int64 // its own, and the one that hosts obey; 0: none is known
+	Timeline, Newer int64 // its own timeline, and the timeline that hosts obey; 0: unknown
 	Led             time.Time
 	Jobs, Attempts  int64 // in its rows
 
 	GivenUp *GivenUp // of a newer server that was asked; nil: none was
 }
 
-// GivenUp counts what a newer server has and an older one has not.
+// GivenUp counts what a newer server has and an older one lacks.
 type GivenUp struct{ Jobs, Begun, Ended int64 }
 
-// AcceptOlder takes the rows of a server from which the farm has moved on, once what is given up has been counted: the database
-// becomes a lineage of its own, to which hosts change when they have been listened to. Without take it only counts.
+// AcceptOlder takes the rows of a server from which the farm has moved on, once what is given up has been counted: the
+// database becomes a lineage of its own, to which hosts change when they have been listened to. Without take it only
+// counts.
 func AcceptOlder(ctx context.Context, databaseURL, newer string, take bool) (o Older, err error) {
 	conn, err := openRestore(ctx, databaseURL)
 	if err != nil {
@@ -250,8 +261,9 @@ func AcceptOlder(ctx context.Context, databaseURL, newer string, take bool) (o O
 	case silent < store.TrustFor.Seconds():
 		return o, errors.New("a supervisor leads with this database: stop it first")
 	case o.Newer <= o.Timeline:
-		return o, errors.New("no host has told of a newer server: start the supervisors with this server alone in database_url; " +
-			"if the farm has moved on, the first host that reports tells so, and nobody leads here: then repeat this")
+		return o, errors.New(
+			"no host has reported a newer server: start the supervisors with this server alone in database_url; " +
+				"if the farm has moved on, the first host that reports shows the newer server, and no supervisor leads here: then repeat this command")
 	}
 	if _, err := conn.Exec(ctx, sqlAcceptOlder, rules.NewLineage()); err != nil {
 		return o, fmt.Errorf("accepting the older rows: %w", Named(err))

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/sim/replica"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 
@@ -26,8 +26,9 @@ func soonLead(t *testing.T, s *Store) (store.Term, error) {
 	return s.Lead(ctx)
 }
 
-// A primary that comes back after a replica was promoted in its place never leads while the replica is there; nor without
-// it, once a host has told of it, but by a person's order. A promotion is listened to as a restore is.
+// TestOldPrimaryComesBack: a primary that returns after a replica was promoted never leads while the replica is up.
+// Without the replica it does not lead either once a host has reported the promotion, except by an admin's order. After
+// a promotion, as after a restore, the term listens to all hosts first.
 func TestOldPrimaryComesBack(t *testing.T) {
 	a, b := replica.Start(t)
 	p := openPostgres(t, replica.URL(a, b))
@@ -64,7 +65,7 @@ func TestOldPrimaryComesBack(t *testing.T) {
 	b.Stop()
 	alone := openPostgres(t, replica.URL(a)) // which does not know the other
 	term := must(soonLead(t, alone))(t)
-	if err := term.Supersede(ctx, store.Heard{Lineage: one.Lineage, Epoch: 2, Host: "h", Timeline: 2}); err != nil {
+	if err := term.Supersede(ctx, store.HigherTerm{Lineage: one.Lineage, Epoch: 2, Host: "h", Timeline: 2}); err != nil {
 		t.Fatal(err)
 	}
 	term.Close(ctx)
@@ -87,7 +88,8 @@ func goToTheFarmsRows(t *testing.T, leader *Store, former, promoted *replica.Ser
 			t.Errorf("an audit finds %d jobs, want the 2 of the promoted replica", report.Jobs)
 		}
 		found := must(FindServer(ctx, url))(t)
-		if env := found.ClientEnv(); !slices.Contains(env, fmt.Sprintf("PGPORT=%d", promoted.Port())) || !slices.Contains(env, "PGSSLMODE=disable") {
+		if env := found.ClientEnv(); !slices.Contains(env, fmt.Sprintf("PGPORT=%d", promoted.Port())) ||
+			!slices.Contains(env, "PGSSLMODE=disable") {
 			t.Errorf("a backup goes to %q, want port %d", env, promoted.Port())
 		}
 		restore := must(PrepareRestore(ctx, found, RestoreOptions{Force: true}))(t)
@@ -97,7 +99,9 @@ func goToTheFarmsRows(t *testing.T, leader *Store, former, promoted *replica.Ser
 		restore.Close()
 	}
 	var at string
-	if err := leader.inspect(ctx, func(tx pgx.Tx) error { return tx.QueryRow(ctx, `SHOW port`).Scan(&at) }); err != nil || at != fmt.Sprint(promoted.Port()) {
+	if err := leader.inspect(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `SHOW port`).Scan(&at)
+	}); err != nil || at != fmt.Sprint(promoted.Port()) {
 		t.Errorf("the leader's audit of its workers reads at port %s, want %d: %v", at, promoted.Port(), err)
 	}
 }
@@ -133,7 +137,9 @@ func eventuallyReplayed(t *testing.T, primary *replica.Server) {
 	defer drop(conn)
 	for range 200 {
 		var same bool
-		if err := conn.QueryRow(ctx, `SELECT coalesce(bool_and(replay_lsn >= pg_current_wal_lsn()), false) FROM pg_stat_replication`).Scan(&same); err != nil {
+		if err := conn.QueryRow(ctx,
+			`SELECT coalesce(bool_and(replay_lsn >= pg_current_wal_lsn()), false) FROM pg_stat_replication`).Scan(
+			&same); err != nil {
 			t.Fatal(err)
 		}
 		if same {

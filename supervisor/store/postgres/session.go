@@ -21,7 +21,8 @@ const planCacheMode = "force_custom_plan"
 const noJIT = "off"
 
 // relied are the settings of a leader's session without which a term must not begin: they end the session of a leader
-// that falls silent, bound each statement, make a commit durable before it is acknowledged, and hold the planner to keys.
+// that falls silent, bound each statement, make a commit durable before it is acknowledged, and hold the planner to
+// keys.
 func relied() map[string]string {
 	return map[string]string{
 		"idle_session_timeout":                milliseconds(store.TrustFor),
@@ -70,7 +71,8 @@ func checkSession(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	// Postgres says the number of the session's process when it begins. Who says another one stands between.
+	// Postgres sends the backend's pid when a session begins. If the server reports another pid, there is a pooler in
+	// between.
 	if pid == fmt.Sprint(conn.PgConn().PID()) {
 		return nil
 	}
@@ -90,8 +92,10 @@ func checkSession(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 		if held == pid || again != pid {
-			return fmt.Errorf("%w at %s: it gives the session of one client to another after each transaction (transaction or statement mode), "+
-				"and terms rest on sessions; name Postgres itself in database_url, or use session mode as docs/operations.md says it under Poolers", store.ErrPooler, place(cfg))
+			return fmt.Errorf(
+				"%w at %s: it gives the session of one client to another after each transaction (transaction or statement mode), "+
+					"and terms rest on sessions; name Postgres itself in database_url, or use session mode as docs/operations.md says it under Poolers",
+				store.ErrPooler, place(cfg))
 		}
 		if _, err := backend(ctx, other, "rollback; "); err != nil {
 			return err
@@ -113,7 +117,9 @@ func backend(ctx context.Context, conn *pgx.Conn, first string) (string, error) 
 func checkSettings(ctx context.Context, conn *pgx.Conn) error {
 	cfg := conn.Config()
 	names := slices.Sorted(maps.Keys(relied()))
-	results, err := conn.PgConn().Exec(ctx, `SELECT name, setting FROM pg_settings WHERE name IN ('transaction_read_only', '`+strings.Join(names, "', '")+`')`).ReadAll()
+	results, err := conn.PgConn().Exec(ctx,
+		`SELECT name, setting FROM pg_settings WHERE name IN ('transaction_read_only', '`+strings.Join(names, "', '")+
+			`')`).ReadAll()
 	if err != nil {
 		return fmt.Errorf("reading the session's settings: %w", err)
 	}
@@ -131,7 +137,8 @@ func checkSettings(ctx context.Context, conn *pgx.Conn) error {
 		return nil
 	}
 	return fmt.Errorf("%w at %s: settings that qb asked for are not in force (%s); name Postgres itself in database_url, "+
-		"or give the settings to the database's user as docs/operations.md says it under Poolers", store.ErrPooler, place(cfg), strings.Join(wrong, "; "))
+		"or give the settings to the database's user as docs/operations.md says it under Poolers", store.ErrPooler,
+		place(cfg), strings.Join(wrong, "; "))
 }
 
 func settingsOf(results []*pgconn.Result) map[string]string {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 
@@ -39,7 +39,8 @@ func TestSilentLeaderIsDeposed(t *testing.T) {
 			silent.lead.RuntimeParams[timeout] = "50"
 			old := lead(t, silent)
 			if timeout == "idle_in_transaction_session_timeout" {
-				if err := send(ctx, old.(*term).conn, []statement{{sql: sqlHoldEpoch, args: []any{old.Epoch()}, writes: 1}}); err != nil {
+				if err := send(ctx, old.(*term).conn,
+					[]statement{{sql: sqlHoldEpoch, args: []any{old.Epoch()}, writes: 1}}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -52,13 +53,15 @@ func TestSilentLeaderIsDeposed(t *testing.T) {
 	}
 }
 
-// Postgres compiles no statement of qb's, though it does so for others, as it does unless it is told otherwise.
+// TestNothingIsCompiled: Postgres does not JIT-compile qb's statements, although it does so for other clients by
+// default.
 func TestNothingIsCompiled(t *testing.T) {
 	url := newDatabase(t)
 	p := openPostgres(t, url)
 	exec(t, p, "ALTER DATABASE "+p.lead.Database+" SET jit = on")
 	p = openPostgres(t, url)
-	sessions := map[string]func(context.Context, string, ...any) pgx.Row{"leader": lead(t, p).(*term).conn.QueryRow, "reader": p.pool.QueryRow}
+	sessions := map[string]func(context.Context, string, ...any) pgx.Row{"leader": lead(t, p).(*term).conn.QueryRow,
+		"reader": p.pool.QueryRow}
 	for name, queryRow := range sessions {
 		var jit string
 		if err := queryRow(ctx, "SHOW jit").Scan(&jit); err != nil || jit != "off" {

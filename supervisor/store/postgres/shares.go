@@ -3,13 +3,12 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -18,10 +17,17 @@ import (
 func chargeColumns(list []facts.EndAttempt) []any {
 	n := len(list)
 	v := make([]*float64, 4*n)
-	cpu, ram, gpu, scratch, charged := v[:n], v[n:2*n], v[2*n:3*n], v[3*n:], make([]bool, n)
+	cpu := v[:n]
+	ram := v[n : 2*n]
+	gpu := v[2*n : 3*n]
+	scratch := v[3*n:]
+	charged := make([]bool, n)
 	for i := range list {
 		c := &list[i].Charge
-		cpu[i], ram[i], gpu[i], scratch[i] = orNull(&c.CPU), orNull(&c.RAM), orNull(&c.GPU), orNull(&c.Scratch)
+		cpu[i] = orNull(&c.CPU)
+		ram[i] = orNull(&c.RAM)
+		gpu[i] = orNull(&c.GPU)
+		scratch[i] = orNull(&c.Scratch)
 		charged[i] = list[i].Charged
 	}
 	return []any{cpu, ram, gpu, scratch, charged}
@@ -39,9 +45,6 @@ func chargeOf(c [4]pgtype.Float8) facts.Charge {
 }
 
 func loadShares(ctx context.Context, tx pgx.Tx, rows *facts.Facts) error {
-	if err := tx.QueryRow(ctx, sqlOpenAccounts).Scan(&rows.OpenAccounts); err != nil {
-		return fmt.Errorf("reading how accounts are taken: %w", err)
-	}
 	return cmp.Or(
 		readInto(ctx, tx, &rows.Usage, "usage", sqlLoadUsage),
 		readInto(ctx, tx, &rows.Shares, "shares", sqlLoadShares),
@@ -58,7 +61,8 @@ func (p *Store) Shares(ctx context.Context) ([]facts.ShareFacts, error) {
 
 // Credits lists credit, the latest entry first; with an owner only his.
 func (p *Store) Credits(ctx context.Context, owner string) ([]facts.CreditFacts, error) {
-	return readRows(ctx, p.pool, "credit", pgx.RowToStructByPos[facts.CreditFacts], sqlCredits, rules.Clean(owner), store.MaxPage)
+	return readRows(ctx, p.pool, "credit", pgx.RowToStructByPos[facts.CreditFacts], sqlCredits, rules.Clean(owner),
+		store.MaxPage)
 }
 
 // accountStatements write and delete accounts and budgets, and write publications.
@@ -82,14 +86,16 @@ func accountStatements(w *rules.ShareWrites) []statement {
 	return []statement{
 		{sql: sqlPutBudgets, args: []any{budgets}, writes: len(budgets), what: "writing budgets"},
 		{sql: sqlDropBudgets, args: []any{ended}, writes: len(ended), lenient: true, what: "deleting budgets"},
-		{sql: sqlPutPublications, args: []any{w.Publications.List}, writes: len(w.Publications.List), what: "writing publications"},
+		{sql: sqlPutPublications, args: []any{w.Publications.List}, writes: len(w.Publications.List),
+			what: "writing publications"},
 		{sql: sqlPutAccounts, args: []any{put}, writes: len(put), what: "writing accounts"},
 		{sql: sqlDropAccounts, args: []any{gone}, writes: len(gone), lenient: true, what: "deleting accounts"},
 	}
 }
 
 // Ledger sums an owner's ended attempts in the accounts by day, decayed to a moment.
-func (p *Store) Ledger(ctx context.Context, owner string, accounts []string, now time.Time, halfLife time.Duration) ([]store.LedgerDay, error) {
+func (p *Store) Ledger(ctx context.Context, owner string, accounts []string, now time.Time,
+	halfLife time.Duration) ([]store.LedgerDay, error) {
 	return readRows(ctx, p.pool, "an owner's ledger", pgx.RowToStructByPos[store.LedgerDay], sqlLedger,
 		rules.Clean(owner), orEmpty(rules.CleanAll(accounts)), rules.Exact(now), halfLife.Seconds(), store.MaxPage)
 }

@@ -50,7 +50,6 @@ const (
 		ON CONFLICT (source) DO UPDATE SET owner = excluded.owner, date = excluded.date, state = excluded.state,
 		by = excluded.by, at = excluded.at`
 	sqlLoadPublications = `SELECT ` + publicationColumns + ` FROM publication ORDER BY source COLLATE "C"`
-	sqlOpenAccounts     = `SELECT accounts = 'open' FROM supervisor`
 
 	sqlLoadUsage  = `SELECT account, owner, cpu, ram, gpu, scratch, at FROM usage ORDER BY account COLLATE "C", owner COLLATE "C"`
 	sqlLoadShares = `SELECT ` + shareColumns + ` FROM share ORDER BY path COLLATE "C"`
@@ -58,8 +57,9 @@ const (
 	sqlCredits    = `SELECT ` + creditColumns + ` FROM credit WHERE $1::text = '' OR owner = $1 ORDER BY id DESC LIMIT $2`
 	sqlShares     = `SELECT ` + shareColumns + ` FROM share ORDER BY path COLLATE "C" LIMIT $1`
 
-	// An owner's ledger by day, in some accounts, of attempts and of what has become of them; docs/fairshare.md has the same as one sum.
-	// A half-life of 0 decays nothing; beyond 900 of them a double would underflow, which Postgres takes for an error.
+	// An owner's ledger by day, in some accounts, of attempts and of what has become of them; docs/fairshare.md has the
+	// same as one sum. A half-life of 0 decays nothing; beyond 900 of them a double would underflow, which Postgres takes
+	// for an error.
 	sqlLedger = `SELECT day::timestamp AT TIME ZONE 'UTC' AS day, charged, sum(attempts)::bigint AS attempts,
 		sum(wall) AS wall, sum(used) AS charge, sum(kept * CASE WHEN $4::double precision > 0 THEN power(0.5::double precision,
 			least(greatest(extract(epoch FROM $3::timestamptz - since), 0)::double precision / $4, 900)) ELSE 1 END) AS decayed

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 
@@ -19,10 +19,9 @@ const (
 	benchBatch = 100 // items that end in one commit
 )
 
-// BenchmarkCharge compares, commit by commit in one run on one database, what items that finish cost without and
-// with all that fairshare adds: a charge on each attempt, what those who pay have used, and what their rows take over
-// every 200 or 1000 commits, for which it must run 1000 times. The cost is processor time of the server's backend and
-// of this process.
+// BenchmarkCharge compares, commit by commit in one run on one database, the cost of finished items with and without
+// fairshare: a charge on each attempt, the usage of the payers, and every 200 or 1000 commits the transfer of
+// usage_news, for which it must run 1000 times. The cost is processor time of the server's backend and of this process.
 func BenchmarkCharge(b *testing.B) {
 	for _, payers := range []int{1, 10, benchBatch} {
 		b.Run(fmt.Sprintf("payers=%d", payers), func(b *testing.B) { benchCharge(b, payers) })
@@ -67,7 +66,8 @@ func newChargeSide(b *testing.B, leading store.Term, first facts.JobID, payers i
 	s := &chargeSide{first: first + 1, payers: payers, usage: map[facts.JobID]*facts.UsageFacts{}}
 	for n := range facts.JobID(benchUsers) {
 		user := fmt.Sprint("user", n)
-		s.usage[s.first+n] = &facts.UsageFacts{Payer: facts.Payer{Account: fmt.Sprintf("show%d/shot%d", n%20, n%200), Owner: user}, At: at(1)}
+		s.usage[s.first+n] = &facts.UsageFacts{Payer: facts.Payer{Account: fmt.Sprintf("show%d/shot%d", n%20, n%200),
+			Owner: user}, At: at(1)}
 		writes := []facts.Write{facts.PutJob{Job: changed(sampleJob(s.first+n), func(j *facts.JobFacts) {
 			j.User, j.Agenda = user, agenda.Spec{Range: "1-1000000"}
 		})}}

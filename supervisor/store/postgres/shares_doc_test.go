@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 
@@ -38,7 +38,8 @@ func TestDocumentedStatement(t *testing.T) {
 		ended := a.StartedAt.Add(time.Hour)
 		charge := facts.Charge{CPU: 3600 * float64(n+1), GPU: float64(n) / 3}
 		writes = append(writes, facts.StartAttempt{Attempt: a})
-		end := facts.EndAttempt{ID: a.AttemptID, From: facts.Running, State: facts.Done, Wall: 3600, EndedAt: ended, Charge: charge, Charged: n != 2}
+		end := facts.EndAttempt{ID: a.AttemptID, From: facts.Running, State: facts.Done, Wall: 3600, EndedAt: ended,
+			Charge: charge, Charged: n != 2}
 		writes = append(writes, end)
 		if end.Charged {
 			if !at.IsZero() {
@@ -47,7 +48,8 @@ func TestDocumentedStatement(t *testing.T) {
 			value, at = value+charge.Total(), ended
 		}
 	}
-	writes = append(writes, facts.ChargeUsage{Usage: facts.UsageFacts{Payer: facts.Payer{Owner: "ada"}, Charge: facts.Charge{CPU: value}, At: at}})
+	writes = append(writes, facts.ChargeUsage{Usage: facts.UsageFacts{Payer: facts.Payer{Owner: "ada"},
+		Charge: facts.Charge{CPU: value}, At: at}})
 	commit(t, term, writes...)
 	check := func(when string) {
 		t.Helper()
@@ -62,7 +64,8 @@ func TestDocumentedStatement(t *testing.T) {
 	check("of attempts")
 	job.Version, job.State, job.FinishedAt = job.Version+1, facts.Complete, now
 	commit(t, term, facts.PutJob{Job: job})
-	chunk := store.Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{1}, Before: now.Add(time.Hour), At: now, HalfLife: halfLife, Limit: 2}
+	chunk := store.Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{1}, Before: now.Add(time.Hour), At: now,
+		HalfLife: halfLife, Limit: 2}
 	for left := 5; left > 0; {
 		n, err := p.Compact(ctx, chunk)
 		if err != nil || n == 0 {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -22,7 +22,8 @@ func (p *Store) Stats(ctx context.Context, q store.StatsQuery) ([]store.StatsRow
 		return nil, err
 	}
 	scan := func(row pgx.CollectableRow) (store.StatsRow, error) { return scanStatsRow(row, tags) }
-	return readRows(ctx, p.pool, "sums of attempts", scan, sqlStats, q.From, q.To, q.By, rules.Clean(q.User), rules.Clean(q.Account), rules.Clean(q.Cluster),
+	return readRows(ctx, p.pool, "sums of attempts", scan, sqlStats, q.From, q.To, q.By, rules.Clean(q.User),
+		rules.Clean(q.Account), rules.Clean(q.Cluster),
 		rules.Clean(q.Host), rules.PageOf(q.Limit), tags, q.Tags.Map(), hosts, classes)
 }
 
@@ -39,7 +40,7 @@ func (p *Store) classes(ctx context.Context, q store.StatsQuery) (hosts, classes
 	return hosts, classes, err
 }
 
-// tags are those that the report is divided by, in their own order.
+// tagsOf returns the names of the tags that the report is divided by, in the order of facts.TagNames.
 func tagsOf(q store.StatsQuery) []string {
 	names := []string{}
 	for _, name := range facts.TagNames {
@@ -54,8 +55,9 @@ func tagsOf(q store.StatsQuery) []string {
 func scanStatsRow(row pgx.CollectableRow, tags []string) (r store.StatsRow, err error) {
 	var day *time.Time
 	var tagged []string
-	err = row.Scan(&day, &r.User, &r.Account, &r.Cluster, &r.Host, &r.Kind, &tagged, &r.Class, &r.Attempts, &r.Slots, &r.CPU, &r.Memory,
-		&r.Secondary, &r.Preempted, &r.Failed, &r.Charged)
+	err = row.Scan(&day, &r.User, &r.Account, &r.Cluster, &r.Host, &r.Kind, &tagged, &r.Class, &r.Attempts, &r.Slots,
+		&r.CPU, &r.Memory,
+		&r.Secondary, &r.Preempted, &r.Killed, &r.Failed, &r.Charged)
 	if day != nil {
 		r.Day = rules.Exact(*day)
 	}

@@ -16,6 +16,7 @@ const (
 		sum(attempts)::bigint AS attempts, sum(slot_seconds) AS slots, sum(cpu_seconds) AS cpu, sum(memory_seconds) AS memory,
 		coalesce(sum(slot_seconds) FILTER (WHERE kind = 'secondary'), 0) AS secondary,
 		coalesce(sum(slot_seconds) FILTER (WHERE kind = 'preempted'), 0) AS preempted,
+		coalesce(sum(slot_seconds) FILTER (WHERE kind = 'killed'), 0) AS killed,
 		coalesce(sum(slot_seconds) FILTER (WHERE kind = 'failed'), 0) AS failed,
 		coalesce(sum(used) FILTER (WHERE charged), 0) AS charged
 		FROM (SELECT day, owner, account, cluster, host, kind, charged, tags, attempts, slot_seconds, cpu_seconds, memory_seconds,

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 
@@ -25,7 +25,8 @@ func ptr[T any](v T) *T { return &v }
 
 // sampleJob is an active job of ten items.
 func sampleJob(id facts.JobID) facts.JobFacts {
-	return facts.JobFacts{ID: id, Version: 1, Name: "beauty", User: "ann", UID: ptr(int64(1<<32 - 3)), Priority: 5, Cluster: "/", CPUs: 2,
+	return facts.JobFacts{ID: id, Version: 1, Name: "beauty", User: "ann", UID: ptr(int64(1<<32 - 3)), Priority: 5,
+		Cluster: "/", CPUs: 2,
 		Agenda: agenda.Spec{Range: "1-10"}, State: facts.Active, Command: []string{"sleep", "1"}, SubmittedAt: at(0)}
 }
 
@@ -39,7 +40,8 @@ func attemptID(job facts.JobID, item facts.ItemNo, number int) facts.AttemptID {
 }
 
 func started(id facts.AttemptID, when time.Time) facts.AttemptFacts {
-	return facts.AttemptFacts{AttemptID: id, Host: "h1", Boot: "boot", StateID: "state", Instance: 3, Kind: facts.Secondary,
+	return facts.AttemptFacts{AttemptID: id, Host: "h1", Boot: "boot", StateID: "state", Instance: 3,
+		Kind:  facts.Secondary,
 		Owner: "ann", Slots: 1, Memory: 1 << 20, State: facts.Running, StartedAt: when,
 		Holds: map[string]int64{"host.gpus": 1, "license.nuke": 2}, Devices: []int{0, 3}}
 }
@@ -49,15 +51,19 @@ func start(job facts.JobID, item facts.ItemNo, number int) facts.StartAttempt {
 }
 
 func stop(job facts.JobID, item facts.ItemNo, number int) facts.StopAttempt {
-	return facts.StopAttempt{ID: attemptID(job, item, number), Why: facts.Why{Reason: facts.ReasonKilled, Cause: "killed by u1"}}
+	return facts.StopAttempt{ID: attemptID(job, item, number),
+		Why: facts.Why{Reason: facts.ReasonKilled, Cause: "killed by u1"}}
 }
 
 func leave(job facts.JobID, item facts.ItemNo, number int) facts.SendAwayAttempt {
-	return facts.SendAwayAttempt{ID: attemptID(job, item, number), Why: facts.Why{Reason: facts.ReasonSentAway, Cause: "by u1"}}
+	return facts.SendAwayAttempt{ID: attemptID(job, item, number),
+		Why: facts.Why{Reason: facts.ReasonSentAway, Cause: "by u1"}}
 }
 
-func ended(job facts.JobID, item facts.ItemNo, number int, state facts.AttemptState, again facts.Again) facts.EndAttempt {
-	end := facts.EndAttempt{ID: attemptID(job, item, number), From: facts.Running, State: state, Again: again, EndedAt: at(2), Wall: 1}
+func ended(job facts.JobID, item facts.ItemNo, number int, state facts.AttemptState,
+	again facts.RunsAgain) facts.EndAttempt {
+	end := facts.EndAttempt{ID: attemptID(job, item, number), From: facts.Running, State: state, Again: again,
+		EndedAt: at(2), Wall: 1}
 	if state != facts.Done {
 		end.Reason = facts.ReasonExit
 	}
@@ -67,7 +73,12 @@ func ended(job facts.JobID, item facts.ItemNo, number int, state facts.AttemptSt
 func diff(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.SortSlices(func(a, b facts.AttemptFacts) bool {
 		return a.Item < b.Item || a.Item == b.Item && a.Number < b.Number
-	}), cmpopts.SortSlices(func(a, b facts.DoneFacts) bool { return a.Number < b.Number }), cmp.Transformer("done", byItem), cmp.AllowUnexported(doneByItem{}), cmpopts.SortSlices(func(a, b facts.JobRecord) bool { return a.Job.ID < b.Job.ID }))
+	}), cmpopts.SortSlices(func(a, b facts.DoneFacts) bool {
+		return a.Number < b.Number
+	}), cmp.Transformer("done", byItem), cmp.AllowUnexported(doneByItem{}),
+		cmpopts.SortSlices(func(a, b facts.JobRecord) bool {
+			return a.Job.ID < b.Job.ID
+		}))
 }
 
 type doneByItem struct {
@@ -114,7 +125,8 @@ func TestOrderWithinABatch(t *testing.T) {
 			start(1, 0, 3), ended(1, 0, 3, facts.Done, facts.Never),
 			facts.ReopenAttempts{Job: 1, Attempts: []facts.AttemptID{attemptID(1, 0, 3)}},
 			facts.ReopenAttempts{Job: 1, Attempts: []facts.AttemptID{attemptID(1, 0, 3)}}, start(1, 0, 4),
-			facts.ChangeMarks{Job: 1, Add: []facts.Mark{{First: 5, Last: 9, Step: 1, Kind: facts.MarkKilled}}}, facts.ChangeMarks{Job: 1, Remove: []facts.Mark{{First: 5, Last: 9, Step: 1, Kind: facts.MarkKilled}}})
+			facts.ChangeMarks{Job: 1, Add: []facts.Mark{{First: 5, Last: 9, Step: 1, Kind: facts.MarkKilled}}},
+			facts.ChangeMarks{Job: 1, Remove: []facts.Mark{{First: 5, Last: 9, Step: 1, Kind: facts.MarkKilled}}})
 		commit(t, term) // nothing is nothing
 		r := recordOf(t, s, 1)
 		if r.Job.Name != "renamed" || r.Job.Version != 2 || len(r.Marks) != 0 {
@@ -259,11 +271,12 @@ func TestTermsFence(t *testing.T) {
 	})
 }
 
-// A term knows when those before it began, but for what was before a restore was settled.
+// TestTermKnowsThoseBefore: a term knows when earlier terms began, except those before the last settled restore.
 func TestTermKnowsThoseBefore(t *testing.T) {
 	onBoth(t, func(t *testing.T, s both) {
 		first := lead(t, s)
-		if err := first.Succeed(ctx, store.Heard{Lineage: first.Descent().Lineage, Epoch: first.Epoch() + 3, Host: "a"}); err != nil {
+		if err := first.Succeed(ctx,
+			store.HigherTerm{Lineage: first.Descent().Lineage, Epoch: first.Epoch() + 3, Host: "a"}); err != nil {
 			t.Fatal(err)
 		}
 		first.Close(ctx)
@@ -284,7 +297,8 @@ func TestTermKnowsThoseBefore(t *testing.T) {
 			}
 			for n, p := range past {
 				if before := known[len(known)-1-n]; p.Epoch != before.Epoch() || p.Began.UnixMicro() != before.Began().UnixMicro() {
-					t.Errorf("term %d knows that %d began at %s, and %d did at %s", term.Epoch(), p.Epoch, p.Began, before.Epoch(), before.Began())
+					t.Errorf("term %d knows that %d began at %s, and %d did at %s", term.Epoch(), p.Epoch, p.Began, before.Epoch(),
+						before.Began())
 				}
 			}
 			term.Close(ctx)
@@ -304,10 +318,15 @@ func TestOddInputIsTamed(t *testing.T) {
 		end.Cause, end.EndedAt, end.ExitCode, end.Peak = "bad \xff\xfe bytes\x00", at(-100), ptr(1<<40), 1<<60
 		odd := started(attemptID(1, 1, 1), at(1))
 		odd.Instance, odd.Holds = 9, map[string]int64{"license.\x00": 1, "\xff": 2}
-		commit(t, term, facts.PutJob{Job: job}, start(1, 0, 1), end, facts.StartAttempt{Attempt: odd}, ended(1, 1, 1, facts.Failed, facts.Never),
-			facts.PutHost{Host: facts.HostFacts{ID: "h\x00", Properties: map[string]string{"\x00": "\x00"}, Resources: map[string]int{"r\x00": 1 << 50}, Slots: 1 << 40}},
-			facts.AddEvent{Event: facts.EventFacts{At: at(1), Type: "lo\x00ck", Job: 1, Item: -1, Instance: -1, Why: facts.Why{Cause: "\xff"}}},
-			facts.PutJob{Job: changed(job, func(j *facts.JobFacts) { j.Version, j.State, j.FinishedAt = 2, facts.FailedJob, at(-50) })})
+		commit(t, term, facts.PutJob{Job: job}, start(1, 0, 1), end, facts.StartAttempt{Attempt: odd},
+			ended(1, 1, 1, facts.Failed, facts.Never),
+			facts.PutHost{Host: facts.HostFacts{ID: "h\x00", Properties: map[string]string{"\x00": "\x00"},
+				Resources: map[string]int{"r\x00": 1 << 50}, Slots: 1 << 40}},
+			facts.AddEvent{Event: facts.EventFacts{At: at(1), Type: "lo\x00ck", Job: 1, Item: -1, Instance: -1,
+				Why: facts.Why{Cause: "\xff"}}},
+			facts.PutJob{Job: changed(job, func(j *facts.JobFacts) {
+				j.Version, j.State, j.FinishedAt = 2, facts.FailedJob, at(-50)
+			})})
 		r := recordOf(t, s, 1)
 		if r.Job.Name != "a\uFFFDb" || r.Job.Env["K\uFFFD"] != "v\uFFFD" || !r.Job.FinishedAt.Equal(at(0)) {
 			t.Errorf("job %+v", r.Job)

@@ -4,15 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 
 // largeJob has texts of every kind.
 func largeJob(id facts.JobID) facts.JobFacts {
 	return changed(sampleJob(id), func(j *facts.JobFacts) {
-		j.Command, j.Env = []string{"render", strings.Repeat("ü", 5000)}, map[string]string{"A": strings.Repeat("x", 3000), "B": ""}
-		j.Submission, j.Cwd, j.Dependency, j.Requirements, j.Restrictions, j.HostOrder = "token", "/show", "complete-job-900", "host.memory > 4", "/a/*", "+host.x"
+		j.Command, j.Env = []string{"render", strings.Repeat("ü", 5000)},
+			map[string]string{"A": strings.Repeat("x", 3000), "B": ""}
+		j.Submission, j.Cwd, j.Dependency, j.Requirements, j.Restrictions, j.HostOrder = "token", "/show", "complete-job-900",
+			"host.memory > 4", "/a/*", "+host.x"
 		j.Hosts, j.OmitHosts, j.Groups, j.Flags = []string{"h1", "h2"}, []string{"h3"}, []string{"g"}, []string{"auto"}
 	})
 }
@@ -21,8 +23,13 @@ func largeJob(id facts.JobID) facts.JobFacts {
 func TestStored(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
-		first, second := largeJob(1), changed(sampleJob(2), func(j *facts.JobFacts) { j.State, j.FinishedAt = facts.Complete, at(5) })
-		commit(t, term, facts.PutJob{Job: first}, facts.PutJob{Job: second}, facts.PutJob{Job: changed(sampleJob(3), func(j *facts.JobFacts) { j.User = "bob" })})
+		first, second := largeJob(1), changed(sampleJob(2), func(j *facts.JobFacts) {
+			j.State, j.FinishedAt = facts.Complete, at(5)
+		})
+		commit(t, term, facts.PutJob{Job: first}, facts.PutJob{Job: second},
+			facts.PutJob{Job: changed(sampleJob(3), func(j *facts.JobFacts) {
+				j.User = "bob"
+			})})
 		want := func(jobs ...facts.JobFacts) {
 			t.Helper()
 			sum := int64(0)
@@ -37,7 +44,8 @@ func TestStored(t *testing.T) {
 		first.Version, first.Hosts = 2, []string{strings.Repeat("h", 200)}
 		commit(t, term, facts.PutJob{Job: first})
 		want(first, second)
-		moved := must(s.Compact(ctx, store.Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{2}, Before: at(1e6), At: at(1e6), Limit: 10}))(t)
+		moved := must(s.Compact(ctx, store.Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{2}, Before: at(1e6),
+			At: at(1e6), Limit: 10}))(t)
 		if moved != 0 || must(s.Remove(ctx, term.Epoch(), at(1e6), []facts.JobID{2}))(t) != 1 {
 			t.Fatal("the ended job is not removed")
 		}
@@ -46,22 +54,4 @@ func TestStored(t *testing.T) {
 			t.Errorf("nobody has %d bytes", got)
 		}
 	})
-}
-
-// Jobs of an older release are counted about as new ones are.
-func TestStoredOfOlderRows(t *testing.T) {
-	url := newDatabase(t)
-	p := openPostgres(t, url)
-	j := largeJob(1)
-	term, err := p.Lead(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	commit(t, term, facts.PutJob{Job: j})
-	term.Close(ctx)
-	migrating(t, url, 15)
-	again := openPostgres(t, url)
-	if got, want := must(again.Stored(ctx, "ann"))(t), j.Stored(); got < want-100 || got > want+100 {
-		t.Errorf("%d bytes, a new row has %d", got, want)
-	}
 }

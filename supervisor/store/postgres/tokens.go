@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -28,12 +28,15 @@ func (p *Store) CreateToken(ctx context.Context, t store.Token, audit ...facts.A
 }
 
 func addToken(ctx context.Context, tx pgx.Tx, t store.Token) error {
-	_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey, t.Seal, t.UsesLeft, t.Name, t.Pending, t.SessionOf)
+	_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt,
+		unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey, t.Seal, t.UsesLeft, t.Name, t.Pending, t.SessionOf)
 	return err
 }
 
-// ExchangeToken takes a use from a token, if it still is as before and has one, and adds the token that was made for it.
-func (p *Store) ExchangeToken(ctx context.Context, before, after, made store.Token, audit ...facts.AuditFacts) (bool, error) {
+// ExchangeToken takes a use from a token, if it still is as before and has one, and adds the token that was made for
+// it.
+func (p *Store) ExchangeToken(ctx context.Context, before, after, made store.Token,
+	audit ...facts.AuditFacts) (bool, error) {
 	made = rules.NormalToken(made)
 	return p.amend(ctx, "exchanging a token", audit, func(tx pgx.Tx) error { return addToken(ctx, tx, made) },
 		sqlSpendToken, rules.Clean(before.ID), before.Seal, after.UsesLeft, after.Seal)
@@ -43,7 +46,8 @@ var errChanged = errors.New("the row is no longer as it was")
 
 // amend changes a row, does then what belongs to that, and adds the rows that tell of it. It is false, and nothing is
 // changed, if the row is not there or no longer as it was.
-func (p *Store) amend(ctx context.Context, what string, audit []facts.AuditFacts, then func(pgx.Tx) error, sql string, args ...any) (bool, error) {
+func (p *Store) amend(ctx context.Context, what string, audit []facts.AuditFacts, then func(pgx.Tx) error, sql string,
+	args ...any) (bool, error) {
 	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, sql, args...)
 		if err == nil && tag.RowsAffected() == 0 {
@@ -71,12 +75,14 @@ func (p *Store) execute(ctx context.Context, what, sql string, args ...any) (int
 
 // HostTokens lists at most store.MaxPage tokens that are bound to a host's key, the newest first.
 func (p *Store) HostTokens(ctx context.Context, hostKey string) ([]store.Token, error) {
-	return readRows(ctx, p.pool, "a host's tokens", pgx.RowToStructByPos[store.Token], sqlHostTokens, rules.Clean(hostKey), store.MaxPage)
+	return readRows(ctx, p.pool, "a host's tokens", pgx.RowToStructByPos[store.Token], sqlHostTokens, rules.Clean(hostKey),
+		store.MaxPage)
 }
 
 // UserTokens lists at most store.MaxPage tokens of a user that are bound to no host, the newest first.
 func (p *Store) UserTokens(ctx context.Context, user string) ([]store.Token, error) {
-	return readRows(ctx, p.pool, "a user's tokens", pgx.RowToStructByPos[store.Token], sqlUserTokens, rules.Clean(user), store.MaxPage)
+	return readRows(ctx, p.pool, "a user's tokens", pgx.RowToStructByPos[store.Token], sqlUserTokens, rules.Clean(user),
+		store.MaxPage)
 }
 
 // Token finds a token by its id.
@@ -96,7 +102,8 @@ func (p *Store) RevokeToken(ctx context.Context, id string, audit ...facts.Audit
 
 // GoodTokens lists tokens that may be used now.
 func (p *Store) GoodTokens(ctx context.Context, now time.Time) ([]store.Token, error) {
-	return readRows(ctx, p.pool, "the good tokens", pgx.RowToStructByPos[store.Token], sqlGoodTokens, rules.Exact(now), maxGoodTokens)
+	return readRows(ctx, p.pool, "the good tokens", pgx.RowToStructByPos[store.Token], sqlGoodTokens, rules.Exact(now),
+		maxGoodTokens)
 }
 
 // maxGoodTokens bounds what is read; more tokens cannot be good at a time.
@@ -112,7 +119,7 @@ func (p *Store) TouchTokens(ctx context.Context, used map[string]time.Time) erro
 	return err
 }
 
-// DropSpareTokens deletes hosts' tokens that nobody needs.
+// DropSpareTokens deletes unused tokens of hosts.
 func (p *Store) DropSpareTokens(ctx context.Context, before time.Time) (int, error) {
 	n, err := p.execute(ctx, "deleting hosts' spare tokens", sqlDropSpares, rules.Exact(before), rules.KeptTokens)
 	return int(n), err
@@ -120,7 +127,8 @@ func (p *Store) DropSpareTokens(ctx context.Context, before time.Time) (int, err
 
 // ChangeToken gives a token the end of next and lets it wait as next does, if it still is as before.
 func (p *Store) ChangeToken(ctx context.Context, before, next store.Token, audit ...facts.AuditFacts) (bool, error) {
-	return p.amend(ctx, "changing a token", audit, nil, sqlChangeToken, rules.Clean(before.ID), before.Seal, rules.Exact(next.ExpiresAt), next.Seal, rules.Clean(next.Pending))
+	return p.amend(ctx, "changing a token", audit, nil, sqlChangeToken, rules.Clean(before.ID), before.Seal,
+		rules.Exact(next.ExpiresAt), next.Seal, rules.Clean(next.Pending))
 }
 
 // People lists the users that were added, by name.
@@ -135,15 +143,18 @@ func (p *Store) People(ctx context.Context) ([]store.Person, error) {
 // AddPerson adds a user, whose tokens of before end.
 func (p *Store) AddPerson(ctx context.Context, one store.Person, audit ...facts.AuditFacts) (bool, error) {
 	one = rules.NormalPerson(one)
-	return p.changePerson(ctx, "adding a user", one.Name, true, audit, sqlAddPerson, one.Name, one.Role, words(one.Groups), words(one.Leads), words(one.SubmitAs),
+	return p.changePerson(ctx, "adding a user", one.Name, true, audit, sqlAddPerson, one.Name, one.Role, words(one.Groups),
+		words(one.Leads), words(one.SubmitAs),
 		one.Rights, one.Disabled, one.CreatedAt, one.CreatedBy, one.Since, one.Seal, store.MaxPeople)
 }
 
 // ChangePerson replaces the row of a user if it still is as before.
 func (p *Store) ChangePerson(ctx context.Context, before, next store.Person, audit ...facts.AuditFacts) (bool, error) {
 	before, next = rules.NormalPerson(before), rules.NormalPerson(next)
-	return p.changePerson(ctx, "changing a user", before.Name, !next.Since.Equal(before.Since), audit, sqlChangePerson, before.Name, before.Seal, next.Role,
-		words(next.Groups), words(next.Leads), words(next.SubmitAs), next.Rights, next.Disabled, next.CreatedAt, next.CreatedBy, next.Since, next.Seal)
+	return p.changePerson(ctx, "changing a user", before.Name, !next.Since.Equal(before.Since), audit, sqlChangePerson,
+		before.Name, before.Seal, next.Role,
+		words(next.Groups), words(next.Leads), words(next.SubmitAs), next.Rights, next.Disabled, next.CreatedAt,
+		next.CreatedBy, next.Since, next.Seal)
 }
 
 // RemovePerson removes a user, whose tokens end.
@@ -152,7 +163,8 @@ func (p *Store) RemovePerson(ctx context.Context, name string, audit ...facts.Au
 	return p.changePerson(ctx, "removing a user", name, true, audit, sqlRemovePerson, name)
 }
 
-func (p *Store) changePerson(ctx context.Context, what, name string, endTokens bool, audit []facts.AuditFacts, sql string, args ...any) (bool, error) {
+func (p *Store) changePerson(ctx context.Context, what, name string, endTokens bool, audit []facts.AuditFacts,
+	sql string, args ...any) (bool, error) {
 	return p.amend(ctx, what, audit, func(tx pgx.Tx) (err error) {
 		if endTokens {
 			_, err = tx.Exec(ctx, sqlEndTokens, name)

@@ -11,7 +11,9 @@ const (
 	attemptWall = `CASE WHEN a.wall > 0 OR a.state NOT IN ('lost', 'killed', 'preempted') THEN a.wall + a.suspended
 		ELSE extract(epoch FROM a.ended_at - a.started_at)::double precision END`
 	attemptHeld = `greatest(` + attemptWall + ` - a.released, 0)` // for which it held its slots
-	attemptKind = `CASE WHEN a.state IN ('done', 'superseded') THEN a.kind WHEN a.state = 'preempted' THEN 'preempted' ELSE 'failed' END`
+	// The kind of an attempt in the sums and in every report. Attempts with a result have their kind of work. Attempts
+	// stopped by an action or for other work count as preempted or killed, not as failed. All others are failed.
+	attemptKind = `CASE WHEN a.state IN ('done', 'superseded') THEN a.kind WHEN a.state IN ('preempted', 'killed') THEN a.state ELSE 'failed' END`
 	attemptUsed = `(coalesce(a.charge_cpu, 0) + coalesce(a.charge_ram, 0) + coalesce(a.charge_gpu, 0) + coalesce(a.charge_scratch, 0))`
 	attemptDay  = `(a.ended_at AT TIME ZONE 'UTC')::date`
 	// What is left of a use at the end of its day; $4 is the half-life in seconds, 0 for none. Beyond 900 half-lives
@@ -52,7 +54,8 @@ const (
 		SELECT day, owner, account, cluster, host, kind, charged, tags, count(*), sum(wall), sum(slots * held), sum(cpu),
 		sum(bytes * wall), sum(used_cpu), sum(used_ram), sum(used_gpu), sum(used_scratch), sum(used_cpu * rest),
 		sum(used_ram * rest), sum(used_gpu * rest), sum(used_scratch * rest)
-		FROM (SELECT ` + attemptDay + ` AS day, a.owner, j.account, j.cluster, a.host, ` + attemptKind + ` AS kind, a.charged, j.tags,
+		FROM (SELECT ` + attemptDay + ` AS day, a.owner, j.account, j.cluster, a.host, ` + attemptKind +
+		` AS kind, a.charged, j.tags,
 			` + attemptWall + ` AS wall, ` + attemptHeld + ` AS held, a.slots, a.cpu, greatest(a.memory, a.peak) AS bytes,
 			coalesce(a.charge_cpu, 0) AS used_cpu, coalesce(a.charge_ram, 0) AS used_ram,
 			coalesce(a.charge_gpu, 0) AS used_gpu, coalesce(a.charge_scratch, 0) AS used_scratch, ` + leftAtDaysEnd + ` AS rest
@@ -68,8 +71,9 @@ const (
 		left_scratch = d.left_scratch + excluded.left_scratch`
 
 	// The items that the chunk's attempts decided, as runs of equal outcome; their marks are made of them.
-	sqlChunkOutcomes = `SELECT a.job, a.item, a.state, a.ended_at FROM attempt a WHERE` + inChunk + `AND a.again = 0 ORDER BY a.job, a.item`
-	sqlTakeMarks     = `DELETE FROM item_mark WHERE job = $1::bigint AND last + step >= $2::integer AND first <= $3::integer + step
+	sqlChunkOutcomes = `SELECT a.job, a.item, a.state, a.ended_at FROM attempt a WHERE` + inChunk +
+		`AND a.again = 0 ORDER BY a.job, a.item`
+	sqlTakeMarks = `DELETE FROM item_mark WHERE job = $1::bigint AND last + step >= $2::integer AND first <= $3::integer + step
 		RETURNING first, last, step, kind, by, at`
 
 	sqlNoteChunk = `UPDATE job j SET version = j.version + 1, compacted = coalesce(j.compacted, 0) + u.attempts,

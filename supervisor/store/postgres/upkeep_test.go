@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -36,7 +36,7 @@ func history(t testing.TB, term store.Term) {
 			}
 		})}
 	}
-	run := func(id facts.JobID, item facts.ItemNo, number int, from float64, state facts.AttemptState, again facts.Again) []facts.Write {
+	run := func(id facts.JobID, item facts.ItemNo, number int, from float64, state facts.AttemptState, again facts.RunsAgain) []facts.Write {
 		a := started(attemptID(id, item, number), at(from))
 		a.Slots, a.Host = int(item)+1, facts.HostID(fmt.Sprint("h", number))
 		if item%2 == 0 {
@@ -99,8 +99,12 @@ const pastHalfLife = 30 * time.Hour
 
 func look(t testing.TB, r store.Reader) (s seen) {
 	t.Helper()
-	for _, by := range [][]string{nil, {store.ByDay}, {store.ByUser, store.ByKind}, {store.ByAccount, store.ByCluster}, {store.ByHost}, {store.ByClass}, {store.ByClass, store.ByUser}, {"prod_shot", "prod_show", "prod_dept"}, store.Groupings} {
-		s.Stats = append(s.Stats, must(r.Stats(ctx, store.StatsQuery{From: at(-1e6).Truncate(24 * time.Hour), To: at(1e6).Truncate(24 * time.Hour), By: by}))(t))
+	for _, by := range [][]string{nil, {store.ByDay}, {store.ByUser, store.ByKind}, {store.ByAccount, store.ByCluster},
+		{store.ByHost}, {store.ByClass}, {store.ByClass, store.ByUser}, {"prod_shot", "prod_show", "prod_dept"},
+		store.Groupings} {
+		s.Stats = append(s.Stats,
+			must(r.Stats(ctx, store.StatsQuery{From: at(-1e6).Truncate(24 * time.Hour), To: at(1e6).Truncate(24 * time.Hour),
+				By: by}))(t))
 	}
 	for _, payer := range []facts.Payer{{Owner: "ann"}, {Account: "show/shot", Owner: "bob"}} {
 		s.Ledger = append(s.Ledger, must(r.Ledger(ctx, payer.Owner, []string{payer.Account}, at(1e6), pastHalfLife))(t))
@@ -123,7 +127,8 @@ func (s seen) rounded() seen {
 	for _, rows := range s.Stats {
 		for i := range rows {
 			r := &rows[i]
-			for _, v := range []*float64{&r.Slots, &r.CPU, &r.Memory, &r.Secondary, &r.Preempted, &r.Failed, &r.Charged} {
+			for _, v := range []*float64{&r.Slots, &r.CPU, &r.Memory, &r.Secondary, &r.Preempted, &r.Killed, &r.Failed,
+				&r.Charged} {
 				round(v)
 			}
 		}
@@ -142,7 +147,8 @@ func (s seen) rounded() seen {
 }
 
 func compaction(term store.Term, jobs []facts.JobID, limit int) store.Compaction {
-	return store.Compaction{Epoch: term.Epoch(), Jobs: jobs, Before: at(1e6), At: at(1e6), HalfLife: pastHalfLife, Limit: limit}
+	return store.Compaction{Epoch: term.Epoch(), Jobs: jobs, Before: at(1e6), At: at(1e6), HalfLife: pastHalfLife,
+		Limit: limit}
 }
 
 func auditOf(t testing.TB, s *Store) AuditReport {
@@ -167,7 +173,8 @@ func TestCompactionChangesNoAnswer(t *testing.T) {
 		term := lead(t, s)
 		history(t, term)
 		before := look(t, s).rounded()
-		if len(before.Stats[0]) != 1 || before.Stats[0][0].Attempts != 16 || len(before.Ledger[0]) < 4 || len(before.Jobs) != 5 {
+		if len(before.Stats[0]) != 1 || before.Stats[0][0].Attempts != 16 || len(before.Ledger[0]) < 4 ||
+			len(before.Jobs) != 5 {
 			t.Fatalf("the past is %+v", before.Stats)
 		}
 		report := auditOf(t, s)
@@ -222,21 +229,24 @@ func TestStatsByTags(t *testing.T) {
 		history(t, term)
 		for compacted := range 2 {
 			var got []string
-			for _, r := range must(s.Stats(ctx, store.StatsQuery{From: at(-1e6), To: at(1e6), By: []string{"prod_shot", "prod_show"}}))(t) {
+			for _, r := range must(s.Stats(ctx,
+				store.StatsQuery{From: at(-1e6), To: at(1e6), By: []string{"prod_shot", "prod_show"}}))(t) {
 				got = append(got, fmt.Sprintf("%q %d", r.Tags.Map(), r.Attempts))
 			}
 			want := []string{`map[] 8`, `map["prod_show":"heron"] 4`, `map["prod_shot":"0é \"10\"" "prod_show":"heron"] 4`}
 			if d := diff(want, got); d != "" {
 				t.Errorf("compacted %d: (-want +got)\n%s", compacted, d)
 			}
-			for want, values := range map[int64]map[string]string{8: {"prod_show": "heron"}, 4: {"prod_shot": "0\u00e9 \"10\"", "prod_show": "heron"}} {
+			for want, values := range map[int64]map[string]string{8: {"prod_show": "heron"},
+				4: {"prod_shot": "0\u00e9 \"10\"", "prod_show": "heron"}} {
 				tags, _ := facts.TagsOf(values)
 				rows := must(s.Stats(ctx, store.StatsQuery{From: at(-1e6), To: at(1e6), Tags: tags}))(t)
 				if len(rows) != 1 || rows[0].Attempts != want {
 					t.Errorf("compacted %d: of %q there are %+v, want %d attempts", compacted, values, rows, want)
 				}
 			}
-			if rows := must(s.Stats(ctx, store.StatsQuery{From: at(-1e6), To: at(1e6), Tags: facts.Tags{"crane"}}))(t); len(rows) != 0 {
+			if rows := must(s.Stats(ctx,
+				store.StatsQuery{From: at(-1e6), To: at(1e6), Tags: facts.Tags{"crane"}}))(t); len(rows) != 0 {
 				t.Errorf("compacted %d: of a show without work there are %+v", compacted, rows)
 			}
 			for must(s.Compact(ctx, compaction(term, []facts.JobID{2, 5}, 3)))(t) > 0 {
@@ -258,7 +268,8 @@ func TestCompactedItems(t *testing.T) {
 			}
 			return text
 		}
-		for id, want := range map[facts.JobID]string{1: "0-2x1 complete ; 3-3x1 complete boss; ", 2: "0-0x1 complete ; 1-1x1 failed ; 2-2x1 killed ; 3-3x1 failed ; ", 3: "0-3x1 killed ann; "} {
+		for id, want := range map[facts.JobID]string{1: "0-2x1 complete ; 3-3x1 complete boss; ",
+			2: "0-0x1 complete ; 1-1x1 failed ; 2-2x1 killed ; 3-3x1 failed ; ", 3: "0-3x1 killed ann; "} {
 			if got := kinds(id); got != want {
 				t.Errorf("job %d: %s, want %s", id, got, want)
 			}
@@ -266,14 +277,17 @@ func TestCompactedItems(t *testing.T) {
 	})
 }
 
-// An ended job whose attempts have become daily sums, and whose items a job waits for, is loaded as one that never runs again.
+// TestCompactedParentIsLoadedAsSuch: an ended job with compacted attempts, whose items another job waits for, is loaded
+// as a job that never runs again.
 func TestCompactedParentIsLoadedAsSuch(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		history(t, term)
 		for must(s.Compact(ctx, compaction(term, []facts.JobID{2}, 100)))(t) > 0 {
 		}
-		child := changed(sampleJob(90), func(j *facts.JobFacts) { j.WaitFor = []facts.Link{{End: "complete", Job: 2, Of: facts.OfItems}} })
+		child := changed(sampleJob(90), func(j *facts.JobFacts) {
+			j.WaitFor = []facts.Link{{End: "complete", Job: 2, Of: facts.OfItems}}
+		})
 		commit(t, term, facts.PutJob{Job: child})
 		loaded := map[facts.JobID]bool{}
 		for _, r := range load(t, term).Jobs {
@@ -352,14 +366,15 @@ func TestWaitedForJobsStay(t *testing.T) {
 	})
 }
 
-// Jobs whose logs are removed say so, until they have ended anew.
+// TestLogsAreRemovedOnce: jobs whose logs were deleted say so until they have ended again.
 func TestLogsAreRemovedOnce(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
 		old := lead(t, s)
 		history(t, old)
 		for must(s.Compact(ctx, compaction(old, []facts.JobID{3}, 100)))(t) > 0 {
 		}
-		if got := must(s.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []store.WithLogs{{Job: 2}, {Job: 3, Compacted: true}, {Job: 1}}) {
+		if got := must(s.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got,
+			[]store.WithLogs{{Job: 2}, {Job: 3, Compacted: true}, {Job: 1}}) {
 			t.Errorf("with logs: %v", got)
 		}
 		if err := s.LogsRemoved(ctx, old.Epoch(), []facts.JobID{2, 3}, at(7e5), "the disk was full"); err != nil {
@@ -368,7 +383,8 @@ func TestLogsAreRemovedOnce(t *testing.T) {
 		if got := must(s.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []store.WithLogs{{Job: 1}, {Job: 5}}) {
 			t.Errorf("then with logs: %v", got)
 		}
-		for id, want := range map[facts.JobID]store.Past{1: {}, 2: {LogsRemoved: at(7e5)}, 3: {Compacted: true, LogsRemoved: at(7e5)}, 99: {}} {
+		for id, want := range map[facts.JobID]store.Past{1: {}, 2: {LogsRemoved: at(7e5)},
+			3: {Compacted: true, LogsRemoved: at(7e5)}, 99: {}} {
 			if got := must(s.Past(ctx, id))(t); got.Compacted != want.Compacted || !got.LogsRemoved.Equal(want.LogsRemoved) {
 				t.Errorf("past of job %d: %+v", id, got)
 			}
@@ -402,7 +418,7 @@ func TestLogsAreRemovedOnce(t *testing.T) {
 	})
 }
 
-// Only in the name of the term that stands is anything moved.
+// TestUpkeepIsFenced: nothing is moved unless the given term is the current one.
 func TestUpkeepIsFenced(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
 		old := lead(t, s)
@@ -425,7 +441,7 @@ func TestUpkeepIsFenced(t *testing.T) {
 	})
 }
 
-// A job whose attempts are sums cannot run again, whoever asks.
+// TestCompactedJobsStayFinal: a job whose attempts are sums cannot run again by any action.
 func TestCompactedJobsStayFinal(t *testing.T) {
 	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
@@ -446,7 +462,8 @@ func TestCrashInTheMiddleOfAChunk(t *testing.T) {
 	term := lead(t, p)
 	history(t, term)
 	before := look(t, p).rounded()
-	for table, when := range map[string]string{"usage_day": "INSERT", "item_mark": "INSERT OR DELETE", "job": "UPDATE", "attempt": "DELETE"} {
+	for table, when := range map[string]string{"usage_day": "INSERT", "item_mark": "INSERT OR DELETE", "job": "UPDATE",
+		"attempt": "DELETE"} {
 		exec(t, p, `CREATE FUNCTION break() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''crash''; END'`)
 		exec(t, p, `CREATE TRIGGER break AFTER `+when+` ON `+table+` EXECUTE FUNCTION break()`)
 		if n, err := p.Compact(ctx, compaction(term, []facts.JobID{1, 2}, 100)); err == nil {
@@ -483,7 +500,8 @@ func TestOverlaidMarks(t *testing.T) {
 			if rapid.Bool().Draw(r, "marked") {
 				last := min(items-1, item+rapid.IntRange(0, 4).Draw(r, "more"))
 				kind := rapid.SampledFrom([]facts.MarkKind{facts.MarkKilled, facts.MarkComplete}).Draw(r, "kind")
-				marks = append(marks, facts.Mark{First: facts.ItemNo(item), Last: facts.ItemNo(last), Step: 1, Kind: kind, By: rapid.SampledFrom([]string{"", "ann"}).Draw(r, "by")})
+				marks = append(marks, facts.Mark{First: facts.ItemNo(item), Last: facts.ItemNo(last), Step: 1, Kind: kind,
+					By: rapid.SampledFrom([]string{"", "ann"}).Draw(r, "by")})
 				for ; item < last; item++ {
 					want[item] = kind
 				}
@@ -493,7 +511,8 @@ func TestOverlaidMarks(t *testing.T) {
 		var outcomes []rules.Outcome
 		for item := range items {
 			if rapid.Bool().Draw(r, "ran") {
-				o := rules.OutcomeOf(1, facts.ItemNo(item), rapid.SampledFrom([]facts.AttemptState{facts.Done, facts.Killed, facts.Lost}).Draw(r, "state"), at(1))
+				o := rules.OutcomeOf(1, facts.ItemNo(item),
+					rapid.SampledFrom([]facts.AttemptState{facts.Done, facts.Killed, facts.Lost}).Draw(r, "state"), at(1))
 				outcomes, want[item] = append(outcomes, o), o.Kind
 			}
 		}

@@ -5,13 +5,22 @@ import (
 	"fmt"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/internal/units"
+	"qb/supervisor/job/facts"
 )
 
-// ClassOf tells hosts apart by what they have: slots, memory in whole GiB, GPUs, and speed where it is not the
-// reference's. Hosts bought together are one class, whatever they are called.
+// ClassOf tells hosts apart by what they have: slots, memory in whole GiB (below 1 GiB in whole MiB), GPUs, and speed
+// where it is not the reference's. Hosts bought together are one class, whatever they are called.
 func ClassOf(h facts.HostFacts) string {
-	class := fmt.Sprintf("%s, %d GB", facts.Several(h.Slots, "slot"), (h.Memory+1<<29)>>30)
+	step := int64(units.GiB)
+	if h.Memory < units.GiB {
+		step = units.MiB
+	}
+	memory := "memory unknown"
+	if h.Memory > 0 {
+		memory = units.ExactText((h.Memory + step/2) / step * step)
+	}
+	class := facts.Several(h.Slots, "slot") + ", " + memory
 	if n := h.Resources["gpus"]; n > 0 {
 		class += fmt.Sprintf(", %d GPUs", n)
 	}

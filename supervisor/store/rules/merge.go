@@ -3,18 +3,18 @@ package rules
 import (
 	"fmt"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
-// ShareWrites are those of usage, shares and credit in a batch. Of several on one payer or place the last wins; of
-// payers those who write them see to that.
+// ShareWrites are the writes of usage, shares and credit in a batch. Of several writes on one path the last wins; for
+// payers the caller ensures that.
 type ShareWrites struct {
 	Usage   []facts.UsageFacts
 	Shares  LastOf[string, facts.ShareFacts]
 	Credits []facts.CreditFacts
 	// Accounts are by path; one without a time is to be deleted.
 	Accounts LastOf[string, facts.AccountFacts]
-	// Budgets likewise.
+	// Budgets are by path, too; a budget without a time is to be deleted.
 	Budgets      LastOf[string, facts.BudgetFacts]
 	Publications LastOf[string, facts.PublicationFacts]
 }

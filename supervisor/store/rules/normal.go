@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 
@@ -123,8 +123,14 @@ func NormalHost(h facts.HostFacts) facts.HostFacts {
 
 // NormalAttempt is the normal form of Attempt: what a store keeps of it.
 func NormalAttempt(a facts.AttemptFacts) facts.AttemptFacts {
-	a.Host, a.Boot, a.StateID, a.Owner, a.Why = Clean(a.Host), Clean(a.Boot), Clean(a.StateID), Clean(a.Owner), NormalWhy(a.Why)
-	a.StartedAt, a.EndedAt, a.SuspendedAt = Exact(a.StartedAt), Exact(a.EndedAt), Exact(a.SuspendedAt)
+	a.Host = Clean(a.Host)
+	a.Boot = Clean(a.Boot)
+	a.StateID = Clean(a.StateID)
+	a.Owner = Clean(a.Owner)
+	a.Why = NormalWhy(a.Why)
+	a.StartedAt = Exact(a.StartedAt)
+	a.EndedAt = Exact(a.EndedAt)
+	a.SuspendedAt = Exact(a.SuspendedAt)
 	a.ReleasedAt, a.ResumingAt = Exact(a.ReleasedAt), Exact(a.ResumingAt)
 	a.Holds = cleanNames(a.Holds)
 	if len(a.Devices) == 0 {
@@ -135,14 +141,20 @@ func NormalAttempt(a facts.AttemptFacts) facts.AttemptFacts {
 
 // NormalEvent is the normal form of Event: what a store keeps of it.
 func NormalEvent(e facts.EventFacts) facts.EventFacts {
-	e.At, e.Type, e.Host, e.By, e.Why = Exact(e.At), Clean(e.Type), Clean(e.Host), Clean(e.By), NormalWhy(e.Why)
+	e.At = Exact(e.At)
+	e.Type = Clean(e.Type)
+	e.Host = Clean(e.Host)
+	e.By = Clean(e.By)
+	e.Why = NormalWhy(e.Why)
 	return e
 }
 
 // NormalWhy is the normal form of Why: what a store keeps of it.
 func NormalWhy(w facts.Why) facts.Why {
 	p := &w.Params
-	w.Reason, w.Cause, p.Host = Clean(w.Reason), Clean(w.Cause), Clean(p.Host)
+	w.Reason = Clean(w.Reason)
+	w.Cause = Clean(w.Cause)
+	p.Host = Clean(p.Host)
 	for _, s := range []*string{&p.By, &p.User, &p.Share, &p.Outcome, &p.Resource, &p.Option} {
 		*s = Clean(*s)
 	}
@@ -160,9 +172,14 @@ func NormalMarks(marks []facts.Mark) []facts.Mark {
 
 // NormalAnswer is the normal form of Answer: what a store keeps of it.
 func NormalAnswer(a facts.AnswerFacts) (facts.AnswerFacts, error) {
-	a.User, a.Key, a.Body, a.At = Clean(a.User), Clean(a.Key), Clean(a.Body), Exact(a.At)
+	a.User = Clean(a.User)
+	a.Key = Clean(a.Key)
+	a.Body = Clean(a.Body)
+	a.At = Exact(a.At)
 	if a.Key == "" || len(a.Hash) != 32 || a.At.IsZero() {
-		return a, fmt.Errorf("the answer to key %q of %q at %v has a hash of %d bytes; it must have a key, a time and a SHA-256", a.Key, a.User, a.At, len(a.Hash))
+		return a, fmt.Errorf(
+			"the answer to key %q of %q at %v has a hash of %d bytes; it must have a key, a time and a SHA-256", a.Key, a.User,
+			a.At, len(a.Hash))
 	}
 	return a, nil
 }
@@ -179,15 +196,22 @@ func NormalAudit(a facts.AuditFacts) facts.AuditFacts {
 
 // NormalToken is the normal form of Token: what a store keeps of it.
 func NormalToken(t store.Token) store.Token {
-	t.User, t.Name, t.Pending, t.SessionOf = Clean(t.User), Clean(t.Name), Clean(t.Pending), Clean(t.SessionOf)
-	t.CreatedAt, t.ExpiresAt, t.LastUsed = Exact(t.CreatedAt), Exact(t.ExpiresAt), Exact(t.LastUsed)
+	t.User = Clean(t.User)
+	t.Name = Clean(t.Name)
+	t.Pending = Clean(t.Pending)
+	t.SessionOf = Clean(t.SessionOf)
+	t.CreatedAt = Exact(t.CreatedAt)
+	t.ExpiresAt = Exact(t.ExpiresAt)
+	t.LastUsed = Exact(t.LastUsed)
 	return t
 }
 
 // NormalPerson is the normal form of Person.
 func NormalPerson(p store.Person) store.Person {
 	p.Name, p.CreatedBy = Clean(p.Name), Clean(p.CreatedBy)
-	p.Groups, p.Leads, p.SubmitAs = CleanAll(p.Groups), CleanAll(p.Leads), CleanAll(p.SubmitAs)
+	p.Groups = CleanAll(p.Groups)
+	p.Leads = CleanAll(p.Leads)
+	p.SubmitAs = CleanAll(p.SubmitAs)
 	if p.Rights != nil {
 		p.Rights = append([]string{}, CleanAll(p.Rights)...)
 	}
@@ -196,7 +220,9 @@ func NormalPerson(p store.Person) store.Person {
 }
 
 func normalUsage(u facts.UsageFacts) (facts.UsageFacts, error) {
-	u.Account, u.Owner, u.At = Clean(u.Account), Clean(u.Owner), Exact(u.At)
+	u.Account = Clean(u.Account)
+	u.Owner = Clean(u.Owner)
+	u.At = Exact(u.At)
 	for _, v := range []float64{u.CPU, u.RAM, u.GPU, u.Scratch} {
 		if !(v >= 0) || math.IsInf(v, 0) || u.At.IsZero() {
 			return u, fmt.Errorf("usage of %q in %q cannot be %v at %v", u.Owner, u.Account, u.Charge, u.At)
@@ -206,7 +232,9 @@ func normalUsage(u facts.UsageFacts) (facts.UsageFacts, error) {
 }
 
 func normalShare(s facts.ShareFacts) (facts.ShareFacts, error) {
-	s.Path, s.By, s.At = Clean(s.Path), Clean(s.By), Exact(s.At)
+	s.Path = Clean(s.Path)
+	s.By = Clean(s.By)
+	s.At = Exact(s.At)
 	if s.Path == "" || !(s.Shares >= 0) || s.At.IsZero() {
 		return s, fmt.Errorf("%q cannot have %v shares since %v", s.Path, s.Shares, s.At)
 	}
@@ -214,7 +242,9 @@ func normalShare(s facts.ShareFacts) (facts.ShareFacts, error) {
 }
 
 func normalAccount(a facts.AccountFacts) (facts.AccountFacts, error) {
-	a.Path, a.By, a.At = Clean(a.Path), Clean(a.By), Exact(a.At)
+	a.Path = Clean(a.Path)
+	a.By = Clean(a.By)
+	a.At = Exact(a.At)
 	for _, list := range []*[]string{&a.Users, &a.Groups, &a.DefaultFor} {
 		*list = append([]string{}, CleanAll(*list)...)
 	}
@@ -225,24 +255,38 @@ func normalAccount(a facts.AccountFacts) (facts.AccountFacts, error) {
 }
 
 func normalBudget(b facts.BudgetFacts) (facts.BudgetFacts, error) {
-	b.Path, b.By, b.Since, b.At, b.Spent = Clean(b.Path), Clean(b.By), Exact(b.Since), Exact(b.At), append([]float64{}, b.Spent...)
+	b.Path = Clean(b.Path)
+	b.By = Clean(b.By)
+	b.Since = Exact(b.Since)
+	b.At = Exact(b.At)
+	b.Spent = append([]float64{}, b.Spent...)
 	wrong := func(spent float64) bool { return !(spent >= 0) }
-	if b.Path == "" || !(b.Amount > 0) || b.Period < 0 || slices.ContainsFunc(b.Spent, wrong) || b.Beyond != "wait" && b.Beyond != "idle" || b.Since.IsZero() || b.At.IsZero() {
+	if b.Path == "" || !(b.Amount > 0) || b.Period < 0 || slices.ContainsFunc(b.Spent, wrong) ||
+		b.Beyond != "wait" && b.Beyond != "idle" || b.Since.IsZero() || b.At.IsZero() {
 		return b, fmt.Errorf("%q cannot have the budget %+v", b.Path, b)
 	}
 	return b, nil
 }
 
 func normalPublication(p facts.PublicationFacts) (facts.PublicationFacts, error) {
-	p.Source, p.Owner, p.By, p.Date, p.At = Clean(p.Source), Clean(p.Owner), Clean(p.By), Exact(p.Date), Exact(p.At)
-	if p.Source == "" || p.Owner == "" || p.State != "reported" && p.State != "accepted" && p.State != "rejected" || p.Date.IsZero() || p.At.IsZero() {
+	p.Source = Clean(p.Source)
+	p.Owner = Clean(p.Owner)
+	p.By = Clean(p.By)
+	p.Date = Exact(p.Date)
+	p.At = Exact(p.At)
+	if p.Source == "" || p.Owner == "" || p.State != "reported" && p.State != "accepted" && p.State != "rejected" ||
+		p.Date.IsZero() || p.At.IsZero() {
 		return p, fmt.Errorf("%q cannot be the publication %+v", p.Source, p)
 	}
 	return p, nil
 }
 
 func normalCredit(c facts.CreditFacts) (facts.CreditFacts, error) {
-	c.Owner, c.Source, c.By, c.Date, c.AddedAt = Clean(c.Owner), Clean(c.Source), Clean(c.By), Exact(c.Date), Exact(c.AddedAt)
+	c.Owner = Clean(c.Owner)
+	c.Source = Clean(c.Source)
+	c.By = Clean(c.By)
+	c.Date = Exact(c.Date)
+	c.AddedAt = Exact(c.AddedAt)
 	if c.Owner == "" || !(c.Amount > 0) || c.Date.IsZero() || c.AddedAt.IsZero() {
 		return c, fmt.Errorf("%q cannot have credit %v of %v", c.Owner, c.Amount, c.Date)
 	}
@@ -250,15 +294,18 @@ func normalCredit(c facts.CreditFacts) (facts.CreditFacts, error) {
 }
 
 // NormalOrder is the normal form of Order: what a store keeps of it.
-func NormalOrder(o facts.OrderFacts) facts.OrderFacts {
-	o.By, o.At, o.Begun = Clean(o.By), Exact(o.At), Exact(o.Begun)
+func NormalOrder(o facts.ActionFacts) facts.ActionFacts {
+	o.By = Clean(o.By)
+	o.At = Exact(o.At)
+	o.Begun = Exact(o.Begun)
 	return o
 }
 
 // CheckMarks refuses marks that cannot be.
 func CheckMarks(w facts.ChangeMarks) error {
 	for _, m := range w.Add {
-		known := m.Kind == facts.MarkKilled || m.Kind == facts.MarkBlocked || m.Kind == facts.MarkComplete || m.Kind == facts.MarkFailed
+		known := m.Kind == facts.MarkKilled || m.Kind == facts.MarkBlocked || m.Kind == facts.MarkComplete ||
+			m.Kind == facts.MarkFailed
 		if m.First < 0 || m.First > m.Last || !known || m.Step < 1 || int(m.Last-m.First)%m.Step != 0 {
 			return fmt.Errorf("job %d: mark %d-%dx%d of kind %q cannot be", w.Job, m.First, m.Last, m.Step, m.Kind)
 		}

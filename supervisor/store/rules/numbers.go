@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 )
 
@@ -115,8 +115,8 @@ type counted struct {
 	named                     bool
 }
 
-// CountedJob is a job with the number of its items, -1 if it is not known: a list does not keep the range that they were
-// counted from.
+// CountedJob is a job with the number of its items, -1 if it is not known: a list does not keep the range that they
+// were counted from.
 type CountedJob struct {
 	Facts facts.JobFacts
 	items int

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
-// Outcome is what an attempt that stands makes of its item.
+// Outcome is the result of an item by its last attempt, which was not repeated.
 type Outcome struct {
 	Job  facts.JobID
 	Item facts.ItemNo
@@ -29,8 +29,8 @@ func OutcomeOf(job facts.JobID, item facts.ItemNo, state facts.AttemptState, at 
 	return Outcome{job, item, kind, Exact(at)}
 }
 
-// Overlaid are marks with outcomes over them, which outweigh them; both are by item. What follows upon another of its
-// kind that nobody ordered becomes one mark with it, with the later end of the two.
+// Overlaid merges outcomes into marks, both by item; an outcome replaces a mark. Adjacent marks of one kind that no
+// action made are joined, with the later of their two ends.
 func Overlaid(marks []facts.Mark, outcomes []Outcome) []facts.Mark {
 	items, ends := map[facts.MarkKind][]int{}, make(map[int]time.Time, len(outcomes))
 	var all []int
@@ -74,10 +74,10 @@ func cut(marks []facts.Mark, spans []agenda.Span) []facts.Mark {
 	return list
 }
 
-// joined makes one mark of what nobody ordered and goes on from another of its kind.
+// joined joins adjacent marks of one kind if no action made them.
 func joined(marks []facts.Mark) []facts.Mark {
 	var list []facts.Mark
-	last := map[facts.MarkKind]int{} // in list, of those that nobody ordered
+	last := map[facts.MarkKind]int{} // index in list of the last mark that no action made
 	for _, m := range marks {
 		if m.By != "" {
 			list = append(list, m)
@@ -85,7 +85,9 @@ func joined(marks []facts.Mark) []facts.Mark {
 		}
 		if n, ok := last[m.Kind]; ok && follows(list[n], m) {
 			at := NotBefore(m.At, list[n].At)
-			list[n].Step, list[n].Last, list[n].At = int(m.First-list[n].Last), m.Last, at
+			list[n].Step = int(m.First - list[n].Last)
+			list[n].Last = m.Last
+			list[n].At = at
 			continue
 		}
 		last[m.Kind], list = len(list), append(list, m)

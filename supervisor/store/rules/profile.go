@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // maxLessons is the most of a row.
@@ -17,7 +17,7 @@ type ProfileWrite struct {
 	Gone bool // it is deleted
 }
 
-// ProfileWrites are those of a batch. Of several on one profile the last wins.
+// ProfileWrites are the profile writes of a batch. The last write of each profile wins.
 type ProfileWrites struct {
 	LastOf[facts.ProfileKey, ProfileWrite]
 }
@@ -37,15 +37,19 @@ func (p *ProfileWrites) Add(w facts.Write) error {
 
 func (p *ProfileWrites) addPut(w facts.PutProfile) error {
 	row := w.Profile
-	row.ProfileKey, row.By, row.At = cleanKey(row.ProfileKey), Clean(row.By), Exact(row.At)
+	row.ProfileKey = cleanKey(row.ProfileKey)
+	row.By = Clean(row.By)
+	row.At = Exact(row.At)
 	row.Lessons = append([]facts.Lesson{}, row.Lessons...)
 	for n := range row.Lessons {
 		row.Lessons[n].EndedAt = Exact(row.Lessons[n].EndedAt)
 	}
 	wrong := func(l facts.Lesson) bool {
-		return l.Job <= 0 || l.Items < 0 || l.Memory < 0 || !(l.Seconds >= 0) || math.IsInf(l.Seconds, 0) || l.EndedAt.IsZero()
+		return l.Job <= 0 || l.Items < 0 || l.Memory < 0 || !(l.Seconds >= 0) || math.IsInf(l.Seconds, 0) ||
+			l.EndedAt.IsZero()
 	}
-	if row.At.IsZero() || len(row.Lessons) > maxLessons || row.Owner == "" || row.Name == "" || row.Memory < 0 || !(row.Seconds >= 0) || math.IsInf(row.Seconds, 0) || slices.ContainsFunc(row.Lessons, wrong) {
+	if row.At.IsZero() || len(row.Lessons) > maxLessons || row.Owner == "" || row.Name == "" || row.Memory < 0 ||
+		!(row.Seconds >= 0) || math.IsInf(row.Seconds, 0) || slices.ContainsFunc(row.Lessons, wrong) {
 		return fmt.Errorf("profile %q of %q cannot be %+v", row.Name, row.Owner, row)
 	}
 	p.Put(row.ProfileKey, ProfileWrite{ProfileFacts: row})

@@ -3,7 +3,7 @@ package rules
 import (
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // NormalPromise is the promise as a row has it, never shorter.

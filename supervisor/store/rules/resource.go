@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 )
 
 // ResourceWrites are the rows of resources in a batch. Of several on one the last wins.
@@ -15,8 +15,12 @@ type ResourceWrites struct {
 // Add takes in one of them; it is refused if it cannot be.
 func (r *ResourceWrites) Add(w facts.PutResource) error {
 	row := w.Resource
-	row.Name, row.By, row.ReportedAt, row.LoweredUntil = Clean(row.Name), Clean(row.By), Exact(row.ReportedAt), Exact(row.LoweredUntil)
-	if row.Name == "" || row.Outside < 0 || !(row.Wait >= 0) || math.IsInf(row.Wait, 0) || row.Lowered >= 0 && row.LoweredUntil.IsZero() {
+	row.Name = Clean(row.Name)
+	row.By = Clean(row.By)
+	row.ReportedAt = Exact(row.ReportedAt)
+	row.LoweredUntil = Exact(row.LoweredUntil)
+	if row.Name == "" || row.Outside < 0 || !(row.Wait >= 0) || math.IsInf(row.Wait, 0) ||
+		row.Lowered >= 0 && row.LoweredUntil.IsZero() {
 		return fmt.Errorf("resource %q cannot be %+v", row.Name, row)
 	}
 	r.Put(row.Name, row)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/rules"
 )
 
@@ -17,11 +17,12 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 	case facts.PutJob:
 		return m.putJob(rules.NormalJob(w.Job), undo)
 	case facts.ChangeMarks:
-		return m.changeMarks(facts.ChangeMarks{Job: w.Job, Remove: rules.NormalMarks(w.Remove), Add: rules.NormalMarks(w.Add)}, undo)
-	case facts.PutOrder:
+		marks := facts.ChangeMarks{Job: w.Job, Remove: rules.NormalMarks(w.Remove), Add: rules.NormalMarks(w.Add)}
+		return m.changeMarks(marks, undo)
+	case facts.PutAction:
 		return m.putOrder(rules.NormalOrder(w.Order), w.Fresh, undo)
-	case facts.DropOrder:
-		return m.changeOrder(w.Job, w.Number, undo, func(list []facts.OrderFacts, n int) []facts.OrderFacts { return slices.Delete(list, n, n+1) })
+	case facts.DropAction:
+		return m.changeOrder(w.Job, w.Number, undo, withoutOrder)
 	case facts.StartAttempt:
 		return m.start(rules.NormalAttempt(w.Attempt), undo)
 	case facts.ReopenAttempts:
@@ -35,10 +36,7 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 	case facts.StopAttempt:
 		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error { return stopRow(a, w) })
 	case facts.RelabelAttempt:
-		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
-			a.Kind = facts.ParseKind(w.Kind.String())
-			return nil
-		})
+		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error { return relabel(a, w) })
 	case facts.EndAttempt:
 		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error { return end(a, w) })
 	case facts.PutHost:
@@ -53,7 +51,8 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 	case facts.ForgetHost:
 		remove(undo, m.hosts, w.Host)
 		return nil
-	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount, facts.PutBudget, facts.DropBudget, facts.PutPublication:
+	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount,
+		facts.PutBudget, facts.DropBudget, facts.PutPublication:
 		return m.shares.apply(w, undo)
 	case facts.PutProfile, facts.DropProfile:
 		return m.profiles.apply(w, undo)
@@ -163,9 +162,9 @@ func (m *Memory) changeMarks(w facts.ChangeMarks, undo *undoLog) error {
 	return nil
 }
 
-func (m *Memory) putOrder(o facts.OrderFacts, fresh bool, undo *undoLog) error {
+func (m *Memory) putOrder(o facts.ActionFacts, fresh bool, undo *undoLog) error {
 	if !fresh {
-		return m.changeOrder(o.Job, o.Number, undo, func(list []facts.OrderFacts, n int) []facts.OrderFacts {
+		return m.changeOrder(o.Job, o.Number, undo, func(list []facts.ActionFacts, n int) []facts.ActionFacts {
 			if list[n].Next > o.Next {
 				return nil
 			}
@@ -174,7 +173,7 @@ func (m *Memory) putOrder(o facts.OrderFacts, fresh bool, undo *undoLog) error {
 		})
 	}
 	j := m.jobs[o.Job]
-	if j == nil || slices.ContainsFunc(j.orders, func(old facts.OrderFacts) bool { return old.Number == o.Number }) {
+	if j == nil || slices.ContainsFunc(j.orders, func(old facts.ActionFacts) bool { return old.Number == o.Number }) {
 		return fmt.Errorf("job %d: order %d is there already, or the job is not", o.Job, o.Number)
 	}
 	save(undo, &j.orders)
@@ -182,10 +181,16 @@ func (m *Memory) putOrder(o facts.OrderFacts, fresh bool, undo *undoLog) error {
 	return nil
 }
 
+// withoutOrder returns a list without its n-th order.
+func withoutOrder(list []facts.ActionFacts, n int) []facts.ActionFacts {
+	return slices.Delete(list, n, n+1)
+}
+
 // changeOrder makes another list of a job's orders; nil: an order is not as expected.
-func (m *Memory) changeOrder(id facts.JobID, number int64, undo *undoLog, change func([]facts.OrderFacts, int) []facts.OrderFacts) error {
+func (m *Memory) changeOrder(id facts.JobID, number int64, undo *undoLog,
+	change func([]facts.ActionFacts, int) []facts.ActionFacts) error {
 	if j := m.jobs[id]; j != nil {
-		n := slices.IndexFunc(j.orders, func(o facts.OrderFacts) bool { return o.Number == number })
+		n := slices.IndexFunc(j.orders, func(o facts.ActionFacts) bool { return o.Number == number })
 		if n >= 0 {
 			if list := change(slices.Clone(j.orders), n); list != nil {
 				save(undo, &j.orders)
@@ -214,10 +219,20 @@ func (m *Memory) start(a facts.AttemptFacts, undo *undoLog) error {
 	case len(list) > 0 && list[len(list)-1].Again == facts.Never:
 		return fmt.Errorf("%v starts, but the one before is %s for good", a.AttemptID, list[len(list)-1].State)
 	}
-	a.Again, a.Why, a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = facts.Never, facts.Why{}, nil, nil, 0, 0, 0
-	a.EndedAt, a.Charge, a.Charged = time.Time{}, facts.Charge{}, false
+	a.Again = facts.Never
+	a.Why = facts.Why{}
+	a.ExitCode = nil
+	a.Signal = nil
+	a.Wall = 0
+	a.CPU = 0
+	a.Peak = 0
+	a.EndedAt = time.Time{}
+	a.Charge = facts.Charge{}
+	a.Charged = false
 	a.SuspendedAt, a.Suspended = time.Time{}, 0
-	a.ReleasedAt, a.ResumingAt, a.Released = time.Time{}, time.Time{}, 0
+	a.ReleasedAt = time.Time{}
+	a.ResumingAt = time.Time{}
+	a.Released = 0
 	a.Kind = facts.ParseKind(a.Kind.String())
 	put(undo, j.attempts, a.Item, append(slices.Clone(list), a))
 	return nil
@@ -241,7 +256,8 @@ func (m *Memory) change(id facts.AttemptID, undo *undoLog, f func(*facts.Attempt
 	if err := f(a); err != nil {
 		return err
 	}
-	if a.Reason == "" && (a.Cause != "" || !slices.Contains([]facts.AttemptState{facts.Running, facts.Done, facts.Superseded}, a.State)) {
+	if a.Reason == "" && (a.Cause != "" ||
+		!slices.Contains([]facts.AttemptState{facts.Running, facts.Done, facts.Superseded}, a.State)) {
 		return fmt.Errorf("%v is %s without a reason", id, a.State)
 	}
 	put(undo, j.attempts, id.Item, list)
@@ -261,13 +277,21 @@ func suspend(a *facts.AttemptFacts, w facts.SuspendAttempt) error {
 		return fmt.Errorf("%v is %s, suspended at %v, and is written as suspended at %v", w.ID, a.State, a.SuspendedAt, w.At)
 	}
 	a.SuspendedAt, a.Suspended = rules.Exact(w.At), w.Seconds
-	a.ReleasedAt, a.ResumingAt, a.Released = time.Time{}, time.Time{}, w.Released
+	a.ReleasedAt = time.Time{}
+	a.ResumingAt = time.Time{}
+	a.Released = w.Released
+	return nil
+}
+
+func relabel(a *facts.AttemptFacts, w facts.RelabelAttempt) error {
+	a.Kind = facts.ParseKind(w.Kind.String())
 	return nil
 }
 
 func release(a *facts.AttemptFacts, w facts.ReleaseAttempt) error {
-	if a.State != facts.Running || w.From == facts.Moves || a.Standstill() != w.From || w.At.IsZero() {
-		return fmt.Errorf("%v is %s and %q, not %q, and is written as released at %v", w.ID, a.State, a.Standstill(), w.From, w.At)
+	if a.State != facts.Running || w.From == facts.NotSuspended || a.SuspensionState() != w.From || w.At.IsZero() {
+		return fmt.Errorf("%v is %s and %q, not %q, and is written as released at %v", w.ID, a.State, a.SuspensionState(),
+			w.From, w.At)
 	}
 	a.ReleasedAt, a.ResumingAt = rules.Exact(w.At), rules.Exact(w.Resuming)
 	return nil
@@ -289,8 +313,14 @@ func end(a *facts.AttemptFacts, w facts.EndAttempt) error {
 	if !possible || w.EndedAt.IsZero() {
 		return fmt.Errorf("%v cannot end as %s with again=%d at %v", w.ID, w.State, w.Again, w.EndedAt)
 	}
-	a.State, a.Again, a.Why = w.State, w.Again, rules.NormalWhy(w.Why)
-	a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
+	a.State = w.State
+	a.Again = w.Again
+	a.Why = rules.NormalWhy(w.Why)
+	a.ExitCode = w.ExitCode
+	a.Signal = w.Signal
+	a.Wall = w.Wall
+	a.CPU = w.CPU
+	a.Peak = w.Peak
 	a.Suspended, a.Released = w.Suspended, w.Released
 	a.EndedAt = rules.NotBefore(rules.Exact(w.EndedAt), a.StartedAt)
 	a.Charge, a.Charged = w.Charge, w.Charged

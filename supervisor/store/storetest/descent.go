@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -45,8 +45,8 @@ func (d *memoryDescent) lead() (store.Descent, error) {
 // Descent is of the database in which the term leads.
 func (t *memoryTerm) Descent() store.Descent { return t.descent }
 
-// Succeed raises the epoch to the one that was heard, and records that the rows were put back.
-func (t *memoryTerm) Succeed(ctx context.Context, h store.Heard) error {
+// Succeed raises the epoch to the reported one, and records that the rows were put back.
+func (t *memoryTerm) Succeed(ctx context.Context, h store.HigherTerm) error {
 	return t.use(ctx, func(m *Memory) error {
 		if h.Epoch < t.epoch {
 			return fmt.Errorf("epoch %d is below the term's, %d", h.Epoch, t.epoch)
@@ -58,7 +58,7 @@ func (t *memoryTerm) Succeed(ctx context.Context, h store.Heard) error {
 }
 
 // Supersede records that hosts obey a copy.
-func (t *memoryTerm) Supersede(ctx context.Context, h store.Heard) error {
+func (t *memoryTerm) Supersede(ctx context.Context, h store.HigherTerm) error {
 	return t.use(ctx, func(m *Memory) error {
 		m.descent.supersededBy = h.Lineage
 		m.release(t)
@@ -70,7 +70,9 @@ func (t *memoryTerm) Supersede(ctx context.Context, h store.Heard) error {
 func (t *memoryTerm) Settle(ctx context.Context, lastJob facts.JobID, lastAttempt int) error {
 	return t.use(ctx, func(m *Memory) error {
 		d := &m.descent
-		d.pending, d.moved, d.jobFloor = false, false, lastJob+store.FarmGap
+		d.pending = false
+		d.moved = false
+		d.jobFloor = lastJob + store.FarmGap
 		d.floors, d.past = append(slices.Clone(d.floors), lastAttempt+store.FarmGap), d.past[:1]
 		return nil
 	})
@@ -103,7 +105,8 @@ func (m *Memory) Dump() *Memory {
 	return c
 }
 
-// PutBack replaces the rows by those of a dump, as a restore into the same database does; who leads finds out by itself.
+// PutBack replaces the rows by those of a dump, as a restore into the same database does; who leads finds out by
+// itself.
 func (m *Memory) PutBack(dump *Memory) {
 	dump.mu.Lock()
 	defer dump.mu.Unlock()
@@ -116,7 +119,9 @@ func (m *Memory) PutBack(dump *Memory) {
 
 // fill takes over the rows of another; lists and attempts are never written into, so that they can be shared.
 func (m *Memory) fill(from *Memory) {
-	m.epoch, m.descent, m.promise = from.epoch, from.descent, from.promise
+	m.epoch = from.epoch
+	m.descent = from.descent
+	m.promise = from.promise
 	m.jobs = make(map[facts.JobID]*memoryJob, len(from.jobs))
 	for id, j := range from.jobs {
 		one := *j
@@ -124,7 +129,11 @@ func (m *Memory) fill(from *Memory) {
 		m.jobs[id] = &one
 	}
 	m.hosts = maps.Clone(from.hosts)
-	m.shares = memoryShares{maps.Clone(from.shares.usage), maps.Clone(from.shares.shares), slices.Clone(from.shares.credits), maps.Clone(from.shares.accounts), maps.Clone(from.shares.budgets), maps.Clone(from.shares.publications)}
-	m.profiles, m.resources, m.breakages = maps.Clone(from.profiles), maps.Clone(from.resources), maps.Clone(from.breakages)
+	m.shares = memoryShares{maps.Clone(from.shares.usage), maps.Clone(from.shares.shares),
+		slices.Clone(from.shares.credits), maps.Clone(from.shares.accounts), maps.Clone(from.shares.budgets),
+		maps.Clone(from.shares.publications)}
+	m.profiles = maps.Clone(from.profiles)
+	m.resources = maps.Clone(from.resources)
+	m.breakages = maps.Clone(from.breakages)
 	m.answers = slices.Clone(from.answers)
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -45,7 +45,9 @@ func (m *Memory) DueMails(_ context.Context, by time.Time, limit int) (list []fa
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	places := map[int64]int{}
-	m.mails.ranked(func(mail facts.MailFacts) bool { return !mail.Due.After(rules.Exact(by)) }, func(place int, mail facts.MailFacts) {
+	m.mails.ranked(func(mail facts.MailFacts) bool {
+		return !mail.Due.After(rules.Exact(by))
+	}, func(place int, mail facts.MailFacts) {
 		places[mail.ID] = place
 		list = append(list, mail)
 	})
@@ -101,7 +103,7 @@ func (m *Memory) EndMails(_ context.Context, epoch int64, ids []int64, _ ...fact
 	return nil
 }
 
-// stands says whether the term of that number is the latest; m.mu is held.
+// stands returns an error unless the epoch is the latest term's. The caller holds m.mu.
 func (m *Memory) stands(epoch int64) error {
 	if m.epoch != epoch {
 		return fmt.Errorf("%w: epoch %d is no longer the supervisor's", store.ErrTermOver, epoch)

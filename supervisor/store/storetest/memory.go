@@ -8,14 +8,14 @@ import (
 	"sync"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
 
 // Memory is a store that forgets when the process ends: the double for simulations. It refuses to write what Postgres
-// refuses, and has of all reads those of a term, and of what orders and repeated calls need. No method waits but Lead, and
-// that only while another leads. It is safe for concurrent use.
+// refuses, and has of all reads those of a term, and of what orders and repeated calls need. No method waits but Lead,
+// and that only while another leads. It is safe for concurrent use.
 type Memory struct {
 	Now func() time.Time // the clock of the database, by which terms begin
 
@@ -42,7 +42,7 @@ type Memory struct {
 type memoryJob struct {
 	facts    facts.JobFacts
 	marks    []facts.Mark
-	orders   []facts.OrderFacts // by number
+	orders   []facts.ActionFacts // by number
 	attempts map[facts.ItemNo][]facts.AttemptFacts
 }
 
@@ -51,7 +51,8 @@ var _ store.Store = (*Memory)(nil)
 // NewMemory is an empty store.
 func NewMemory() *Memory {
 	return &Memory{Now: time.Now, freed: make(chan struct{}), jobs: map[facts.JobID]*memoryJob{},
-		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), profiles: memoryProfiles{}, resources: memoryResources{}, breakages: memoryBreakages{}, mails: memoryMails{rows: map[int64]facts.MailFacts{}}}
+		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), profiles: memoryProfiles{},
+		resources: memoryResources{}, breakages: memoryBreakages{}, mails: memoryMails{rows: map[int64]facts.MailFacts{}}}
 }
 
 // Depose ends the leader's session, as Postgres does when it hears nothing from it; the leader itself finds out
@@ -116,7 +117,7 @@ func (t *memoryTerm) Epoch() int64 { return t.epoch }
 // Began is when the term began, by the clock of the database.
 func (t *memoryTerm) Began() time.Time { return t.began }
 
-// use runs f while nobody else uses the store; any error ends the term.
+// use runs f with the store locked; any error ends the term.
 func (t *memoryTerm) use(ctx context.Context, f func(*Memory) error) error {
 	m := t.store
 	m.mu.Lock()
@@ -135,7 +136,7 @@ func (t *memoryTerm) use(ctx context.Context, f func(*Memory) error) error {
 	return nil
 }
 
-// Check proves that the term stands.
+// Check proves that the term is still valid.
 func (t *memoryTerm) Check(ctx context.Context) error {
 	return t.use(ctx, func(*Memory) error { return nil })
 }
@@ -176,7 +177,9 @@ func (t *memoryTerm) Load(ctx context.Context) (rows facts.Facts, err error) {
 // watched says whether an unfinished job waits for items of this one.
 func (m *Memory) watched(id facts.JobID) bool {
 	for _, j := range m.jobs {
-		if !j.facts.State.Final() && slices.ContainsFunc(j.facts.WaitFor, func(l facts.Link) bool { return l.Job == id && l.Of == facts.OfItems }) {
+		if !j.facts.State.Final() && slices.ContainsFunc(j.facts.WaitFor, func(l facts.Link) bool {
+			return l.Job == id && l.Of == facts.OfItems
+		}) {
 			return true
 		}
 	}
@@ -193,7 +196,8 @@ func (m *Memory) addEnded(rows *facts.Facts, links []facts.Link) {
 }
 
 func (j *memoryJob) record() facts.JobRecord {
-	return facts.JobRecord{Job: rules.NormalJob(j.facts), Marks: slices.Clone(j.marks), Orders: slices.Clone(j.orders), Attempts: j.all()}
+	return facts.JobRecord{Job: rules.NormalJob(j.facts), Marks: slices.Clone(j.marks), Orders: slices.Clone(j.orders),
+		Attempts: j.all()}
 }
 
 // loaded is the record with the attempts that did their items in short.
@@ -324,7 +328,7 @@ func (m *Memory) Before(_ context.Context, ids []facts.JobID) (map[facts.JobID][
 	return before, nil
 }
 
-// JobStates tells the states of those that exist.
+// JobStates returns the states of the existing jobs among ids.
 func (m *Memory) JobStates(_ context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/rules"
 )
 
@@ -72,6 +72,7 @@ func (m memoryBreakages) apply(w facts.PutBreakage, undo *undoLog) error {
 
 func (m memoryBreakages) load() []facts.BreakageFacts {
 	return slices.SortedFunc(maps.Values(m), func(a, b facts.BreakageFacts) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Owner, b.Owner))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Job, b.Job),
+			cmp.Compare(a.Owner, b.Owner))
 	})
 }

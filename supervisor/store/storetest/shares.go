@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/rules"
 )
 
@@ -20,8 +20,9 @@ type memoryShares struct {
 }
 
 func newMemoryShares() memoryShares {
-	return memoryShares{usage: map[facts.Payer]facts.UsageFacts{}, shares: map[string]facts.ShareFacts{}, accounts: map[string]facts.AccountFacts{},
-		budgets: map[string]facts.BudgetFacts{}, publications: map[string]facts.PublicationFacts{}}
+	return memoryShares{usage: map[facts.Payer]facts.UsageFacts{}, shares: map[string]facts.ShareFacts{},
+		accounts: map[string]facts.AccountFacts{},
+		budgets:  map[string]facts.BudgetFacts{}, publications: map[string]facts.PublicationFacts{}}
 }
 
 func (m *memoryShares) apply(w facts.Write, undo *undoLog) error {
@@ -64,7 +65,10 @@ func (m *memoryShares) load(rows *facts.Facts) {
 	slices.SortFunc(rows.Usage, func(a, b facts.UsageFacts) int {
 		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Owner, b.Owner))
 	})
-	rows.Shares, rows.Accounts, rows.Budgets, rows.Publications = byKey(m.shares), byKey(m.accounts), byKey(m.budgets), byKey(m.publications)
+	rows.Shares = byKey(m.shares)
+	rows.Accounts = byKey(m.accounts)
+	rows.Budgets = byKey(m.budgets)
+	rows.Publications = byKey(m.publications)
 	rows.Credits = append([]facts.CreditFacts(nil), m.credits...)
 }
 

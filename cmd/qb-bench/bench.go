@@ -1,0 +1,373 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/api/pin"
+	"qb/cmd/qb/commandline"
+	"qb/internal/pause"
+	"qb/internal/units"
+	"qb/supervisor/access/certs"
+	"qb/supervisor/store/postgres"
+)
+
+// benchOptions are what `qb bench` measures.
+type benchOptions struct {
+	hosts, slots, jobs, items int
+	database                  string
+	duration, limit           time.Duration
+	seed                      uint64
+	standstill, tls, overload bool
+}
+
+// benchResult is the contract's JSON object.
+type benchResult struct {
+	Items                int                `json:"items"`
+	Seconds              float64            `json:"seconds"`
+	ItemsPerSecond       float64            `json:"items_per_second"`
+	RefillMS             map[string]float64 `json:"refill_ms"`
+	SubmitMS             float64            `json:"submit_ms"`
+	SupervisorCPUSeconds float64            `json:"supervisor_cpu_seconds"`
+	PostgresCPUSeconds   float64            `json:"postgres_cpu_seconds"`
+	HostsCPUSeconds      float64            `json:"hosts_cpu_seconds"` // of the simulated hosts
+	HostsCPUShare        float64            `json:"hosts_cpu_share"`   // of all three
+	SupervisorRSS        int64              `json:"supervisor_rss"`
+	Start                benchLevel         `json:"start"` // before the first job
+	End                  benchLevel         `json:"end"`   // when the hosts are gone
+	Commits              int64              `json:"commits"`
+	RowsWritten          int64              `json:"rows_written"`
+	Plans                benchPlans         `json:"plans"`
+	Hosts                int                `json:"hosts"`
+	Slots                int                `json:"slots"`
+}
+
+// benchPlans is how often the supervisor planned.
+type benchPlans struct {
+	Whole int64 `json:"whole"`
+}
+
+// newCommand is the program.
+func newCommand() *cobra.Command {
+	var o benchOptions
+	cmd := &cobra.Command{
+		Use: "qb-bench", Short: "Benchmark a farm: real supervisor, Postgres and HTTP, simulated hosts",
+		Args: commandline.WantArgs(0, 0, ""), RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&o.hosts, "hosts", 100, "`N` simulated hosts")
+	flags.IntVar(&o.slots, "slots", 16, "`N` slots per host")
+	flags.IntVar(&o.jobs, "jobs", 10, "`N` jobs")
+	flags.IntVar(&o.items, "items", 200_000, "`N` items in all jobs together")
+	flags.Var((*units.Span)(&o.limit), "seconds", "stop after `DURATION`, such as 90 (seconds) or 5m; 0: after the last item")
+	flags.StringVar(&o.database, "database", "", "`URL` of an empty Postgres database (default: a private server)")
+	flags.Var((*units.Span)(&o.duration), "duration", "mean run time of an item, a `DURATION`, exponentially distributed; 0: none")
+	flags.Uint64Var(&o.seed, "seed", 1, "`N` that seeds the run times")
+	flags.BoolVar(&o.standstill, "standstill", false,
+		"measure how long submissions wait while all slots are filled and all hosts are lost")
+	flags.BoolVar(&o.overload, "overload", false,
+		"measure what is done when twice as much is demanded as can be, and whether all hosts stay up")
+	flags.BoolVar(&o.tls, "tls", false,
+		"let hosts and commands use TLS; the throughput with and without it tells what it costs")
+	return cmd
+}
+
+// benchRun is one run: two child processes and what is known of them.
+type benchRun struct {
+	benchOptions
+	state  string
+	farm   *exec.Cmd
+	hosts  *exec.Cmd
+	stop   io.WriteCloser // its end ends the hosts; takes mean run times
+	report *bytes.Buffer
+	file   struct { // STATE/farm.json of the farm that is measured
+		URL         string `json:"url"`
+		TokenFile   string `json:"token_file"`
+		DatabaseURL string `json:"database_url"`
+	}
+	client *api.Client
+}
+
+func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
+	if o.hosts < 1 || o.slots < 1 || o.jobs < 1 || o.items < o.jobs {
+		return api.Errorf(api.KindUsage, "hosts, slots and jobs are at least 1, and items at least as many as jobs")
+	}
+	state, err := os.MkdirTemp("", "qb-bench-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the run: %w", err)
+	}
+	defer os.RemoveAll(state)
+	if err := os.Chmod(state, 0o755); err != nil { // the database's own user must enter
+		return err
+	}
+	b := &benchRun{benchOptions: *o, state: state, report: &bytes.Buffer{}}
+	defer b.end()
+	if err := b.startFarm(errOut); err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	if b.standstill {
+		result, err := b.stand(ctx, errOut)
+		if err != nil {
+			return err
+		}
+		return errors.Join(encoder.Encode(result), b.verify(ctx, 0))
+	}
+	if b.benchOptions.overload {
+		result, err := b.overload(ctx, errOut)
+		if err != nil {
+			return err
+		}
+		return errors.Join(encoder.Encode(result), b.verify(ctx, 0), result.judge())
+	}
+	result, err := b.measure(ctx, errOut)
+	if err != nil {
+		return err
+	}
+	if err := encoder.Encode(result); err != nil {
+		return err
+	}
+	return errors.Join(b.verify(ctx, result.Items), leaked(result.Start, result.End, result.Items))
+}
+
+// startFarm runs the qb beside this program as a farm without workers, and finds its credentials.
+func (b *benchRun) startFarm(errOut io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	b.farm = exec.Command(filepath.Join(filepath.Dir(self), "qb"), "farm", "-hosts", "0", "-state", b.state, "-listen",
+		b.listen())
+	b.farm.Env = append(os.Environ(), "QB_SUPERVISOR_NAMES=127.0.0.1", "QB_SUPERVISOR_MAX_CPUS_LIMIT=100000",
+		"QB_SUPERVISOR_USER_SUBMISSIONS=0", "QB_SUPERVISOR_USER_JOBS=0")
+	if b.standstill {
+		b.duration = standItem
+		b.farm.Env = append(b.farm.Env, "QB_SUPERVISOR_EXECUTION_LEASE="+standLease.String(), "QB_SUPERVISOR_LIVENESS=10s")
+	}
+	if b.benchOptions.overload {
+		b.farm.Env = append(b.farm.Env, "QB_SUPERVISOR_SOCKET="+filepath.Join(b.state, "qb.sock"))
+	}
+	if b.database != "" {
+		b.farm.Env = append(b.farm.Env, "QB_DATABASE_URL="+b.database)
+	}
+	b.farm.Stderr = errOut
+	b.farm.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ready, err := b.farm.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := b.farm.Start(); err != nil {
+		return fmt.Errorf("starting the farm: %w", err)
+	}
+	line, err := bufio.NewReader(ready).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "ready ") {
+		return fmt.Errorf("the farm did not become ready: %q %w", line, err)
+	}
+	text, err := os.ReadFile(filepath.Join(b.state, "farm.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &b.file)
+	}
+	if err != nil {
+		return fmt.Errorf("reading farm.json: %w", err)
+	}
+	token, err := b.token(b.file.TokenFile)
+	if err != nil {
+		return err
+	}
+	b.client, err = api.NewClient(b.file.URL, token)
+	return err
+}
+
+func (b *benchRun) listen() string {
+	if b.tls {
+		return "0.0.0.0:0"
+	}
+	return "127.0.0.1:0"
+}
+
+// token reads a token of the farm, and adds the fingerprint that TLS needs.
+func (b *benchRun) token(file string) (string, error) {
+	token, err := os.ReadFile(file)
+	if err != nil || !b.tls {
+		return strings.TrimSpace(string(token)), err
+	}
+	ca, err := certs.Look(b.state)
+	return pin.Join(strings.TrimSpace(string(token)), ca.Fingerprint), err
+}
+
+func (b *benchRun) startHosts(errOut io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	token, err := b.token(filepath.Join(b.state, "worker.token"))
+	if err != nil {
+		return err
+	}
+	b.hosts = exec.Command(self, "hosts", "-url", b.file.URL, "-hosts", fmt.Sprint(b.benchOptions.hosts),
+		"-slots", fmt.Sprint(b.slots), "-duration", b.duration.String(), "-seed", fmt.Sprint(b.seed))
+	b.hosts.Env = append(os.Environ(), "QB_TOKEN="+token)
+	b.hosts.Stderr, b.hosts.Stdout = errOut, b.report
+	if b.stop, err = b.hosts.StdinPipe(); err != nil {
+		return err
+	}
+	return b.hosts.Start()
+}
+
+// measure submits the jobs, lets the hosts at them and watches until all items have ended or the time is up.
+func (b *benchRun) measure(ctx context.Context, errOut io.Writer) (*benchResult, error) {
+	r := &benchResult{Hosts: b.benchOptions.hosts, Slots: b.slots}
+	var err error
+	if r.Start, err = b.level(ctx); err != nil {
+		return nil, err
+	}
+	ids, err := b.submit(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	cpu := cpuOf(b.farm.Process.Pid)
+	if err := b.startHosts(errOut); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	for r.Items < b.items {
+		if err := pause.For(ctx, 50*time.Millisecond); err != nil {
+			return nil, err
+		}
+		if r.Items, err = b.count(ctx, ids); err != nil {
+			return nil, err
+		}
+		r.Seconds = time.Since(began).Seconds()
+		if b.limit > 0 && r.Seconds > b.limit.Seconds() {
+			break
+		}
+	}
+	r.ItemsPerSecond = float64(r.Items) / r.Seconds
+	used := cpuOf(b.farm.Process.Pid)
+	r.SupervisorCPUSeconds, r.PostgresCPUSeconds = used.Self-cpu.Self, used.Children-cpu.Children
+	r.SupervisorRSS = used.Peak
+	if err := b.scrape(ctx, r); err != nil {
+		return nil, err
+	}
+	if err := b.collect(r); err != nil {
+		return nil, err
+	}
+	r.End, err = b.level(ctx)
+	return r, err
+}
+
+func (b *benchRun) submit(ctx context.Context, r *benchResult) ([]int64, error) {
+	var ids []int64
+	width, zero := -1, 1
+	for n := range b.jobs {
+		items := b.items / b.jobs
+		if n < b.items%b.jobs {
+			items++
+		}
+		began := time.Now()
+		var reply api.SubmitReply
+		err := b.client.Call(ctx, api.Submit, nil, api.SubmitRequest{
+			Name: fmt.Sprintf("bench-%d", n), Command: []string{"true"}, Range: fmt.Sprintf("1-%d", items), CPUs: &zero,
+			MaxCPUs: &width,
+		}, &reply)
+		if err != nil {
+			return nil, err
+		}
+		r.SubmitMS = max(r.SubmitMS, float64(time.Since(began))/1e6)
+		ids = append(ids, reply.Job)
+	}
+	return ids, nil
+}
+
+// count is how many items have a durable end.
+func (b *benchRun) count(ctx context.Context, ids []int64) (int, error) {
+	return b.sum(ctx, ids, func(c api.ItemCounts) int { return c.Complete })
+}
+
+func (b *benchRun) sum(ctx context.Context, ids []int64, of func(api.ItemCounts) int) (int, error) {
+	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]")
+	var jobs []api.Job
+	if err := b.client.Call(ctx, api.ListJobs, api.Params{"ids": list}, nil, &jobs); err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, j := range jobs {
+		n += of(j.Items)
+	}
+	return n, nil
+}
+
+// collect ends the hosts and takes their figures.
+func (b *benchRun) collect(r *benchResult) error {
+	b.stop.Close()
+	if err := b.hosts.Wait(); err != nil {
+		return fmt.Errorf("the simulated hosts: %w", err)
+	}
+	b.hosts = nil
+	var report benchReport
+	if err := json.Unmarshal(b.report.Bytes(), &report); err != nil {
+		return fmt.Errorf("the simulated hosts' report: %w", err)
+	}
+	r.HostsCPUSeconds = report.CPUSeconds
+	r.HostsCPUShare = report.CPUSeconds / (report.CPUSeconds + r.SupervisorCPUSeconds + r.PostgresCPUSeconds)
+	r.RefillMS = report.RefillMS
+	return nil
+}
+
+func quantile(sorted []float64, q float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[int(q*float64(len(sorted)-1))]
+}
+
+// scrape reads commits and rows from the supervisor's metrics.
+func (b *benchRun) scrape(ctx context.Context, r *benchResult) error {
+	m, err := b.metrics(ctx)
+	r.Plans = benchPlans{int64(m[`qb_plans_total{kind="whole"}`])}
+	r.Commits, r.RowsWritten = int64(m["qb_commits_total"]), int64(m["qb_commit_writes_sum"])
+	return err
+}
+
+// verify proves from the rows that each item ended exactly once.
+func (b *benchRun) verify(ctx context.Context, items int) error {
+	report, err := postgres.Audit(ctx, b.file.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	if len(report.Problems) > 0 {
+		return api.Errorf(api.KindInternal, "the rows do not add up: %v", report.Problems[0])
+	}
+	if report.Attempts < int64(items) {
+		return api.Errorf(api.KindInternal, "%d items ended, the rows hold %d attempts", items, report.Attempts)
+	}
+	return nil
+}
+
+func (b *benchRun) end() {
+	if b.hosts != nil && b.hosts.Process != nil {
+		b.stop.Close()
+		_ = b.hosts.Wait()
+	}
+	if b.farm != nil && b.farm.Process != nil {
+		_ = b.farm.Process.Signal(syscall.SIGTERM)
+		_ = b.farm.Wait()
+	}
+}

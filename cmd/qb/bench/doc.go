@@ -1,9 +1,0 @@
-// Package bench is `qb bench`: it starts a farm of its own with simulated hosts, gives it work, and prints what the
-// farm did and what that cost.
-//
-//	qb bench ──▶ qb farm (a process of its own) ◀──syncs── qb bench-hosts (likewise: its cost is counted apart)
-//
-// It measures through the API and the process table only, and must never reach into the supervisor.
-//
-// Read first: bench.go (a run from start to end), host.go (what a simulated host does), standstill.go, overload.go.
-package bench

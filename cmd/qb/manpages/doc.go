@@ -1,2 +1,0 @@
-// Package manpages writes the manual pages of all commands, made of their help.
-package manpages

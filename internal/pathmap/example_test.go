@@ -1,0 +1,23 @@
+package pathmap_test
+
+import (
+	"fmt"
+
+	"qb/internal/pathmap"
+)
+
+// Only whole parts of a path are mapped.
+func ExampleMap_Path() {
+	m, err := pathmap.New([]string{"/vol/proj=/mnt/proj", `P:\=/mnt/p`})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, path := range []string{"/vol/proj/sh010", "/vol/project", `P:\sh010`} {
+		fmt.Println(m.Path(path))
+	}
+	// Output:
+	// /mnt/proj/sh010
+	// /vol/project
+	// /mnt/p/sh010
+}

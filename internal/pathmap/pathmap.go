@@ -1,0 +1,215 @@
+package pathmap
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of a map.
+const (
+	MaxEntries = 64
+	maxLength  = 1024 // of each side
+)
+
+// Map is entries of which the longest FROM is first. The zero value maps nothing.
+type Map struct {
+	entries []entry
+	first   [256]bool // a FROM may begin with that byte
+}
+
+type entry struct {
+	from, to string // from: with slashes, without one at its end
+	text     string // as it was written
+	fold     bool   // from is one of Windows: see alike
+	special  bool   // a shell needs quotes for it
+}
+
+// Empty says whether nothing is mapped.
+func (m Map) Empty() bool { return len(m.entries) == 0 }
+
+// New reads entries FROM=TO.
+func New(entries []string) (Map, error) {
+	var m Map
+	if len(entries) > MaxEntries {
+		return m, fmt.Errorf("%d entries; at most %d", len(entries), MaxEntries)
+	}
+	for _, text := range entries {
+		from, to, ok := strings.Cut(text, "=")
+		e := entry{from: cleaned(strings.TrimSpace(from)), to: strings.TrimRight(strings.TrimSpace(to), "/"), text: text}
+		e.fold, e.special = windows(e.from), strings.ContainsAny(e.from, escaped)
+		switch {
+		case !ok || len(text) > 2*maxLength:
+			return Map{}, fmt.Errorf("%q is no entry; write FROM=TO, such as /vol/proj=/mnt/proj or P:=/mnt/p", clip(text))
+		case !rooted(e.from) || strings.ContainsAny(e.from, "\x00\n\"'"):
+			return Map{}, fmt.Errorf("%q: what stands before = must be an absolute path other than /, such as P: or /vol/proj",
+				clip(text))
+		case !strings.HasPrefix(e.to, "/") || strings.ContainsAny(e.to, "\x00\n\"'"):
+			return Map{}, fmt.Errorf("%q: what stands after = must be an absolute path other than /, such as /mnt/proj",
+				clip(text))
+		}
+		if n := slices.IndexFunc(m.entries, func(o entry) bool { return same(o.from, e.from) }); n >= 0 {
+			return Map{}, fmt.Errorf("%q: %s has another place in the entry %q; leave one out", clip(text), e.from,
+				clip(m.entries[n].text))
+		}
+		m.entries = append(m.entries, e)
+		m.noteFirst(&e)
+	}
+	slices.SortStableFunc(m.entries, func(a, b entry) int { return cmp.Compare(len(b.from), len(a.from)) })
+	if err := m.circle(); err != nil {
+		return Map{}, err
+	}
+	return m, nil
+}
+
+func (m *Map) noteFirst(e *entry) {
+	c := e.from[0]
+	m.first[c] = true
+	if e.fold {
+		m.first[lower(c)], m.first[upper(c)], m.first['\\'] = true, true, true
+	}
+}
+
+// Over is entries and, after them, the entries of others whose FROM is not in entries.
+func Over(entries, others []string) []string {
+	from := func(text string) string {
+		side, _, _ := strings.Cut(text, "=")
+		return cleaned(strings.TrimSpace(side))
+	}
+	all := slices.Clone(entries)
+	for _, o := range others {
+		if !slices.ContainsFunc(entries, func(e string) bool { return same(from(e), from(o)) }) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// circle finds an entry that, applied again and again, with the others, would never come to an end.
+func (m Map) circle() error {
+	for first := range m.entries {
+		path := m.entries[first].to
+		for range m.entries {
+			next := slices.IndexFunc(m.entries, func(e entry) bool { return e.leads(path) })
+			if next < 0 {
+				break
+			}
+			if next == first {
+				return fmt.Errorf("%q goes in a circle: %s is mapped again", clip(m.entries[first].text), path)
+			}
+			path = m.entries[next].to + path[len(m.entries[next].from):]
+		}
+	}
+	return nil
+}
+
+// leads says whether a path begins with the whole parts of the entry's FROM.
+func (e *entry) leads(path string) bool {
+	if len(path) < len(e.from) {
+		return false
+	}
+	_, yes := e.alike(path[:len(e.from)])
+	return yes && (len(path) == len(e.from) || e.slash(path[len(e.from)]))
+}
+
+// slash says whether the sign is between parts of the entry's paths.
+func (e *entry) slash(sign byte) bool { return sign == '/' || e.fold && sign == '\\' }
+
+// Path maps a path.
+func (m Map) Path(path string) string {
+	for _, e := range m.entries {
+		if e.leads(path) {
+			return e.to + e.rest(path[len(e.from):])
+		}
+	}
+	return path
+}
+
+// Errors of Word and Line, of which the caller knows what text it was.
+var (
+	ErrLong = errors.New("the text becomes too long")
+	ErrWork = errors.New("too many places in it almost begin with an entry of the path map")
+)
+
+// Budget bounds what the texts of one item may cost: comparisons of a byte. Its zero value maps nothing.
+type Budget struct{ Steps int }
+
+// rest is what follows a FROM in a path, which of Windows' paths is written with slashes.
+func (e *entry) rest(tail string) string {
+	if e.fold {
+		return strings.ReplaceAll(tail, `\`, "/")
+	}
+	return tail
+}
+
+// alike compares the begin of a path with a FROM as long. In paths of Windows a backslash counts as a slash, and the
+// case of letters means nothing.
+func (e *entry) alike(path string) (steps int, yes bool) {
+	for n := range len(path) {
+		a, b := path[n], e.from[n]
+		if a == b {
+			continue
+		}
+		if !e.fold {
+			return n + 1, false
+		}
+		if (a | b) >= utf8.RuneSelf {
+			return len(path), strings.EqualFold(strings.ReplaceAll(path, `\`, "/"), e.from)
+		}
+		if (a != '\\' || b != '/') && lower(a) != lower(b) {
+			return n + 1, false
+		}
+	}
+	return len(path), true
+}
+
+func upper(c byte) byte {
+	if c >= 'a' && c <= 'z' {
+		return c &^ 0x20
+	}
+	return c
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c | 0x20
+	}
+	return c
+}
+
+// same compares two sides; the case of letters means nothing in Windows.
+func same(a, b string) bool {
+	if windows(a) && windows(b) {
+		return strings.EqualFold(a, b)
+	}
+	return a == b
+}
+
+func windows(path string) bool {
+	return len(path) >= 2 && path[1] == ':' || strings.HasPrefix(path, "//")
+}
+
+func rooted(path string) bool {
+	drive := len(path) >= 2 && path[1] == ':' && (path[0]|0x20 >= 'a' && path[0]|0x20 <= 'z') &&
+		(len(path) == 2 || path[2] == '/')
+	return len(path) <= maxLength && (drive || strings.HasPrefix(path, "/") && strings.Trim(path, "/") != "")
+}
+
+// Absolute says whether a path begins at a root: /, a drive of Windows such as P:\, or a share such as \\server\share.
+func Absolute(path string) bool {
+	drive := len(path) >= 3 && rooted(path[:2]) && (path[2] == '/' || path[2] == '\\')
+	return strings.HasPrefix(path, "/") || strings.HasPrefix(path, `\\`) || drive
+}
+
+// cleaned writes a FROM with slashes and without one at its end.
+func cleaned(path string) string {
+	if len(path) >= 2 && path[1] == ':' || strings.HasPrefix(path, `\\`) {
+		path = strings.ReplaceAll(path, `\`, "/")
+	}
+	return strings.TrimRight(path, "/")
+}
+
+func clip(text string) string { return text[:min(len(text), 200)] }

@@ -1,0 +1,196 @@
+package model
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"qb/agenda"
+	"qb/smartshare/fairshare"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/fit"
+)
+
+// Hosts are all hosts that are known, heard or not, with what follows from all of them.
+type Hosts struct {
+	ByID       map[facts.HostID]*Host
+	byName     []*Host // all of them; no one may change it
+	Machines   map[string]*Machine
+	Changes    uint64               // counts changes of their rows; of each job's see job.changes
+	Properties []agenda.Property    // that requirements may use; nil: to be read from the hosts again
+	Capacity   *fairshare.Resources // of all; nil: to be counted
+	listened   time.Time            // of the last tick
+	read       time.Time            // what came before this has been read
+}
+
+// Sorted are all hosts by name: no decision may depend on map order.
+func (hs *Hosts) Sorted() []*Host {
+	if len(hs.byName) != len(hs.ByID) { // changed, where one goes
+		hs.byName = slices.SortedFunc(maps.Values(hs.ByID), func(a, b *Host) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return hs.byName
+}
+
+// Changed notes that a host has gone or has another name.
+func (hs *Hosts) Changed() { hs.byName, hs.Properties, hs.Capacity = nil, nil, nil }
+
+// Of finds the host that the agent is, whatever name it reports: the host that has its key, or that is of its machine,
+// boot and state folder; else the one of that name.
+func (hs *Hosts) Of(row facts.HostFacts) *Host {
+	named := hs.ByID[row.ID]
+	if named != nil && named.Key == row.Key && named.Same(row) {
+		return named
+	}
+	var same *Host
+	for _, o := range hs.ByID {
+		switch {
+		case row.Key != "" && o.Key == row.Key:
+			return o
+		case o.StateID != "" && o.Same(row) && (same == nil || same.ID > o.ID):
+			same = o
+		}
+	}
+	return cmp.Or(same, named)
+}
+
+// Present are the hosts that report. Locked hosts are included: a lock ends by itself, or a person set it.
+func (hs *Hosts) Present(now time.Time, p *message.Policy) iter.Seq[*fit.Host] {
+	return func(yield func(*fit.Host) bool) {
+		for _, h := range hs.ByID {
+			if state := h.State(now, *p); (state == "up" || state == "locked") && !yield(&h.Host) {
+				return
+			}
+		}
+	}
+}
+
+// Each are all hosts, by name, as far as they decide which jobs may run there.
+func (hs *Hosts) Each() iter.Seq[*fit.Host] {
+	return func(yield func(*fit.Host) bool) {
+		for _, h := range hs.Sorted() {
+			if !yield(&h.Host) {
+				return
+			}
+		}
+	}
+}
+
+// Known are all properties that a requirement may use on this farm.
+func (hs *Hosts) Known() []agenda.Property {
+	if hs.Properties == nil {
+		hs.Properties = fit.Known(hs.Each())
+	}
+	return hs.Properties
+}
+
+// Cluster is where jobs are ranked from while the hosts are all in one cluster: the one of all hosts
+// in, else the site's default, given as fallback. Hosts of several clusters rank the jobs each for itself.
+func (hs *Hosts) Cluster(fallback string) string {
+	one := ""
+	for _, h := range hs.Sorted() {
+		switch {
+		case one == "":
+			one = h.Cluster
+		case one != h.Cluster:
+			return fallback
+		}
+	}
+	return cmp.Or(one, fallback)
+}
+
+// Whole are the totals of all known hosts, heard or not: a host that is off must not make all other
+// work dearer.
+func (hs *Hosts) Whole() fairshare.Resources {
+	if hs.Capacity == nil {
+		var sum fairshare.Resources
+		for _, h := range hs.Sorted() {
+			w := h.Whole()
+			sum.CPUs = sum.CPUs + w.CPUs
+			sum.Memory = sum.Memory + w.Memory
+			sum.GPUs = sum.GPUs + w.GPUs
+			sum.Scratch = sum.Scratch + w.Scratch
+		}
+		hs.Capacity = &sum
+	}
+	return *hs.Capacity
+}
+
+// Locked is how many hosts the farm itself has locked.
+func (hs *Hosts) Locked() int {
+	n := 0
+	for _, h := range hs.ByID {
+		if h.LockedBy == LockedByFarm {
+			n++
+		}
+	}
+	return n
+}
+
+// Failing are the hosts on which items of the job fail at present.
+func (hs *Hosts) Failing(j *Job) []*Host {
+	if len(j.Trouble.FailedOn) == 0 {
+		return nil
+	}
+	var list []*Host
+	for _, h := range hs.Sorted() {
+		if h.Failing[j.ID] != nil {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// Listen counts the time that the farm has listened in vain for hosts: that in which what they sent was read. Where
+// reports have waited unread for some time, what was sent since then may be among them; and one tick after a long pause
+// says that this process was stopped. Time in which the farm did not listen is left out of every host's silence.
+func (hs *Hosts) Listen(now time.Time, unread time.Duration) {
+	if hs.listened.IsZero() {
+		hs.listened = now.Add(-listenStep)
+		hs.read = hs.listened
+	}
+	whole := max(0, now.Sub(hs.listened))
+	passed := min(max(0, now.Add(-unread).Sub(hs.read)), listenStep, whole)
+	hs.listened = now
+	if read := now.Add(-unread); read.After(hs.read) {
+		hs.read = read
+	}
+	for _, h := range hs.Sorted() {
+		h.Listen(now, passed)
+		h.Excuse(whole - passed)
+	}
+}
+
+// Seat puts a host to the machine that it is on now.
+func (hs *Hosts) Seat(h *Host) {
+	key := h.MachineID + "\x00" + h.Boot
+	if h.MachineID == "" {
+		key = "\x00" + string(h.ID)
+	}
+	if h.Machine != nil && h.machineKey == key {
+		return
+	}
+	hs.Unseat(h)
+	m := hs.Machines[key]
+	if m == nil {
+		m = &Machine{}
+		hs.Machines[key] = m
+	}
+	m.Hosts = append(m.Hosts, h)
+	h.Machine, h.machineKey = m, key
+}
+
+// Unseat takes a host off its machine.
+func (hs *Hosts) Unseat(h *Host) {
+	old := h.Machine
+	if old == nil {
+		return
+	}
+	old.Hosts = slices.DeleteFunc(old.Hosts, func(o *Host) bool { return o == h })
+	if len(old.Hosts) == 0 {
+		delete(hs.Machines, h.machineKey)
+	}
+	h.Machine = nil
+}

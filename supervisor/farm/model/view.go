@@ -1,0 +1,140 @@
+package model
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/fit"
+	"qb/supervisor/why/explain"
+)
+
+func (j *Job) View(now time.Time, p *message.Policy) facts.JobView {
+	v := facts.JobView{JobFacts: j.JobFacts, MaxCPUsEffective: j.Width(&p.Share), StartedAt: j.FirstStart,
+		MeanItemSeconds: j.MeanSeconds()}
+	v.Primary, v.Secondary, v.Draining = j.Counts()
+	t := j.Tally
+	v.Items = facts.ItemCounts{
+		Total: t.Len(), Pending: t.Count(agenda.Pending) +
+			t.Count(agenda.Paused), Running: t.Count(agenda.Running), Complete: t.Count(agenda.Complete),
+		Failed: t.Count(agenda.Failed), Killed: t.Count(agenda.Killed), Blocked: t.Count(agenda.Blocked) +
+			t.Count(agenda.Waiting),
+	}
+	v.FailedAttempts = j.FailCount
+	v.Status, v.Progress = j.Status(), j.progress()
+	if j.State == facts.Blocked {
+		v.Items.Blocked += v.Items.Pending
+		v.Items.Pending = 0
+	}
+	v.Memory, v.Learned = j.MemoryUse(), j.GoesBy()
+	if j.Timed() && !j.State.Final() {
+		v.EstimatedItemSeconds = j.itemEstimate(now, p.CPUShare.Quantile)
+	}
+	v.Carried = j.Carried
+	for _, o := range j.Orders {
+		v.Orders = append(v.Orders, o.ActionFacts)
+	}
+	return v
+}
+
+// progress is the complete items in per cent of all, with what running ones have reported; 0 if none has.
+func (j *Job) progress() int {
+	sum := 0
+	for _, i := range j.Instances {
+		sum += i.Progress
+	}
+	if sum == 0 {
+		return 0
+	}
+	return (100*j.Tally.Count(agenda.Complete) + sum) / j.Tally.Len()
+}
+
+// Status is the job's state as everybody sees it.
+func (j *Job) Status() string {
+	switch {
+	case j.State == facts.Active && j.Tally.Count(agenda.Running) > 0:
+		return "running"
+	case j.State == facts.Active:
+		return "pending"
+	}
+	return string(j.State)
+}
+
+// MemoryUse is what is known of the job's memory.
+func (j *Job) MemoryUse() facts.JobMemory {
+	return facts.JobMemory{Requested: j.Needs.Memory, Need: j.MemoryNeed, LargestPeak: j.Memory.Largest,
+		Returned: j.Memory.Peaks.Count(), RanOut: len(j.Memory.Raised)}
+}
+
+// View is the host as listings show it; jobs are the ones that avoid it.
+func (h *Host) View(now time.Time, p message.Policy, jobs []*Job) message.HostView {
+	v := message.HostView{HostFacts: h.HostFacts, Incarnation: h.Incarnation, State: h.State(now, p), Used: h.Used,
+		Available: h.unused(), Swap: h.swap, Away: h.Withheld(), RunAs: h.RunAs, AgentUser: h.AgentUser,
+		Instances: make([]message.InstanceView, 0, len(h.Instances))}
+	v.SeenAt, v.PerIdle = h.LastSync, h.Announce()
+	v.Code, v.Remark = h.remark(now, p)
+	v.Avoided = h.Avoidances(now)
+	for _, j := range jobs {
+		if a, found := h.AvoidedBy(now, j.ID, j.Avoids); found {
+			v.Avoided = append(v.Avoided, a)
+		}
+	}
+	if len(v.Avoided) > 0 {
+		v.Code = cmp.Or(v.Code, v.Avoided[0].Code)
+		v.Remark = strings.TrimPrefix(v.Remark+"; "+fit.AvoidedText(v.Avoided), "; ")
+	}
+	v.Claims = h.Claims(h.HostFacts)
+	for _, i := range h.SortedInstances() {
+		state := "active"
+		switch {
+		case i.Stopping():
+			state = "stopping"
+		case i.Resuming():
+			state = "resuming"
+		case i.Suspended():
+			state = "suspended"
+		case i.Draining || i.SentAway:
+			state = "draining"
+		}
+		v.Promised += i.Attempt.Memory
+		v.Instances = append(v.Instances, message.InstanceView{
+			Job: i.Job.ID, Number: i.Number, Kind: i.Kind, State: state, Attempt: i.Attempt.AttemptID,
+			ItemName: i.Job.Entries.Item(int(i.Attempt.Item)).Name, Started: i.Began, ItemStarted: i.Attempt.StartedAt,
+			Progress:    i.Progress,
+			SuspendedAt: i.Attempt.SuspendedAt, Suspended: i.Attempt.Suspended,
+			Slots: i.Taken(), Memory: i.Attempt.Memory, Holds: i.Attempt.Holds, Devices: i.Devices,
+		})
+	}
+	return v
+}
+
+func (h *Host) Explained(now time.Time, p message.Policy, instances []explain.Instance) explain.Host {
+	e := explain.Host{Host: &h.Host, Load: Load{h, nil}, State: h.State(now, p), Refusing: h.Refusing, Free: h.Free(),
+		Used: h.Used, Away: h.Withheld(), Kept: max(0, min(h.Wanted, h.Offered()-h.Used)), Instances: instances}
+	if h.Limited() {
+		e.Limited = true
+		e.Full = now.Before(h.FullUntil)
+		e.Ledger = h.Ledger(nil)
+		e.PerIdle = h.Announce()
+	}
+	return e
+}
+
+// Hold is how the instance holds its slots.
+func (i *Instance) Hold() explain.Hold {
+	protected := i.Stays()
+	switch {
+	case i.Ending() || i.Draining:
+		return explain.Ending
+	case i.Kind == facts.Primary && (protected || i.Job.Kept()):
+		return explain.ProtectedPrimary
+	case i.Kind == facts.Primary:
+		return explain.Primary
+	case protected:
+		return explain.ProtectedSecondary
+	}
+	return explain.Secondary
+}

@@ -1,0 +1,185 @@
+package fit_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"qb/agenda"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/fit"
+)
+
+var now = time.Unix(1_000_000, 0)
+
+// idle is a host on which nothing runs.
+type idle struct{}
+
+func (idle) Used() int            { return 0 }
+func (idle) Unused() int64        { return 1 << 30 }
+func (idle) Duty(string) []string { return nil }
+
+// jobOf reads a job's texts.
+func jobOf(t interface{ Fatal(...any) }, row facts.JobFacts) *fit.Job {
+	n, err := fit.Read(row, fit.Site{Known: fit.Known(slices.Values([]*fit.Host{})), Lenient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fit.Job{JobFacts: &row, Needs: n}
+}
+
+// TestRefusals: each code with its sentence, of one host and of several that differ.
+func TestRefusals(t *testing.T) {
+	h := &fit.Host{HostFacts: facts.HostFacts{ID: "a", Slots: 2, Memory: 1 << 30, Cluster: "/x", Groups: []string{"old"}, Resources: map[string]int{"gpus": 1}},
+		Refuses: map[string]fit.Refuses{"ann": {Until: now.Add(1)}, "bob": {Until: now.Add(1), Failed: 3}, "eve": {Until: now}}}
+	h.Folders.Lack(now, fit.Folder{Path: "/gone"})
+	h.Folders.Lack(now, fit.Folder{Path: "/home/joe", User: "joe"})
+	for _, tc := range []struct {
+		row         facts.JobFacts
+		kind        facts.Reason
+		text, mixed string
+	}{
+		{facts.JobFacts{User: "eve"}, "", "", ""},
+		{facts.JobFacts{User: "ann"}, facts.ReasonUserRefused, "no items of ann until 13:46 UTC, an item could not run there", "no items of ann for a while, items failed or could not run there"},
+		{facts.JobFacts{User: "bob"}, facts.ReasonUserRefused, "no items of bob until 13:46 UTC, 3 failures", "no items of bob for a while, items failed or could not run there"},
+		{facts.JobFacts{Cwd: "/gone"}, facts.ReasonFolderMissing, "the job's working folder /gone is missing there", ""},
+		{facts.JobFacts{User: "joe", Cwd: "/home/joe"}, facts.ReasonFolderDenied, "the job's working folder /home/joe is closed to joe there", ""},
+		{facts.JobFacts{User: "amy", Cwd: "/home/joe"}, "", "", ""},
+		{facts.JobFacts{Hosts: []string{"b"}}, facts.ReasonNotInHosts, "not in the job's hosts", ""},
+		{facts.JobFacts{OmitHosts: []string{"a"}}, facts.ReasonInOmitHosts, "in the job's omithosts", ""},
+		{facts.JobFacts{Groups: []string{"new"}}, facts.ReasonNotInGroups, "in none of the job's groups", ""},
+		{facts.JobFacts{OmitGroups: []string{"old"}}, facts.ReasonInOmitGroups, "in one of the job's omitgroups", ""},
+		{facts.JobFacts{Restrictions: "/y"}, facts.ReasonRestricted, "cluster /x is not within the job's restrictions /y", "cluster is not within the job's restrictions /y"},
+		{facts.JobFacts{Reservations: "host.processors=3"}, facts.ReasonTooFewSlots, "has 2 slots, an instance takes 3", "too few slots, an instance takes 3"},
+		{facts.JobFacts{Reservations: "host.memory=2GB"}, facts.ReasonTooLittleMemory, "has 1 GiB of memory, an instance takes 2 GiB", "too little memory, an instance takes 2 GiB"},
+		{facts.JobFacts{Reservations: "host.gpus=2"}, facts.ReasonTooLittle, "has 1 of host.gpus, an instance takes 2", "too little of host.gpus, an instance takes 2"},
+		{facts.JobFacts{Requirements: "host.gpus > 1"}, facts.ReasonRequirement, "host.gpus > 1 does not hold (host.gpus is 1)", "host.gpus > 1 does not hold"},
+	} {
+		r := jobOf(t, tc.row).Refused(now, h, idle{})
+		if r.Kind != tc.kind || r.String() != tc.text || r.Serves() != (tc.kind == "") {
+			t.Errorf("%+v: %q, %q", tc.row, r.Kind, r)
+		}
+		if tc.mixed == "" {
+			tc.mixed = tc.text
+		}
+		if r.Mixed = true; r.String() != tc.mixed {
+			t.Errorf("%+v, of several hosts: %q", tc.row, r)
+		}
+	}
+	h.RunAs, h.AgentUser = "agent", "ann"
+	if r := jobOf(t, facts.JobFacts{User: "bob"}).Refused(now, h, idle{}); r.String() != `the worker runs jobs of ann only, not of bob (worker_run_as = "agent")` {
+		t.Errorf("%q", r)
+	}
+}
+
+// TestKeys: every host refuses jobs of one key alike.
+func TestKeys(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		pick := func(name string, texts ...string) string { return rapid.SampledFrom(texts).Draw(rt, name) }
+		list := func(name string) []string {
+			return map[string][]string{"": nil, "x": {"x"}, "xy": {"x", "y"}}[pick(name, "", "x", "xy")]
+		}
+		var hosts []*fit.Host
+		for n := range rapid.IntRange(1, 5).Draw(rt, "hosts") {
+			h := &fit.Host{HostFacts: facts.HostFacts{ID: facts.HostID(pick("name", "x", "y", "z")), Slots: 1 + n, Memory: int64(rapid.IntRange(0, 4).Draw(rt, "memory")) << 30, Cluster: pick("cluster", "/", "/x"),
+				Groups: list("groups"), Resources: map[string]int{"gpus": n}}}
+			if rapid.IntRange(0, 9).Draw(rt, "refuses") == 0 {
+				h.Refuses = map[string]fit.Refuses{"ann": {Until: now.Add(1)}}
+			}
+			if user := pick("lacking", "nobody", "", "ann"); user != "nobody" {
+				h.Folders.Lack(now, fit.Folder{Path: "/proj", User: user})
+			}
+			hosts = append(hosts, h)
+		}
+		keys := fit.KeysOf(slices.Values(hosts))
+		said := map[string]string{}
+		for n := range 20 {
+			j := jobOf(rt, facts.JobFacts{ID: facts.JobID(n + 1), User: pick("user", "ann", "bob"), Cwd: pick("cwd", "", "/proj", "/other"), Hosts: list("asked"), OmitHosts: list("omitted"), Groups: list("in"), OmitGroups: list("not in"),
+				Restrictions: pick("restrictions", "", "/x"), Reservations: pick("reservations", "", "host.processors=2", "host.gpus=2", "host.memory=2GB"),
+				Requirements: pick("requirements", "", "host.gpus > 1", "job.id < 9")})
+			j.Learned = int64(rapid.IntRange(0, 4<<10).Draw(rt, "learned")) << 20
+			text := ""
+			for _, h := range hosts {
+				text += fmt.Sprintln(j.Refused(now, h, idle{}).Alike().Kind)
+			}
+			key := keys.Of(j)
+			if was, known := said[key]; known && was != text {
+				rt.Fatalf("jobs of key %q: %s, and %s", key, was, text)
+			}
+			said[key] = text
+		}
+	})
+}
+
+// TestLesserJobs: a job that asks for nothing is refused nowhere, and asking for less leaves the job as it was.
+func TestLesserJobs(t *testing.T) {
+	j := jobOf(t, facts.JobFacts{Hosts: []string{"b"}, Restrictions: "/y", Reservations: "host.processors=3,host.gpus=2", Requirements: "host.gpus > 1"})
+	h := &fit.Host{HostFacts: facts.HostFacts{ID: "a", Slots: 1, Cluster: "/x"}}
+	if bare := j.Bare(); !bare.Refused(now, h, idle{}).Serves() || len(j.Hosts) != 1 || j.Slots != 3 || len(j.Takes) != 1 {
+		t.Errorf("%+v of %+v", bare, j)
+	}
+	for _, tc := range []struct{ free, used, slots int }{{2, 0, 0}, {3, 1, 3}, {9, 0, 3}} {
+		if n := j.Grant(tc.free, tc.used); n != tc.slots {
+			t.Errorf("%+v: %d", tc, n)
+		}
+	}
+	all := jobOf(t, facts.JobFacts{Reservations: "host.processors=1+"})
+	if n := all.Grant(7, 2); n != 7 || all.Most != agenda.Unlimited {
+		t.Errorf("all slots are %d of 7", n)
+	}
+	if n := j.Startable(true, func(string) int64 { return 5 }); n != 2 {
+		t.Errorf("5 GPUs are enough for %d instances of 2", n)
+	}
+}
+
+// TestFoldersAreBounded: a host remembers so many working folders that it lacks, for a while; it is reported once, for
+// three different items.
+func TestFoldersAreBounded(t *testing.T) {
+	var l fit.Folders
+	noted := 0
+	for n := range 1000 {
+		if l.Lack(now, fit.Folder{Path: fmt.Sprint("/", n)}) {
+			noted++
+		}
+	}
+	if noted != 256 || !l.Lack(now, fit.Folder{Path: "/0"}) {
+		t.Errorf("%d are remembered", noted)
+	}
+	if l.Pass(now.Add(fit.RefusedFor-1)) || !l.Any() || !l.Pass(now.Add(fit.RefusedFor)) || l.Any() {
+		t.Error("it is remembered for another time")
+	}
+	told := 0
+	for _, id := range []facts.AttemptID{{Job: 1, Item: 1, Number: 1}, {Job: 1, Item: 1, Number: 2}, {Job: 1, Item: 2, Number: 1}, {Job: 2, Item: 1, Number: 1}, {Job: 3, Item: 1, Number: 1}} {
+		if l.Blame(now, fit.Folder{Path: "/x"}, id) {
+			told++
+			if id.Job != 2 {
+				t.Errorf("it is reported at %+v", id)
+			}
+		}
+	}
+	if _, reported := l.Reported(now.Add(time.Hour)); told != 1 || !reported {
+		t.Errorf("reported %d times; %v", told, reported)
+	}
+	if _, reported := l.Reported(now.Add(time.Hour + 1)); reported {
+		t.Error("it is reported for ever")
+	}
+}
+
+// The speed of a processor is a number, where the worker has reported one.
+func TestProcessorSpeed(t *testing.T) {
+	row := facts.JobFacts{Requirements: "host.processor_speed > 3000"}
+	for speed, fits := range map[string]bool{"3600": true, "2400": false, "": false, "fast": false} {
+		needs, err := fit.Read(row, fit.Site{Known: fit.Properties})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &fit.Host{HostFacts: facts.HostFacts{Slots: 1, Properties: map[string]string{"processor_speed": speed}}}
+		j := &fit.Job{JobFacts: &row, Needs: needs}
+		if got := len(j.Failing(h, nil)) == 0; got != fits {
+			t.Errorf("%q MHz: fits %v", speed, got)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package fit
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Keys tells jobs apart by the hosts that serve them, for as long as no host changes.
+type Keys struct {
+	steps  []int64         // how much memory hosts have, each amount once, ascending
+	Choosy bool            // some host runs items of some users only
+	lacked map[string]bool // working folders that some host lacks
+	typed  bool            // some host runs jobs of some types only
+}
+
+// KeysOf are the keys among these hosts.
+func KeysOf(hosts iter.Seq[*Host]) (k Keys) {
+	for h := range hosts {
+		if n := len(k.steps); n == 0 || k.steps[n-1] != h.Memory {
+			k.steps = append(k.steps, h.Memory)
+		}
+		k.Choosy = k.Choosy || h.Choosy()
+		k.typed = k.typed || h.Properties["jobtypes"] != ""
+		for f := range h.Folders.lacks {
+			if k.lacked == nil {
+				k.lacked = map[string]bool{}
+			}
+			k.lacked[f.Path] = true
+		}
+	}
+	slices.Sort(k.steps)
+	k.steps = slices.Compact(k.steps)
+	return k
+}
+
+// Least is the memory of the smallest host, of which there is one.
+func (k Keys) Least() int64 { return k.steps[0] }
+
+// Step is how many sizes of hosts have less memory than that. Of what a job needs only this matters, so that thousands
+// of learned needs make a few keys.
+func (k Keys) Step(bytes int64) int {
+	step, _ := slices.BinarySearch(k.steps, bytes)
+	return step
+}
+
+// Of is equal for jobs that every host refuses alike.
+func (k Keys) Of(j *Job) string {
+	step := k.Step(j.MostMemory())
+	user := ""
+	if k.Choosy {
+		user = j.User
+	}
+	if k.lacked[j.Cwd] {
+		user = j.User + "\x00" + j.Cwd
+	}
+	if k.typed {
+		user += "\x00" + j.Type()
+	}
+	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations)+
+		len(j.Restrictions)+len(j.Avoids) == 0 {
+		return user + "\x00" + strconv.Itoa(step)
+	}
+	own := ""
+	if j.LooksAtJob() || len(j.Avoids) > 0 { // with what of it can change
+		own = fmt.Sprint(j.ID, " ", j.Priority, " ", j.PGrp, " ", j.CPUs, " ", j.status(), "\x00", j.Name, "\x00", j.Cluster,
+			"\x00", j.Account, "\x00", j.Flags)
+	}
+	return strings.Join([]string{user, fmt.Sprint(j.Hosts), fmt.Sprint(j.OmitHosts), fmt.Sprint(j.Groups),
+		fmt.Sprint(j.OmitGroups),
+		j.Requirements, j.Reservations, j.Restrictions, fmt.Sprint(own, " ", step)}, "\x00")
+}

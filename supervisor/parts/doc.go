@@ -1,8 +1,0 @@
-// Package parts makes several jobs of one submission: the preview items and the rest (p_agenda), or a job for each host
-// (the flag host_list).
-//
-//	Of   row, agenda ──▶ rows of the jobs, in the order in which they are submitted; one where the submission asks for none of this
-//
-// The package must never look at anything else: the same submission gives the same jobs, so that a call that is repeated
-// finds those that it has made.
-package parts
