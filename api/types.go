@@ -53,6 +53,7 @@ type Job struct {
 	Label            string            `json:"label" doc:"Name of the job within its process group."`
 	Before           []int64           `json:"before,omitempty" doc:"Ids of the other jobs of a submission that became several, of its last job: links to that one and its label, a wait and its archive mean all of them."`
 	Kind             string            `json:"kind" doc:"What jobs of one sort share; empty: none."`
+	System           string            `json:"system" doc:"System whose paths and programs the job has; empty or any: hosts of all systems may run it."`
 	PID              int64             `json:"pid" doc:"The job that it belongs to; 0: none."`
 	Notes            string            `json:"notes"`
 	MailAddress      []string          `json:"mailaddress" doc:"Addresses to which a mail goes when the job has ended. Empty: to its owner's, if it has the flag mail. Shown to the owner and to operators."`
@@ -235,6 +236,7 @@ type SubmitRequest struct {
 	PGrp            int               `json:"pgrp,omitempty" doc:"Process group: the id of its first job, which must be of the same user unless an operator asks. 0: a group of its own."`
 	Label           string            `json:"label,omitempty" doc:"Name of the job within its process group, up to 255 characters without commas. It names one submission of its group, with all jobs that this becomes."`
 	Kind            string            `json:"kind,omitempty" doc:"Name that jobs of one sort share, up to 255 characters without commas."`
+	System          string            `json:"system,omitempty" doc:"System whose paths and programs the job has: linux, darwin (macOS) or windows. A host of another family (Windows; Linux and macOS) gets the job only if pathmap, or with the flag convert_path its own path map, has all paths of the command. Empty or any: hosts of all systems may run it."`
 	PID             int               `json:"pid,omitempty" doc:"The job that it belongs to, which must exist; 0: none. It has no effect on when the job runs."`
 	Notes           string            `json:"notes,omitempty" doc:"Text for people, up to 4096 bytes; shown to everybody."`
 	MailAddress     []string          `json:"mailaddress,omitempty" doc:"Up to 10 addresses to which a mail goes when the job has ended. Empty: to the owner's, if the job has the flag mail."`
@@ -312,6 +314,7 @@ type ModifyRequest struct {
 	AgendaTimeout     *int      `json:"agenda_timeout,omitempty" doc:"As in a submission."`
 	PGrp              *int      `json:"pgrp,omitempty" doc:"As in a submission."`
 	Notes             *string   `json:"notes,omitempty" doc:"As in a submission; empty: none."`
+	System            *string   `json:"system,omitempty" doc:"As in a submission."`
 	MailAddress       *[]string `json:"mailaddress,omitempty" doc:"As in a submission."`
 	Security          *string   `json:"security,omitempty" doc:"As in a submission. Only the owner, and a lead of the owner's group or an operator who may read the output."`
 	TimeEstimate      *int      `json:"time_estimate,omitempty" doc:"As in a submission."`

@@ -600,7 +600,7 @@ class Client:
     def submit(self, command: Union[str, Iterable[Any]], **attributes: Any) -> "JobHandle":
         """Submits a job. A text is a line for /bin/sh, a list is a program with its arguments; tokens such as QB_FRAME_NUMBER are
         replaced in both. Attributes are those of POST /v1/jobs: name, range, cpus, max_cpus (a number or "*"), priority,
-        cluster, cwd (by default the current folder), umask (by default the current one), env, reservations, dependency, time_estimate (seconds of an
+        cluster, cwd (by default the current folder), umask and system (by default those of this process), env, reservations, dependency, time_estimate (seconds of an
         item), … Names of files may be texts, bytes or paths; what is not UTF-8 is refused."""
         if os.environ.get(_IMPORTING):
             raise Error("usage", 'a job was submitted while a host imported %s for map; put what your script does below: if __name__ == "__main__":' % os.environ[_IMPORTING])
@@ -935,9 +935,11 @@ class _JobFuture(concurrent.futures.Future):  # type: ignore[type-arg] # it has 
 
 
 def _surround(body: Dict[str, Any]) -> None:
-    """Gives a job the umask and, if asked, the environment of this process, as qbsub does."""
+    """Gives a job the umask, the system and, if asked, the environment of this process, as qbsub does."""
     if body.get("umask") is None:
         body["umask"] = _umask()
+    if body.get("system") is None:
+        body["system"] = {"win32": "windows", "darwin": "darwin"}.get(sys.platform, "linux")
     env, own = dict(body.get("env") or {}), dict(os.environ)
     copied = bool(own) and all(name in env for name in own)  # the whole environment, perhaps changed
     flags = body.get("flags") or []
@@ -1424,7 +1426,7 @@ def ping(supervisor: str = "", asDict: bool = False) -> Any:
 _SAME = ("name", "priority", "cpus", "max_cpus", "cluster", "requirements", "reservations", "restrictions", "hostorder", "account", "user",
          "cwd", "env", "umask", "retrywork", "retrywork_delay", "retrysubjob", "timeout", "agenda_timeout",
          "timelimit", "status", "dependency", "time_estimate", "profile",
-         "pgrp", "label", "kind", "pid", "notes", "security", "start", "p_agenda", "p_agenda_priority",
+         "pgrp", "label", "kind", "system", "pid", "notes", "security", "start", "p_agenda", "p_agenda_priority",
          "p_agenda_cpus", "regex_progress", "regex_errors", "regex_highlights", "regex_outputpaths")
 _RENAMED = {"agenda_timelimit": "agendatimelimit"}
 _LISTS = ("hosts", "omithosts", "groups", "omitgroups", "flags", "preflights", "postflights", "agenda_preflights", "agenda_postflights",
@@ -1716,7 +1718,7 @@ def _job(row: Mapping[str, Any]) -> Job:
     counts, running = row["items"], row["instances"]
     job = Job({key: row[key] for key in ("id", "name", "user", "status", "priority", "cluster", "cpus", "reason", "code", "requirements", "reservations",
                                          "restrictions", "hostorder", "account", "dependency", "cwd", "retrywork", "pgrp",
-                                         "label", "kind", "pid", "notes")})
+                                         "label", "kind", "system", "pid", "notes")})
     job["max_cpus"] = -1 if row["max_cpus"] is None else row["max_cpus"]
     job["prototype"] = row["type"]
     job["todo"], job["todotally"] = counts["total"], {key: value for key, value in counts.items() if key != "total"}

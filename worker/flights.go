@@ -74,7 +74,7 @@ type mapping = func(text string, most int, left *pathmap.Budget) (string, error)
 // translated is an item with its paths as they are on this host.
 func (l *launcher) translated(item core.Item) (core.Item, error) {
 	spec := &item.Spec
-	entries := slices.Clone(spec.PathMap)
+	entries := pathmap.ForHost(false, spec.PathMap)
 	if spec.ConvertPath {
 		entries = pathmap.Over(entries, l.paths)
 	}
@@ -108,7 +108,12 @@ func (l *launcher) translated(item core.Item) (core.Item, error) {
 		}
 		return m.Word
 	}
-	spec.Cwd, spec.Validate = m.Path(spec.Cwd), mapOutputs(&m, spec.Validate)
+	if spec.Cwd, err = m.Path(spec.Cwd); err == nil {
+		spec.Validate, err = mapOutputs(&m, spec.Validate)
+	}
+	if err != nil {
+		return item, err
+	}
 	spec.Command = each("argument", spec.Command, word)
 	spec.Preflights, spec.Postflights = each("preflight", spec.Preflights, line),
 		each("postflight", spec.Postflights, line)

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"qb/api"
+	"qb/internal/pathmap"
 	"qb/worker/settings"
 )
 
@@ -34,7 +36,24 @@ func propertiesOf(c settings.Config) map[string]string {
 	if c.Flags != "" {
 		all["flags"] = c.Flags
 	}
+	if list := pathMapList(c.PathEntries()); list != "" {
+		all[pathmap.HostProperty] = list
+	}
 	return all
+}
+
+// pathMapList writes entries of a path map as one list, and leaves those out that are too much for a property: jobs of
+// other systems that need them do not come here.
+func pathMapList(entries []string) (list string) {
+	for _, entry := range entries {
+		if strings.Contains(entry, ",") {
+			entry = `"` + entry + `"`
+		}
+		if len(list)+len(entry) < api.MaxPath {
+			list += entry + ","
+		}
+	}
+	return strings.TrimSuffix(list, ",")
 }
 
 // processorSpeed is the speed of the first processor in MHz: its highest, else that of now in hundreds, as it changes

@@ -72,13 +72,17 @@ func outputChecks(item core.Item, text string, now time.Time, room *expansion) (
 }
 
 // mapOutputs maps the paths of output files.
-func mapOutputs(m *pathmap.Map, texts []string) []string {
+func mapOutputs(m *pathmap.Map, texts []string) ([]string, error) {
 	mapped := make([]string, len(texts))
 	for n, text := range texts {
 		path := units.ParseOutput(text).Path
-		mapped[n] = m.Path(path) + text[len(path):]
+		made, err := m.Path(path)
+		if err != nil {
+			return nil, err
+		}
+		mapped[n] = made + text[len(path):]
 	}
-	return mapped
+	return mapped, nil
 }
 
 // outputPaths is the files that a path with tokens names.

@@ -70,11 +70,11 @@ func TestRewriteRefuses(t *testing.T) {
 // without a word.
 func TestSecondValues(t *testing.T) {
 	plain := map[string]string{
-		"sub": `priority cpus max_cpus cluster pgrp label kind pid name notes security account start timeout agenda_timeout timelimit
+		"sub": `priority cpus max_cpus cluster pgrp label kind system pid name notes security account start timeout agenda_timeout timelimit
 			agendatimelimit retrywork retryworkdelay retrysubjob status state timereq profile prod_show prod_seq prod_shot prod_dept
 			prod_client prod_custom1 prod_custom2 prod_custom3 prod_custom4 prod_custom5 cwd user umask export import chunk partitions
 			padding p_priority p_cpus processors`,
-		"modify": `mpriority mcpus mmax_cpus mcluster mpgrp mlabel mkind mpid mname mnotes msecurity maccount mstart mtimeout
+		"modify": `mpriority mcpus mmax_cpus mcluster mpgrp mlabel mkind msystem mpid mname mnotes msecurity maccount mstart mtimeout
 			magenda_timeout mtimelimit magendatimelimit mretrywork mretrywork_delay mretrysubjob mtimereq mprofile mprod_show
 			mprod_seq mprod_shot mprod_dept mprod_client mprod_custom1 mprod_custom2 mprod_custom3 mprod_custom4 mprod_custom5
 			mcwd mumask mprocessors`,

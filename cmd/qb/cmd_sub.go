@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -302,7 +303,7 @@ func (o *subOptions) addWaitFor() error {
 	return nil
 }
 
-// addSurroundings gives the job the caller's folder, umask and, if asked, environment.
+// addSurroundings gives the job the caller's folder, umask, system and, if asked, environment.
 func (o *subOptions) addSurroundings(cmd *cobra.Command) error {
 	req := &o.req
 	if req.Cwd == "" {
@@ -316,6 +317,9 @@ func (o *subOptions) addSurroundings(cmd *cobra.Command) error {
 	}
 	if req.Umask == nil {
 		req.Umask = new(currentUmask())
+	}
+	if req.System == "" && o.archive.from == "" { // the paths of a file are of the machine where it was written
+		req.System = runtime.GOOS
 	}
 	env := map[string]string{}
 	maps.Copy(env, req.Env) // of a file

@@ -14,10 +14,11 @@ func ExampleMap_Path() {
 		return
 	}
 	for _, path := range []string{"/vol/proj/sh010", "/vol/project", `P:\sh010`} {
-		fmt.Println(m.Path(path))
+		mapped, err := m.Path(path)
+		fmt.Println(mapped, err)
 	}
 	// Output:
-	// /mnt/proj/sh010
-	// /vol/project
-	// /mnt/p/sh010
+	// /mnt/proj/sh010 <nil>
+	// /vol/project <nil>
+	// /mnt/p/sh010 <nil>
 }

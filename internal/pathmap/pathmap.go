@@ -9,6 +9,9 @@ import (
 	"unicode/utf8"
 )
 
+// HostProperty is the property of a host that has the entries of its worker_path_map, as a list of FROM=TO.
+const HostProperty = "path_map"
+
 // Bounds of a map.
 const (
 	MaxEntries = 64
@@ -22,9 +25,10 @@ type Map struct {
 }
 
 type entry struct {
-	from, to string // from: with slashes, without one at its end
+	from, to string // from: with slashes; both without one at their end
 	text     string // as it was written
 	fold     bool   // from is one of Windows: see alike
+	windows  bool   // to is one of Windows, with backslashes
 	special  bool   // a shell needs quotes for it
 }
 
@@ -39,16 +43,20 @@ func New(entries []string) (Map, error) {
 	}
 	for _, text := range entries {
 		from, to, ok := strings.Cut(text, "=")
-		e := entry{from: cleaned(strings.TrimSpace(from)), to: strings.TrimRight(strings.TrimSpace(to), "/"), text: text}
+		e := entry{from: cleaned(strings.TrimSpace(from)), to: cleaned(strings.TrimSpace(to)), text: text}
 		e.fold, e.special = windows(e.from), strings.ContainsAny(e.from, escaped)
+		toRooted := rooted(e.to)
+		if e.windows = windows(e.to); e.windows {
+			e.to = strings.ReplaceAll(e.to, "/", `\`)
+		}
 		switch {
 		case !ok || len(text) > 2*maxLength:
 			return Map{}, fmt.Errorf("%q is no entry; write FROM=TO, such as /vol/proj=/mnt/proj or P:=/mnt/p", clip(text))
 		case !rooted(e.from) || strings.ContainsAny(e.from, "\x00\n\"'"):
 			return Map{}, fmt.Errorf("%q: what stands before = must be an absolute path other than /, such as P: or /vol/proj",
 				clip(text))
-		case !strings.HasPrefix(e.to, "/") || strings.ContainsAny(e.to, "\x00\n\"'"):
-			return Map{}, fmt.Errorf("%q: what stands after = must be an absolute path other than /, such as /mnt/proj",
+		case !toRooted || strings.ContainsAny(e.to, "\x00\n\"'"):
+			return Map{}, fmt.Errorf("%q: what stands after = must be an absolute path other than /, such as /mnt/proj or P:",
 				clip(text))
 		}
 		if n := slices.IndexFunc(m.entries, func(o entry) bool { return same(o.from, e.from) }); n >= 0 {
@@ -69,8 +77,21 @@ func (m *Map) noteFirst(e *entry) {
 	c := e.from[0]
 	m.first[c] = true
 	if e.fold {
-		m.first[lower(c)], m.first[upper(c)], m.first['\\'] = true, true, true
+		for _, other := range []byte{lower(c), upper(c), '\\', '/'} {
+			m.first[other] = true
+		}
 	}
+}
+
+// ForHost are the entries whose TO is a path of the host's family of systems: a job may have entries for both.
+func ForHost(onWindows bool, entries []string) (of []string) {
+	for _, text := range entries {
+		_, to, _ := strings.Cut(text, "=")
+		if windows(cleaned(strings.TrimSpace(to))) == onWindows {
+			of = append(of, text)
+		}
+	}
+	return of
 }
 
 // Over is entries and, after them, the entries of others whose FROM is not in entries.
@@ -93,39 +114,97 @@ func (m Map) circle() error {
 	for first := range m.entries {
 		path := m.entries[first].to
 		for range m.entries {
-			next := slices.IndexFunc(m.entries, func(e entry) bool { return e.leads(path) })
+			next := slices.IndexFunc(m.entries, func(e entry) bool { return e.leads(path) > 0 })
 			if next < 0 {
 				break
 			}
 			if next == first {
 				return fmt.Errorf("%q goes in a circle: %s is mapped again", clip(m.entries[first].text), path)
 			}
-			path = m.entries[next].to + path[len(m.entries[next].from):]
+			path = m.entries[next].on(path)
 		}
 	}
 	return nil
 }
 
-// leads says whether a path begins with the whole parts of the entry's FROM.
-func (e *entry) leads(path string) bool {
-	if len(path) < len(e.from) {
-		return false
+// leads is how much of a path the whole parts of the entry's FROM are that begin it; 0: they do not.
+func (e *entry) leads(path string) int {
+	size, _, yes := e.prefix(path)
+	if !yes || size < len(path) && !e.slash(path[size]) {
+		return 0
 	}
-	_, yes := e.alike(path[:len(e.from)])
-	return yes && (len(path) == len(e.from) || e.slash(path[len(e.from)]))
+	return size
+}
+
+// prefix compares the begin of a text with the FROM.
+func (e *entry) prefix(text string) (size, steps int, yes bool) {
+	from := e.from
+	if e.fold {
+		skip, share := verbatim(text)
+		if skip > 0 && share != strings.HasPrefix(from, "//") {
+			return 0, 0, false
+		}
+		size = skip
+		if share {
+			from = from[1:]
+		}
+	}
+	if len(text)-size < len(from) {
+		return 0, 0, false
+	}
+	steps, yes = e.alike(text[size:size+len(from)], from)
+	return size + len(from), steps, yes
+}
+
+// verbatim is how many bytes the prefix \\?\ or \\.\ of a path of Windows has, and whether a share follows: of its two
+// backslashes the prefix UNC\ has taken the first.
+// Source: https://learn.microsoft.com/en-us/dotnet/standard/io/file-path-formats#dos-device-paths
+func verbatim(path string) (skip int, share bool) {
+	const device, unc = `\\?\`, `UNC\`
+	if len(path) < len(device) || !slashes(path[0], path[1], path[3]) || path[2] != '?' && path[2] != '.' {
+		return 0, false
+	}
+	rest := path[len(device):]
+	if len(rest) >= len(unc) && strings.EqualFold(rest[:3], unc[:3]) && slashes(rest[3]) {
+		return len(device) + len(unc) - 1, true
+	}
+	return len(device), false
+}
+
+func slashes(signs ...byte) bool {
+	return !slices.ContainsFunc(signs, func(c byte) bool { return c != '/' && c != '\\' })
 }
 
 // slash says whether the sign is between parts of the entry's paths.
 func (e *entry) slash(sign byte) bool { return sign == '/' || e.fold && sign == '\\' }
 
-// Path maps a path.
-func (m Map) Path(path string) string {
+// Path maps a path. Names in it stay as they are. A NameError says that no file of Windows has one of them.
+func (m Map) Path(path string) (string, error) {
 	for _, e := range m.entries {
-		if e.leads(path) {
-			return e.to + e.rest(path[len(e.from):])
+		if size := e.leads(path); size > 0 {
+			if e.windows && !e.fold {
+				if name := forbidden(path[size:]); name != "" {
+					return "", &NameError{path, name}
+				}
+			}
+			return e.on(path), nil
 		}
 	}
-	return path
+	return path, nil
+}
+
+// on is a path that begins with the FROM, with the TO.
+func (e *entry) on(path string) string {
+	rest := path[e.leads(path):]
+	switch {
+	case e.windows && rest == "" && len(e.to) == len("P:"):
+		return e.to + `\` // P: alone is the current folder of that drive
+	case e.windows:
+		rest = strings.ReplaceAll(rest, "/", `\`)
+	case e.fold:
+		rest = strings.ReplaceAll(rest, `\`, "/")
+	}
+	return e.to + rest
 }
 
 // Errors of Word and Line, of which the caller knows what text it was.
@@ -137,19 +216,11 @@ var (
 // Budget bounds what the texts of one item may cost: comparisons of a byte. Its zero value maps nothing.
 type Budget struct{ Steps int }
 
-// rest is what follows a FROM in a path, which of Windows' paths is written with slashes.
-func (e *entry) rest(tail string) string {
-	if e.fold {
-		return strings.ReplaceAll(tail, `\`, "/")
-	}
-	return tail
-}
-
 // alike compares the begin of a path with a FROM as long. In paths of Windows a backslash counts as a slash, and the
 // case of letters means nothing.
-func (e *entry) alike(path string) (steps int, yes bool) {
+func (e *entry) alike(path, from string) (steps int, yes bool) {
 	for n := range len(path) {
-		a, b := path[n], e.from[n]
+		a, b := path[n], from[n]
 		if a == b {
 			continue
 		}
@@ -157,7 +228,7 @@ func (e *entry) alike(path string) (steps int, yes bool) {
 			return n + 1, false
 		}
 		if (a | b) >= utf8.RuneSelf {
-			return len(path), strings.EqualFold(strings.ReplaceAll(path, `\`, "/"), e.from)
+			return len(path), strings.EqualFold(strings.ReplaceAll(path, `\`, "/"), from)
 		}
 		if (a != '\\' || b != '/') && lower(a) != lower(b) {
 			return n + 1, false

@@ -121,7 +121,7 @@ func (w *writer) keep() {
 func (w *writer) put(e *entry, quote byte) {
 	special := ""
 	switch {
-	case !w.shell || w.quote == '\'':
+	case !w.shell || w.quote == '\'' || e.windows: // the shell of Windows has no such escapes
 	case w.quote == '"':
 		special = "$`\\"
 	default:
@@ -141,6 +141,9 @@ func (w *writer) put(e *entry, quote byte) {
 
 // tail writes what follows a FROM in its path.
 func (w *writer) tail(e *entry) {
+	if e.windows && len(e.to) == len("P:") && (w.at == len(w.text) || !e.slash(w.text[w.at])) {
+		w.out.WriteByte('\\') // P: alone is the current folder of that drive
+	}
 	outside := w.quote == 0 && !w.word // it began outside of quotes
 	for w.at < len(w.text) && w.out.Len() <= w.most {
 		c, next := w.text[w.at], byte(0)
@@ -171,12 +174,16 @@ func (w *writer) tail(e *entry) {
 			w.keep()
 			continue
 		}
-		if e.fold && c == '\\' {
-			w.out.WriteByte('/')
+		if e.slash(c) {
+			c = '/'
+			if e.windows {
+				c = '\\'
+			}
+			w.out.WriteByte(c)
 			w.at++
-			continue
+		} else {
+			w.keep()
 		}
-		w.keep()
 		if is(c, separates) && w.at < len(w.text) {
 			if e, _, _ := w.begins(w.at, w.quote, true); e != nil || w.left.Steps < 0 {
 				return
@@ -220,17 +227,16 @@ func (w *writer) ends(e *entry, sign, quote byte, whole bool) bool {
 // from compares the text with a FROM. Outside of quotes it may have escapes and quotes of its own.
 func (w *writer) from(e *entry, at int, quote byte) (size int, open byte, ok bool) {
 	text := w.text[at:]
-	if len(text) >= len(e.from) {
-		steps, same := e.alike(text[:len(e.from)])
-		w.left.Steps -= steps
-		if same {
-			return len(e.from), quote, true
-		}
+	size, steps, same := e.prefix(text)
+	w.left.Steps -= steps
+	if same {
+		return size, quote, true
 	}
 	if w.word || quote != 0 || !e.special {
 		return 0, 0, false
 	}
 	n := 0
+	size = 0
 	for size < len(text) && n < len(e.from) {
 		w.left.Steps--
 		c := text[size]

@@ -23,7 +23,8 @@ func somePath(r *rand.Rand, m Map, signs string) (path, want string) {
 		}
 		path += "z"
 	}
-	return path, m.Path(path)
+	want, _ = m.Path(path) // none of these maps leads to Windows
+	return path, want
 }
 
 func wordOf(t *testing.T, m Map, text string) string {

@@ -102,6 +102,7 @@ func (f *Farm) examine(now time.Time, e message.JobSubmitted) (*model.Job, []str
 	remarks = append(remarks, j.ItemRemarks(j.Entries)...)
 	remarks = append(remarks, j.LabelRemarks()...)
 	remarks = append(remarks, j.WideRemarks(f.hosts.Each())...)
+	remarks = append(remarks, j.Asks().PathRemarks(f.hosts.Each())...)
 	return j, append(append(remarks, f.fitRemarks(now, j, e.Account)...), fit.CaseRemarks(f.hosts.Each(), &j.JobFacts)...),
 		nil
 }
@@ -237,6 +238,9 @@ func (f *Farm) changeRemarks(now time.Time, j *model.Job, former *facts.JobFacts
 	if given.Has("start") {
 		remarks = append(remarks, j.StartRemarks(now)...)
 	}
+	if given.Has("system", "pathmap") {
+		remarks = append(remarks, j.Asks().PathRemarks(f.hosts.Each())...)
+	}
 	if given.OfHosts() {
 		if unfit := f.fitRemarks(now, j, nil); unfit != nil {
 			remarks = append(append(remarks, unfit...), "to take the change back: "+given.TakeBack(former))
@@ -252,7 +256,8 @@ func (f *Farm) fitRemarks(now time.Time, j *model.Job, owner *fit.Account) []str
 		return []string{remark}
 	}
 	lists := len(j.Hosts) + len(j.OmitHosts) + len(j.Groups) + len(j.OmitGroups)
-	if len(f.hosts.ByID) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && lists == 0) {
+	if len(f.hosts.ByID) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && lists == 0 &&
+		facts.FamilyOf(j.System) == "") {
 		return nil
 	}
 	if remarks := j.LicenceRemarks(f.licences.Has()); remarks != nil {

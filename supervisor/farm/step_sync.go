@@ -135,7 +135,7 @@ func (sy *syncs) register(now time.Time, h *model.Host, e message.WorkerSynced) 
 	row.SeenAt = h.SeenAt
 	if !h.SameRow(row) {
 		row.SeenAt = now
-		h.HostFacts = row
+		h.Take(row)
 		sy.hosts.Capacity = nil
 		sy.hosts.Properties = nil
 		sy.putHost(h)

@@ -35,6 +35,7 @@ var attributeSamples = map[string][2]any{
 	"cwd":          {"/first", nil},
 	"pgrp":         {1, 2}, // jobs that lead groups
 	"pid":          {1, nil},
+	"system":       {"linux", "windows"},
 	"mailaddress":  {[]string{"ada@studio.example", "b@c"}, []string{"d@e"}},
 	"pathmap":      {[]string{"/a=/b", "P:=/c"}, []string{"/d=/e"}},
 	"p_agenda":     {"2", nil},

@@ -110,7 +110,8 @@ func (c Config) Validate() error {
 	_, scratchTwice := c.Resources["scratch"]
 	_, swapNamed := c.Resources["swap"]
 	_, calendarErr := ParseCalendar(c.Calendar)
-	_, mapErr := pathmap.New(c.PathEntries())
+	_, mapErr := pathmap.New(pathmap.ForHost(false, c.PathEntries()))
+	elsewhere := pathmap.ForHost(true, c.PathEntries())
 	wrong := broken([]settingRule{
 		{!strings.ContainsAny(c.Name, "/\x00\n\t ") && len(c.Name) <= 255,
 			api.BadSetting("worker_name", " = %q has a blank or a slash or is too long; write a plain host name", c.Name)},
@@ -119,6 +120,8 @@ func (c Config) Validate() error {
 		{c.Cluster == "" || strings.HasPrefix(c.Cluster, "/"),
 			api.BadSetting("worker_cluster", " = %q does not start with /; write /%s", c.Cluster, c.Cluster)},
 		{mapErr == nil, api.BadSetting("worker_path_map", ": %v", mapErr)},
+		{len(elsewhere) == 0, api.BadSetting("worker_path_map", ": %q leads to a path of Windows, and workers run on Linux",
+			elsewhere)},
 		{c.Spec > 0 && c.Spec <= 1e6,
 			api.BadSetting("worker_spec", " = %v is not above 0 and at most 1000000; 1 is the reference", c.Spec)},
 		{slices.Contains([]string{"", RunAsAgent, RunAsOwner}, c.RunAs),

@@ -70,8 +70,10 @@ type WaitingSync struct {
 }
 
 func NewHost(row facts.HostFacts) *Host {
-	return &Host{Host: fit.Host{HostFacts: row, Refuses: map[string]fit.Refuses{}}, Instances: map[instanceKey]*Instance{},
+	h := &Host{Host: fit.Host{Refuses: map[string]fit.Refuses{}}, Instances: map[instanceKey]*Instance{},
 		Holds: map[facts.JobID]int64{}}
+	h.Take(row)
+	return h
 }
 
 // State is what listings show.

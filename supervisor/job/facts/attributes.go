@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -203,6 +204,12 @@ var Attributes = slices.Concat([]Attribute{
 		Option:  "what an instance reserves: `LIST` such as host.processors=2,host.memory=4GiB", Change: "new reservations `LIST`",
 	},
 	{
+		Name: "system", Effect: Offers, Value: func(j *JobFacts) any { return &j.System }, Trim: true, Runes: MaxName,
+		OfHosts: true, Check: checkSystem,
+		Option: "the job has paths and programs of `SYSTEM`: linux, darwin (macOS) or windows; a host of another family (Windows; Linux and macOS) gets it if its path map or -pathmap has all paths of the command; any: all hosts (default: that of this machine)",
+		Change: "new `SYSTEM` of the job's paths and programs: linux, darwin, windows or any; empty: any",
+	},
+	{
 		Name: "profile", Effect: Offers, Value: func(j *JobFacts) any { return &j.Profile }, Trim: true, Runes: MaxName,
 		Check:  checkProfile,
 		Option: "your jobs with the profile `NAME` need similar memory and time: a new job starts with what earlier ones needed (default: the program and the job's name without digits and version)",
@@ -327,8 +334,9 @@ func checkStart(text string) error {
 }
 
 func checkPathMap(entries []string) error {
-	_, err := pathmap.New(entries)
-	return err
+	_, err := pathmap.New(pathmap.ForHost(false, entries))
+	_, errOnWindows := pathmap.New(pathmap.ForHost(true, entries))
+	return cmp.Or(err, errOnWindows)
 }
 
 func checkLabel(text string) error {

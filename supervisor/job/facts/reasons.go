@@ -117,6 +117,7 @@ const (
 	ReasonInOmitGroups    Reason = "in_omitgroups"
 	ReasonRestricted      Reason = "restricted" // its cluster is not within the job's restrictions
 	ReasonJobType         Reason = "job_type"   // it runs no jobs of this type
+	ReasonSystem          Reason = "system"     // of another family, and its paths are not mapped
 	ReasonTooFewSlots     Reason = "too_few_slots"
 	ReasonTooLittleMemory Reason = "too_little_memory"
 	ReasonTooLittle       Reason = "too_little_of_resource"

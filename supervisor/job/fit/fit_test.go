@@ -3,6 +3,7 @@ package fit_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,13 +80,17 @@ func TestRefusals(t *testing.T) {
 func TestKeys(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		pick := func(name string, texts ...string) string { return rapid.SampledFrom(texts).Draw(rt, name) }
-		list := func(name string) []string {
-			return map[string][]string{"": nil, "x": {"x"}, "xy": {"x", "y"}}[pick(name, "", "x", "xy")]
+		list := func(name string, texts ...string) []string {
+			if texts == nil {
+				texts = []string{"", "x", "x,y"}
+			}
+			return facts.SplitList(pick(name, texts...))
 		}
 		var hosts []*fit.Host
 		for n := range rapid.IntRange(1, 5).Draw(rt, "hosts") {
 			h := &fit.Host{HostFacts: facts.HostFacts{ID: facts.HostID(pick("name", "x", "y", "z")), Slots: 1 + n, Memory: int64(rapid.IntRange(0, 4).Draw(rt, "memory")) << 30, Cluster: pick("cluster", "/", "/x"),
 				Groups: list("groups"), Resources: map[string]int{"gpus": n}}}
+			h.Take(systemOf(h.HostFacts, pick("os", "", "linux", "windows"), pick("path map", "", "P:=/mnt/p", "/mnt/p=P:", `"P:=/mnt/p",Q:=/mnt/q`)))
 			if rapid.IntRange(0, 9).Draw(rt, "refuses") == 0 {
 				h.Refuses = map[string]fit.Refuses{"ann": {Until: now.Add(1)}}
 			}
@@ -97,7 +102,7 @@ func TestKeys(t *testing.T) {
 		keys := fit.KeysOf(slices.Values(hosts))
 		said := map[string]string{}
 		for n := range 20 {
-			j := jobOf(rt, facts.JobFacts{ID: facts.JobID(n + 1), User: pick("user", "ann", "bob"), Cwd: pick("cwd", "", "/proj", "/other"), Hosts: list("asked"), OmitHosts: list("omitted"), Groups: list("in"), OmitGroups: list("not in"),
+			j := jobOf(rt, facts.JobFacts{ID: facts.JobID(n + 1), User: pick("user", "ann", "bob"), Cwd: pick("cwd", "", "/proj", "/other", `P:\x`, `Q:\x`, "/mnt/p"), System: pick("system", "", "any", "linux", "darwin", "windows"), PathMap: list("path map of the job", "", "P:=/mnt/p", "/mnt/p=P:"), Flags: list("flags", "", "convert_path"), Hosts: list("asked"), OmitHosts: list("omitted"), Groups: list("in"), OmitGroups: list("not in"),
 				Restrictions: pick("restrictions", "", "/x"), Reservations: pick("reservations", "", "host.processors=2", "host.gpus=2", "host.memory=2GB"),
 				Requirements: pick("requirements", "", "host.gpus > 1", "job.id < 9")})
 			j.Learned = int64(rapid.IntRange(0, 4<<10).Draw(rt, "learned")) << 20
@@ -112,6 +117,89 @@ func TestKeys(t *testing.T) {
 			said[key] = text
 		}
 	})
+}
+
+// systemOf is a host of a system with a path map.
+func systemOf(row facts.HostFacts, system, paths string) facts.HostFacts {
+	row.Properties = map[string]string{"path_map": paths}
+	if system != "" {
+		row.Properties["os"] = system
+	}
+	return row
+}
+
+// TestSystems: a job goes to a host of the other family only if all its paths are mapped there, by itself or by the
+// host, or if it says that it may.
+func TestSystems(t *testing.T) {
+	t.Parallel()
+	const unmapped = "where no path map has "
+	for _, tc := range []struct {
+		name            string
+		row             facts.JobFacts
+		host, paths, no string // no: part of the refusal; empty: the host serves the job
+	}{
+		{"the same system", facts.JobFacts{System: "linux", Cwd: "/proj"}, "linux", "", ""},
+		{"one family", facts.JobFacts{System: "darwin", Cwd: "/Users/ann"}, "linux", "", ""},
+		{"no system", facts.JobFacts{Cwd: `P:\x`}, "linux", "", ""},
+		{"any", facts.JobFacts{System: "any", Cwd: `P:\x`}, "linux", "", ""},
+		{"a host that does not say", facts.JobFacts{System: "windows", Cwd: `P:\x`}, "", "", ""},
+		{"no map", facts.JobFacts{System: "windows", Cwd: `P:\x y`}, "linux", "", "the job is for windows and the host runs linux, " + unmapped + `P:\x;`},
+		{"no paths and no map", facts.JobFacts{System: "windows", Command: []string{"hython"}}, "linux", "", "-system any lets it run there"},
+		{"no paths, and a map", facts.JobFacts{System: "windows", Command: []string{"hython"}, PathMap: []string{"P:=/mnt/p"}}, "linux", "", ""},
+		{"a map of the job", facts.JobFacts{System: "windows", Cwd: `p:\x`, PathMap: []string{"P:=/mnt/p"}}, "linux", "", ""},
+		{"a map of the job for its own family", facts.JobFacts{System: "windows", Cwd: `P:\x`, PathMap: []string{"P:=Q:"}}, "linux", "", unmapped + `P:\x`},
+		{"half a map", facts.JobFacts{System: "windows", Cwd: `P:\x`, Command: []string{"render", `--out=Q:\y`}, PathMap: []string{"P:=/mnt/p"}}, "linux", "", unmapped + `Q:\y`},
+		{"a program of Windows", facts.JobFacts{System: "windows", Cwd: `P:\`, Command: []string{`C:\Program Files\r.exe`}, PathMap: []string{"P:=/mnt/p"}}, "linux", "", unmapped + `C:\Program`},
+		{"a file to check", facts.JobFacts{System: "windows", Cwd: `P:\`, Validate: []string{`Q:\a.exr:1K`}, PathMap: []string{"P:=/mnt/p"}}, "linux", "", unmapped + `Q:\a.exr:1K`},
+		{"a check", facts.JobFacts{System: "windows", Cwd: `P:\`, Preflights: []string{`test -e "Q:\a b"`}, PathMap: []string{"P:=/mnt/p"}}, "linux", "", unmapped + `Q:\a`},
+		{"an exported environment", facts.JobFacts{System: "windows", Cwd: `P:\`, Env: map[string]string{"TEMP": `C:\T`}, PathMap: []string{"P:=/mnt/p"}}, "linux", "", ""},
+		{"the host's map unasked", facts.JobFacts{System: "windows", Cwd: `P:\x`}, "linux", "P:=/mnt/p", unmapped + `P:\x`},
+		{"the host's map", facts.JobFacts{System: "windows", Cwd: `P:\x`, Flags: []string{"convert_path"}}, "linux", `"P:=/mnt/p,1"`, ""},
+		{"another map of the host", facts.JobFacts{System: "windows", Cwd: `P:\x`, Flags: []string{"convert_path"}}, "linux", "Q:=/mnt/q", unmapped + `P:\x`},
+		{"both maps", facts.JobFacts{System: "windows", Cwd: `P:\x`, Command: []string{`Q:\y`}, PathMap: []string{"Q:=/mnt/q"}, Flags: []string{"convert_path"}}, "linux", "P:=/mnt/p", ""},
+		{"to Windows", facts.JobFacts{System: "linux", Cwd: "/mnt/p", Command: []string{"render", "a/b", "-x"}, PathMap: []string{"/mnt/p=P:"}}, "windows", "", ""},
+		{"to Windows with a program of Linux", facts.JobFacts{System: "linux", Cwd: "/mnt/p", Command: []string{"/bin/sh", "-c", "true"}, PathMap: []string{"/mnt/p=P:"}}, "windows", "", "the host runs windows, " + unmapped + "/bin/sh"},
+	} {
+		h := &fit.Host{}
+		h.Take(systemOf(facts.HostFacts{ID: "a", Slots: 1}, tc.host, tc.paths))
+		r := jobOf(t, tc.row).Refused(now, h, idle{})
+		if r.Serves() != (tc.no == "") || !strings.Contains(r.String(), tc.no) || !r.Serves() && r.Kind != facts.ReasonSystem {
+			t.Errorf("%s: %q, %q", tc.name, r.Kind, r)
+		}
+	}
+}
+
+// TestPathRemarks: paths of Windows that would reach hosts of Linux as they are.
+func TestPathRemarks(t *testing.T) {
+	t.Parallel()
+	host := func(system, paths string) *fit.Host {
+		h := &fit.Host{}
+		h.Take(systemOf(facts.HostFacts{ID: facts.HostID(system)}, system, paths))
+		return h
+	}
+	linux, windows, mapping := host("linux", ""), host("windows", ""), host("linux", "P:=/mnt/p")
+	command := []string{"render", `P:\a b.ma`}
+	for _, tc := range []struct {
+		name  string
+		row   facts.JobFacts
+		hosts []*fit.Host
+		want  string
+	}{
+		{"no map", facts.JobFacts{Command: command}, []*fit.Host{linux}, `P:\a is a path of Windows that no path map has`},
+		{"any system", facts.JobFacts{System: "any", Command: command}, []*fit.Host{linux}, `P:\a is a path`},
+		{"a host of Windows", facts.JobFacts{Command: command}, []*fit.Host{linux, windows}, ""},
+		{"no hosts", facts.JobFacts{Command: command}, nil, ""},
+		{"its own map", facts.JobFacts{Command: command, PathMap: []string{"p:=/mnt/p"}}, []*fit.Host{linux}, ""},
+		{"a host's map", facts.JobFacts{Command: command, Flags: []string{"convert_path"}}, []*fit.Host{linux, mapping}, ""},
+		{"a host's map unasked", facts.JobFacts{Command: command}, []*fit.Host{mapping}, `P:\a is a path`},
+		{"it waits for a host instead", facts.JobFacts{System: "windows", Command: command}, []*fit.Host{linux}, ""},
+		{"no path", facts.JobFacts{Command: []string{"grep", `^a:\s`}}, []*fit.Host{linux}, ""},
+	} {
+		got := strings.Join(jobOf(t, tc.row).PathRemarks(slices.Values(tc.hosts)), "|")
+		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
+			t.Errorf("%s: %q", tc.name, got)
+		}
+	}
 }
 
 // TestLesserJobs: a job that asks for nothing is refused nowhere, and asking for less leaves the job as it was.

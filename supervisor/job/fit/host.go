@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/internal/pathmap"
 	"qb/internal/units"
 	"qb/supervisor/job/facts"
 )
@@ -23,6 +24,7 @@ type Host struct {
 	Owners    *Owners            // as whom it runs items where RunAs is "owner"; nil: not reported
 	Refuses   map[string]Refuses // users it gets no items of for a while
 	Folders   Folders            // working folders that it lacks
+	paths     pathmap.Map        // its worker_path_map; see Take
 }
 
 // Refuses is until when a host gets no items of a user or a job.

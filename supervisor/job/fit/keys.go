@@ -14,6 +14,8 @@ type Keys struct {
 	Choosy bool            // some host runs items of some users only
 	lacked map[string]bool // working folders that some host lacks
 	typed  bool            // some host runs jobs of some types only
+	// hosts that differ in their system or path map, one of each kind
+	systems []*Host
 }
 
 // KeysOf are the keys among these hosts.
@@ -24,6 +26,9 @@ func KeysOf(hosts iter.Seq[*Host]) (k Keys) {
 		}
 		k.Choosy = k.Choosy || h.Choosy()
 		k.typed = k.typed || h.Properties["jobtypes"] != ""
+		if !slices.ContainsFunc(k.systems, h.samePaths) {
+			k.systems = append(k.systems, h)
+		}
 		for f := range h.Folders.lacks {
 			if k.lacked == nil {
 				k.lacked = map[string]bool{}
@@ -58,6 +63,16 @@ func (k Keys) Of(j *Job) string {
 	}
 	if k.typed {
 		user += "\x00" + j.Type()
+	}
+	if j.foreign.family != "" {
+		user += "\x00"
+		for _, h := range k.systems {
+			if j.refusesSystem(h).Serves() {
+				user += "+"
+			} else {
+				user += "-"
+			}
+		}
 	}
 	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations)+
 		len(j.Restrictions)+len(j.Avoids) == 0 {

@@ -23,6 +23,7 @@ type Needs struct {
 	Required *agenda.Requirement
 	Within   []string     // patterns of host clusters, of which one must match; nil: all
 	Order    []Preference // among hosts that fit
+	foreign  foreign
 }
 
 // Properties are the names that requirements may use, beside whatever properties the hosts bring. Memory
@@ -96,7 +97,7 @@ type Fault struct {
 func (f *Fault) Error() string { return f.Err.Error() }
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Read reads a job's requirements, reservations, restrictions and host order.
+// Read reads a job's requirements, reservations, restrictions and host order, and finds its paths.
 func Read(row facts.JobFacts, site Site) (Needs, error) {
 	known := slices.Clip(site.Known)
 	if site.Lenient {
@@ -123,7 +124,7 @@ func Read(row facts.JobFacts, site Site) (Needs, error) {
 		order = site.Order
 	}
 	n := Needs{Within: within, Order: order, Slots: int(slots.Least), Most: int(slots.Most), Idle: slots.Idle,
-		Memory: list.Memory(), Takes: map[string]int64{}, Required: required}
+		Memory: list.Memory(), Takes: map[string]int64{}, Required: required, foreign: readForeign(&row)}
 	for _, r := range list {
 		if name := r.Class + "." + r.Name; name != "host.processors" && name != "host.memory" {
 			if agenda.PerHost(name) {

@@ -117,6 +117,8 @@ func (j *Job) Unfit(h *Host, load Load) Refusal {
 	case !slices.Contains(h.JobTypes(), j.Type()):
 		return Refusal{Kind: facts.ReasonJobType, Have: Value{Text: strings.Join(h.JobTypes(), ",")},
 			Want: Value{Text: j.Type()}}
+	case j.foreign.family != "" && !j.refusesSystem(h).Serves():
+		return j.refusesSystem(h)
 	case h.Slots < j.Slots:
 		return short(facts.ReasonTooFewSlots, int64(h.Slots), int64(j.Slots))
 	case h.Memory > 0 && h.Memory < j.MostMemory():
@@ -207,6 +209,8 @@ func (r Refusal) String() string {
 		return fmt.Sprintf("cluster%s is not within the job's restrictions %s", r.had(" "+r.Have.Text), r.Want.Text)
 	case facts.ReasonJobType:
 		return fmt.Sprintf("runs no jobs of type %s%s", r.Want.Text, r.had(", only "+r.Have.Text))
+	case facts.ReasonSystem:
+		return r.systemText()
 	case facts.ReasonTooFewSlots:
 		return fmt.Sprintf("%s, an instance takes %d", r.short(fmt.Sprintf("%d slots", r.Have.Amount), "too few slots"),
 			r.Want.Amount)

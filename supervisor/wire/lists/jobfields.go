@@ -62,6 +62,7 @@ var jobFields = slices.Concat([]jobField{
 	number("pgrp", func(v *facts.JobView) facts.JobID { return v.PGrp }),
 	text("label", func(v *facts.JobView) string { return v.Label }),
 	text("kind", func(v *facts.JobView) string { return v.Kind }),
+	text("system", func(v *facts.JobView) string { return v.System }),
 	number("pid", func(v *facts.JobView) facts.JobID { return v.PID }),
 	text("notes", func(v *facts.JobView) string { return v.Notes }),
 	text("account", func(v *facts.JobView) string { return v.Account }),

@@ -1,0 +1,60 @@
+package pathmap
+
+import "strings"
+
+// Roots visits the paths in a text that begin at a root of one family of systems: P:\ or \\server\share of Windows, or
+// / of the others. In a word of a command a path begins it, or is behind = or in a list; in a line for a shell, behind
+// whatever ends a word, too. Each goes on to the end of the text, as only who knows the path can tell where it ends.
+// On the other family's systems that is no path, or another one: //name is a path of Windows only with backslashes.
+func Roots(text string, ofWindows, line bool, visit func(path string)) {
+	before := lists + "="
+	if line {
+		before = separates
+	}
+	for at := range len(text) {
+		if (at == 0 || is(text[at-1], before)) && beginsAtRoot(text[at:], ofWindows) {
+			visit(text[at:])
+		}
+	}
+}
+
+func beginsAtRoot(text string, ofWindows bool) bool {
+	if !ofWindows {
+		return len(text) > 1 && text[0] == '/' && !is(text[1], "/"+separates)
+	}
+	if skip, share := verbatim(text); skip > 0 && text[0] == '\\' {
+		return share || beginsAtRoot(text[skip:], true)
+	}
+	if len(text) >= len(`P:\`) && rooted(text[:len("P:")]) && slashes(text[2]) {
+		return true
+	}
+	server, share, ok := strings.Cut(strings.TrimPrefix(text, `\\`), `\`)
+	return strings.HasPrefix(text, `\\`) && ok && server != "" && !strings.ContainsFunc(server, notOfServer) &&
+		share != "" && !is(share[0], `\/`+separates)
+}
+
+// notOfServer says whether a sign is of no name of a server.
+func notOfServer(sign rune) bool {
+	return (sign < 'a' || sign > 'z') && (sign < 'A' || sign > 'Z') && (sign < '0' || sign > '9') &&
+		!strings.ContainsRune("-._", sign)
+}
+
+// Knows says whether a mapped path begins the text, and ends with it or with a word of it.
+func (m Map) Knows(text string) bool {
+	for n := range m.entries {
+		e := &m.entries[n]
+		size, _, yes := e.prefix(text)
+		if yes && (size == len(text) || e.slash(text[size]) || is(text[size], separates)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Brief is a path that Roots found, without what follows its first white space or quote, to show it.
+func Brief(path string) string {
+	if end := strings.IndexAny(path, blanks+`"'`); end > 0 {
+		path = path[:end]
+	}
+	return strings.ToValidUTF8(clip(path), "")
+}
