@@ -82,7 +82,7 @@ type backend struct {
 
 func newBackend(cfg settings.Config, r store.Reader, log *slog.Logger, version string) (*backend, error) {
 	failing := reads.NewOutage(log, "reading from the database")
-	shared := newTurns()
+	shared := newReadLimits()
 	r = reads.Reader{Reader: r, Outage: failing, Turn: shared.readInTurn}
 	logs, err := logstore.Open(cfg.LogFolder())
 	if err != nil {

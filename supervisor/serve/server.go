@@ -65,7 +65,7 @@ func newServices(b *backend) *server {
 	s.jobs = &jobService{backend: b, trials: whatif.NewTrials(inTurn(b.turns.trials))}
 	s.items = &itemService{
 		backend: b, itemReads: reads.NewCache(),
-		followers: limits.NewPlaces(limits.Followed, logFollowers, logsReserved),
+		followers: limits.NewStreamLimit(limits.Followed, logFollowers, logsReserved),
 	}
 	s.hosts = &hostService{backend: b}
 	s.people = &peopleService{backend: b, sso: sso.New(b.live.now.Load, b.log)}
@@ -73,7 +73,7 @@ func newServices(b *backend) *server {
 	s.workers = newWorkerService(b)
 	s.page = &pageService{
 		backend: b, stream: eventstream.New(),
-		streams: limits.NewPlaces(limits.Streams, streamReaders, streamsReserved),
+		streams: limits.NewStreamLimit(limits.Streams, streamReaders, streamsReserved),
 	}
 	s.page.board = live.New(s.lastView, s.page.totals)
 	s.admin = &adminService{backend: b}

@@ -40,8 +40,8 @@ type queue struct {
 	waiting list.List // of chan struct{}, closed when it has a place
 }
 
-// NewTurns has so many places for users, of whom each takes at most ofOne, and so many for operators.
-func NewTurns(limit, what string, users, ofOne, operators int) *Pools {
+// NewPools has so many places for users, of whom each takes at most ofOne, and so many for operators.
+func NewPools(limit, what string, users, ofOne, operators int) *Pools {
 	return &Pools{limit: limit, what: what, ofOne: ofOne,
 		places: map[bool]*pool{false: {free: users}, true: {free: operators}}, working: map[string]int{}}
 }

@@ -16,7 +16,7 @@ import (
 // once.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := NewTurns(Searches, "searching", 2, 1, 1)
+		turns := NewPools(Searches, "searching", 2, 1, 1)
 		var mu sync.Mutex
 		most, working := 0, 0
 		call := func(user string, operator bool) time.Duration {
@@ -79,7 +79,7 @@ func TestTurns(t *testing.T) {
 // TestTurnsOfOneWhoLeaves: a caller who leaves gives up his place in the line.
 func TestTurnsOfOneWhoLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := NewTurns(Reads, "reading", 1, 1, 0)
+		turns := NewPools(Reads, "reading", 1, 1, 0)
 		leave, err := turns.Take(t.Context(), "ann", false)
 		if err != nil {
 			t.Fatal(err)

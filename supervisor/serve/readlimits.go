@@ -21,14 +21,14 @@ type readLimits struct {
 	heavy, searching *limits.AtOnce // calls of one user
 }
 
-func newTurns() readLimits {
+func newReadLimits() readLimits {
 	return readLimits{
-		reads:     limits.NewTurns(limits.Reads, "reading of the database", userReads, limits.ReadsOfOne, 0),
-		searches:  limits.NewTurns(limits.Searches, "searching in logs", 2, limits.OneOfOne, 2),
-		agendas:   limits.NewTurns(limits.Agendas, "parsing of agendas", 2, limits.OneOfOne, 1),
-		trials:    limits.NewTurns(limits.Trials, "trying of changes", 1, limits.OneOfOne, 1),
-		recalls:   limits.NewTurns(limits.Recalls, "reading of ended jobs", 2, limits.OneOfOne, 1),
-		looks:     limits.NewTurns(limits.Looks, "looking at the live farm", 2, limits.OneOfOne, 2),
+		reads:     limits.NewPools(limits.Reads, "reading of the database", userReads, limits.ReadsOfOne, 0),
+		searches:  limits.NewPools(limits.Searches, "searching in logs", 2, limits.OneOfOne, 2),
+		agendas:   limits.NewPools(limits.Agendas, "parsing of agendas", 2, limits.OneOfOne, 1),
+		trials:    limits.NewPools(limits.Trials, "trying of changes", 1, limits.OneOfOne, 1),
+		recalls:   limits.NewPools(limits.Recalls, "reading of ended jobs", 2, limits.OneOfOne, 1),
+		looks:     limits.NewPools(limits.Looks, "looking at the live farm", 2, limits.OneOfOne, 2),
 		heavy:     limits.NewAtOnce(limits.Heavy, limits.HeavyOfOne),
 		searching: limits.NewAtOnce(limits.Searches, limits.HeavyOfOne),
 	}

@@ -24,8 +24,8 @@ type StreamLimit struct {
 	open int
 }
 
-// NewPlaces has places for so many streams in all, the last of which are reserved for operators.
-func NewPlaces(limit string, all, reserved int) *StreamLimit {
+// NewStreamLimit has places for so many streams in all, the last of which are reserved for operators.
+func NewStreamLimit(limit string, all, reserved int) *StreamLimit {
 	return &StreamLimit{limit: limit, all: all, reserved: reserved, of: map[string]int{}, user: map[string]int{}}
 }
 
