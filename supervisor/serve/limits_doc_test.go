@@ -17,7 +17,7 @@ var shared = map[string]struct {
 	count int
 	row   string // of the table; or why it is no limit of users
 }{
-	"serve/readlimits.go":                   {8, "reads of the database"},
+	"serve/readlimits.go":              {8, "reads of the database"},
 	"serve/server.go":                  {2, "event streams"},
 	"access/limits/rates.go":           {1, "not shared: one for each user"},
 	"access/limits/pace.go":            {2, "not shared: one for each worker"},
