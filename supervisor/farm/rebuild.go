@@ -30,7 +30,7 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 		if h.LockedBy == model.LockedByFarm {
 			h.Lock = model.FarmLock{Ends: now.Add(farmLockWait), Wait: farmLockWait, Trial: true}
 		}
-		f.hosts.ByID[h.ID] = h
+		f.hosts.Add(h)
 		f.hosts.Seat(h)
 	}
 	f.hosts.Properties = nil
@@ -119,7 +119,7 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 	if h == nil {
 		h = model.NewHost(facts.HostFacts{ID: a.Host})
 		h.Hear(now)
-		f.hosts.ByID[h.ID] = h
+		f.hosts.Add(h)
 		f.hosts.Seat(h)
 	}
 	if j.Instances[a.Instance] != nil {

@@ -56,7 +56,7 @@ func (f *Farm) loseAll(now time.Time, h *model.Host, why facts.Why) int {
 func (sy *syncs) dropHost(h *model.Host) {
 	sy.silence(h, "host %q was removed", h.ID)
 	sy.hosts.Unseat(h)
-	delete(sy.hosts.ByID, h.ID)
+	sy.hosts.Drop(h)
 	sy.registry.Remove(h.ID)
 	sy.hosts.Changed()
 	sy.planStale = true
@@ -79,10 +79,10 @@ func (sy *syncs) rename(now time.Time, h *model.Host, to facts.HostID) {
 		sy.out.Write(facts.ForgetHost{Host: to})
 	}
 	from := h.ID
-	delete(sy.hosts.ByID, from)
+	sy.hosts.Drop(h)
 	h.ID = to
 	h.DropClaims()
-	sy.hosts.ByID[to] = h
+	sy.hosts.Add(h)
 	sy.registry.Rename(from, to)
 	for _, i := range h.Instances {
 		i.Attempt.Host = to

@@ -35,7 +35,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 			return
 		}
 		h = model.NewHost(facts.HostFacts{ID: e.Host.ID})
-		f.hosts.ByID[h.ID] = h
+		f.hosts.Add(h)
 	}
 	if f.syncs.turnsAway(now, h, e) {
 		return
@@ -135,7 +135,7 @@ func (sy *syncs) register(now time.Time, h *model.Host, e message.WorkerSynced) 
 	row.SeenAt = h.SeenAt
 	if !h.SameRow(row) {
 		row.SeenAt = now
-		h.Take(row)
+		sy.hosts.Take(h, row)
 		sy.hosts.Capacity = nil
 		sy.hosts.Properties = nil
 		sy.putHost(h)

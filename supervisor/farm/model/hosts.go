@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -16,8 +17,9 @@ import (
 
 // Hosts are all hosts that are known, heard or not, with what follows from all of them.
 type Hosts struct {
-	ByID       map[facts.HostID]*Host
-	byName     []*Host // all of them; no one may change it
+	ByID       map[facts.HostID]*Host // see Add, Drop and Take
+	byName     []*Host                // all of them; no one may change it
+	byAgent    map[agentKey][]*Host   // by the key of their agent, and by its machine, boot and state folder
 	Machines   map[string]*Machine
 	Changes    uint64               // counts changes of their rows; of each job's see job.changes
 	Properties []agenda.Property    // that requirements may use; nil: to be read from the hosts again
@@ -37,6 +39,68 @@ func (hs *Hosts) Sorted() []*Host {
 // Changed notes that a host has gone or has another name.
 func (hs *Hosts) Changed() { hs.byName, hs.Properties, hs.Capacity = nil, nil, nil }
 
+// agentKey is what tells an agent from others: its key alone, or its machine, boot and state folder.
+type agentKey struct{ key, machine, boot, state string }
+
+// keysOf lists what an agent may be found by.
+func keysOf(row facts.HostFacts) (keys []agentKey) {
+	if row.Key != "" {
+		keys = append(keys, agentKey{key: row.Key})
+	}
+	if row.StateID != "" {
+		keys = append(keys, agentKey{machine: row.MachineID, boot: row.Boot, state: row.StateID})
+	}
+	return keys
+}
+
+// Add takes a host in.
+func (hs *Hosts) Add(h *Host) {
+	hs.ByID[h.ID] = h
+	if hs.byAgent == nil {
+		hs.byAgent = map[agentKey][]*Host{}
+	}
+	for _, key := range keysOf(h.HostFacts) {
+		hs.byAgent[key] = append(hs.byAgent[key], h)
+	}
+}
+
+// Drop takes a host out.
+func (hs *Hosts) Drop(h *Host) {
+	delete(hs.ByID, h.ID)
+	for _, key := range keysOf(h.HostFacts) {
+		hs.byAgent[key] = slices.DeleteFunc(hs.byAgent[key], func(o *Host) bool { return o == h })
+		if len(hs.byAgent[key]) == 0 {
+			delete(hs.byAgent, key)
+		}
+	}
+}
+
+// Take has a host take over what its worker says of it.
+func (hs *Hosts) Take(h *Host, row facts.HostFacts) {
+	hs.Drop(h)
+	h.Take(row)
+	hs.Add(h)
+}
+
+// Check returns what is wrong with the way from agents to hosts.
+func (hs *Hosts) Check() error {
+	n := 0
+	for _, h := range hs.ByID {
+		for _, key := range keysOf(h.HostFacts) {
+			n++
+			if !slices.Contains(hs.byAgent[key], h) {
+				return fmt.Errorf("host %s is not found by its agent %v", h.ID, key)
+			}
+		}
+	}
+	for key, hosts := range hs.byAgent {
+		if n -= len(hosts); n < 0 {
+			return fmt.Errorf("the agent %v leads to %d hosts, of which not all are there", key, len(hosts))
+		}
+	}
+	return nil
+}
+
 // Of finds the host that the agent is, whatever name it reports: the host that has its key, or that is of its machine,
 // boot and state folder; else the one of that name.
 func (hs *Hosts) Of(row facts.HostFacts) *Host {
@@ -44,16 +108,18 @@ func (hs *Hosts) Of(row facts.HostFacts) *Host {
 	if named != nil && named.Key == row.Key && named.Same(row) {
 		return named
 	}
-	var same *Host
-	for _, o := range hs.ByID {
-		switch {
-		case row.Key != "" && o.Key == row.Key:
-			return o
-		case o.StateID != "" && o.Same(row) && (same == nil || same.ID > o.ID):
-			same = o
+	for _, key := range keysOf(row) {
+		var found *Host
+		for _, o := range hs.byAgent[key] {
+			if (key.key != "" || o.Same(row)) && (found == nil || found.ID > o.ID) {
+				found = o
+			}
+		}
+		if found != nil {
+			return found
 		}
 	}
-	return cmp.Or(same, named)
+	return named
 }
 
 // Present are the hosts that report. Locked hosts are included: a lock ends by itself, or a person set it.
