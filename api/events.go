@@ -58,7 +58,7 @@ var EventKinds = []EventKind{
 	{"left", "item", "job, item, instance, host", "both", "The instance has ended and its slots are free"},
 	{"promoted", "item", "job, item, instance, host", "both", "A secondary instance is primary now"},
 	{"demoted", "item", "job, item, instance, host", "both", "A primary instance is secondary now"},
-	{"slow", "item", "job, item, instance, host", "both", "The item runs unusually long"},
+	{"slow", "item", "job, item, instance, host", "both", "The item runs unusually long. Within an hour, later ones of its job are counted; `items` is their number"},
 	{"timeout", "item", "job, item, instance, host", "both", "The instance or the item runs longer than the `timeout` or `agenda_timeout` of its job; `code` says which. Nothing is ended"},
 	{"host-avoided", "item", "job, item, instance, host", "both",
 		"Attempts of the job failed on the host one after the other, or a person had items go to other hosts; the job avoids it for a while"},

@@ -78,9 +78,33 @@ func (wa *watch) recordSlow(now time.Time, i *model.Instance, age, usual float64
 		}
 	}
 	wa.counts.Slow++
-	wa.out.Record(now, facts.EventFacts{Type: "slow", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number,
-		Host: i.Host.ID,
-		Why:  facts.Why{Cause: fmt.Sprintf("the item runs for %.0f s, %s", age, than)}})
+	e := facts.EventFacts{Type: "slow", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID,
+		Why: facts.Why{Cause: fmt.Sprintf("the item runs for %.0f s, %s", age, than)}}
+	slow := &i.Job.Slow
+	if !slow.At.IsZero() && now.Sub(slow.At) < slowQuiet {
+		slow.Last = e
+		slow.More++
+		return
+	}
+	wa.sayMoreSlow(now, i.Job)
+	slow.At = now
+	wa.out.Record(now, e)
+}
+
+// slowQuiet is for how long after the event of a slow item the others of its job are counted: a job whose items differ
+// much would fill the history of its farm.
+const slowQuiet = time.Hour
+
+// sayMoreSlow records, with their number, the slow items of a job that were counted since the last event.
+func (sh *shared) sayMoreSlow(now time.Time, j *model.Job) {
+	if j.Slow.More == 0 {
+		return
+	}
+	e := j.Slow.Last
+	e.Params.Items = j.Slow.More
+	e.Cause += fmt.Sprintf("; others of its job since %s: %d", facts.Clock(now, j.Slow.At), j.Slow.More)
+	sh.out.Record(now, e)
+	j.Slow = model.SlowItems{}
 }
 
 // Counts of this term.

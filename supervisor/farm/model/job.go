@@ -25,6 +25,7 @@ type Job struct {
 	Needs fit.Needs
 	Refreshed
 	Overused  bool // recorded once
+	Slow      SlowItems
 	Delayed   bool // its start has not come
 	Compacted bool // attempts of it are daily sums: it never runs again
 	Recalled  bool // it had been forgotten, and came back for an order
@@ -47,6 +48,13 @@ type Job struct {
 	Gates      []*Gate                      // of its conditions those on items of other jobs
 	watchers   []*Gate                      // of other jobs, on its items
 	Carried    []facts.ActionFacts          // the last orders that took more than one commit; no one may change it
+}
+
+// SlowItems are the items of a job that run unusually long and are counted, as an event has told of one before.
+type SlowItems struct {
+	At   time.Time // of that event
+	More int       // since then
+	Last facts.EventFacts
 }
 
 // Refreshed is what each plan works out again of a job, from the farm and the time.
