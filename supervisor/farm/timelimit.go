@@ -80,7 +80,7 @@ func (wa *watch) recordSlow(now time.Time, i *model.Instance, age, usual float64
 	wa.counts.Slow++
 	e := facts.EventFacts{Type: "slow", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID,
 		Why: facts.Why{Cause: fmt.Sprintf("the item runs for %.0f s, %s", age, than)}}
-	slow := &i.Job.Slow
+	slow := &i.Job.Noticed.Slow
 	if !slow.At.IsZero() && now.Sub(slow.At) < slowQuiet {
 		slow.Last = e
 		slow.More++
@@ -97,14 +97,14 @@ const slowQuiet = time.Hour
 
 // sayMoreSlow records, with their number, the slow items of a job that were counted since the last event.
 func (sh *shared) sayMoreSlow(now time.Time, j *model.Job) {
-	if j.Slow.More == 0 {
+	if j.Noticed.Slow.More == 0 {
 		return
 	}
-	e := j.Slow.Last
-	e.Params.Items = j.Slow.More
-	e.Cause += fmt.Sprintf("; others of its job since %s: %d", facts.Clock(now, j.Slow.At), j.Slow.More)
+	e := j.Noticed.Slow.Last
+	e.Params.Items = j.Noticed.Slow.More
+	e.Cause += fmt.Sprintf("; others of its job since %s: %d", facts.Clock(now, j.Noticed.Slow.At), j.Noticed.Slow.More)
 	sh.out.Record(now, e)
-	j.Slow = model.SlowItems{}
+	j.Noticed.Slow = model.SlowItems{}
 }
 
 // Counts of this term.
@@ -119,10 +119,10 @@ func (wa *watch) noteOveruse(now time.Time, i *model.Instance, end facts.EndAtte
 		return
 	}
 	wa.counts.Overused++
-	if i.Job.Overused {
+	if i.Job.Noticed.Overuse {
 		return
 	}
-	i.Job.Overused = true
+	i.Job.Noticed.Overuse = true
 	wa.out.Record(now, facts.EventFacts{Type: "cpu-overuse", Job: i.Job.ID, Item: a.Item, Instance: i.Number,
 		Host: i.Host.ID,
 		Why:  facts.Why{Cause: text + "; reserve host.processors for what the job really uses"}})

@@ -24,8 +24,7 @@ type Job struct {
 	*items.Items
 	Needs fit.Needs
 	Refreshed
-	Overused  bool // recorded once
-	Slow      SlowItems
+	Noticed   Noticed
 	Delayed   bool // its start has not come
 	Compacted bool // attempts of it are daily sums: it never runs again
 	Recalled  bool // it had been forgotten, and came back for an order
@@ -48,6 +47,12 @@ type Job struct {
 	Gates      []*Gate                      // of its conditions those on items of other jobs
 	watchers   []*Gate                      // of other jobs, on its items
 	Carried    []facts.ActionFacts          // the last orders that took more than one commit; no one may change it
+}
+
+// Noticed is what events have said of a job's items.
+type Noticed struct {
+	Overuse bool // that one used more processors than it holds
+	Slow    SlowItems
 }
 
 // SlowItems are the items of a job that run unusually long and are counted, as an event has told of one before.
