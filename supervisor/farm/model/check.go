@@ -37,6 +37,8 @@ func (j *Job) Check() error {
 			wanted += i.Slots
 		}
 		switch {
+		case j.Instances[i.Number] != i:
+			return fmt.Errorf("instance %d is listed, and another one has its number", i.Number)
 		case !a.State.Live():
 			return fmt.Errorf("instance %d holds attempt %d of item %d, which is %s", i.Number, a.Number, a.Item, a.State)
 		case seen[a.Item]:
@@ -62,9 +64,9 @@ func (j *Job) Check() error {
 	if wanted != j.resuming {
 		return fmt.Errorf("%d slots are counted as wanted to go on, its instances want %d", j.resuming, wanted)
 	}
-	for n := range j.taken {
+	for n := range j.numbers.taken {
 		if j.Instances[n] == nil {
-			return fmt.Errorf("instance number %d is free, and all below %d are taken for used", n, j.taken)
+			return fmt.Errorf("instance number %d is free, and all below %d are taken for used", n, j.numbers.taken)
 		}
 	}
 	if err := j.checkOrders(); err != nil {

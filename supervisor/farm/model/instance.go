@@ -94,6 +94,7 @@ func (i *Instance) Name() string {
 // Attach puts the instance to its job and its host.
 func (i *Instance) Attach() {
 	i.Job.Instances[i.Number] = i
+	i.Job.numbers.sorted = nil
 	i.Host.Instances[instanceKey{i.Job.ID, i.Number}] = i
 	i.Touch()
 }
@@ -101,7 +102,8 @@ func (i *Instance) Attach() {
 // Detach takes it off them.
 func (i *Instance) Detach() {
 	delete(i.Job.Instances, i.Number)
-	i.Job.taken = min(i.Job.taken, i.Number)
+	i.Job.numbers.taken = min(i.Job.numbers.taken, i.Number)
+	i.Job.numbers.sorted = nil
 	delete(i.Host.Instances, instanceKey{i.Job.ID, i.Number})
 	i.Touch()
 }

@@ -35,9 +35,9 @@ type Job struct {
 
 	Instances  map[int]*Instance // by number
 	Parts      [roles]int        // of the instances, how many play which
-	taken      int               // all numbers below it are
-	Changes    uint64            // counts the changes of its row and of its instances
-	resuming   int               // slots that its instances wait for to go on
+	numbers    numbers
+	Changes    uint64 // counts the changes of its row and of its instances
+	resuming   int    // slots that its instances wait for to go on
 	LastShrink time.Time
 	FailedBy   facts.Failure // of the items, if the job has failed
 	FolderSeen bool          // an item has run in its working folder
@@ -47,6 +47,12 @@ type Job struct {
 	Gates      []*Gate                      // of its conditions those on items of other jobs
 	watchers   []*Gate                      // of other jobs, on its items
 	Carried    []facts.ActionFacts          // the last orders that took more than one commit; no one may change it
+}
+
+// numbers are those of a job's instances.
+type numbers struct {
+	taken  int         // all below it are
+	sorted []*Instance // by number; empty: to be sorted
 }
 
 // Noticed is what events have said of a job's items.
@@ -82,15 +88,19 @@ func (j *Job) HasAgenda() bool { return j.Agenda.Range != "" }
 // FreeNumber is the lowest instance number not in use. It is sought from where the last one was found: from zero,
 // a job of a hundred thousand instances would take minutes to get them.
 func (j *Job) FreeNumber() int {
-	for j.Instances[j.taken] != nil {
-		j.taken++
+	for j.Instances[j.numbers.taken] != nil {
+		j.numbers.taken++
 	}
-	return j.taken
+	return j.numbers.taken
 }
 
-// sortedInstances are the job's instances by number.
+// sortedInstances are the job's instances by number; no one may change the list.
 func (j *Job) sortedInstances() []*Instance {
-	return slices.SortedFunc(maps.Values(j.Instances), func(a, b *Instance) int { return cmp.Compare(a.Number, b.Number) })
+	if len(j.numbers.sorted) != len(j.Instances) {
+		j.numbers.sorted = slices.SortedFunc(maps.Values(j.Instances),
+			func(a, b *Instance) int { return cmp.Compare(a.Number, b.Number) })
+	}
+	return j.numbers.sorted
 }
 
 // Resuming are the job's instances that wait to go on, by number.
@@ -98,7 +108,7 @@ func (j *Job) Resuming() []*Instance {
 	if j.resuming == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(j.sortedInstances(), func(i *Instance) bool { return !i.Resuming() })
+	return slices.DeleteFunc(slices.Clone(j.sortedInstances()), func(i *Instance) bool { return !i.Resuming() })
 }
 
 // Counts are the instances that count as held, by kind, and the ones that are on their way out.
