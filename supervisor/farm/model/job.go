@@ -264,9 +264,11 @@ func (j *Job) WideRemarks(hosts iter.Seq[*fit.Host]) []string {
 	slots, room := 0, 0
 	for h := range hosts {
 		slots += h.Slots
-		room += h.Slots / max(1, j.Needs.Slots)
+		if room += h.Slots / max(1, j.Needs.Slots); room >= j.CPUs {
+			return nil
+		}
 	}
-	if room == 0 || j.CPUs <= room { // where no host is large enough for one, another remark says so
+	if room == 0 { // where no host is large enough for one, another remark says so
 		return nil
 	}
 	if j.HasAgenda() {

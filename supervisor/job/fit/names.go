@@ -12,6 +12,9 @@ import (
 // CaseRemarks warn of names in a job that differ from names of hosts and groups only in upper and lower case. The case
 // of names counts, so such a name chooses no host, and excludes none.
 func CaseRemarks(hosts iter.Seq[*Host], j *facts.JobFacts) (remarks []string) {
+	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups) == 0 {
+		return nil
+	}
 	names, groups := alike{}, alike{}
 	for h := range hosts {
 		names.add(string(h.ID))

@@ -111,6 +111,9 @@ func (j *Job) PathRemarks(hosts iter.Seq[*Host]) (remarks []string) {
 		return nil
 	}
 	maps := []pathmap.Map{mapOf(pathmap.ForHost(false, j.PathMap))}
+	if unmapped(j.JobFacts, facts.FamilyWindows, maps...) == nil {
+		return nil
+	}
 	converts := slices.Contains(j.Flags, facts.FlagConvertPath)
 	some := false
 	for h := range hosts {
