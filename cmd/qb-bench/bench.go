@@ -29,7 +29,7 @@ import (
 // benchOptions are what `qb bench` measures.
 type benchOptions struct {
 	hosts, slots, jobs, items int
-	database                  string
+	database, profile         string
 	duration, limit           time.Duration
 	seed                      uint64
 	standstill, tls, overload bool
@@ -83,6 +83,7 @@ func newCommand() *cobra.Command {
 		"measure how long submissions wait while all slots are filled and all hosts are lost")
 	flags.BoolVar(&o.overload, "overload", false,
 		"measure what is done when twice as much is demanded as can be, and whether all hosts stay up")
+	flags.StringVar(&o.profile, "profile", "", "write a profile of the supervisor's processor time to `FILE`")
 	flags.BoolVar(&o.tls, "tls", false,
 		"let hosts and commands use TLS; the throughput with and without it tells what it costs")
 	return cmd
@@ -154,7 +155,7 @@ func (b *benchRun) startFarm(errOut io.Writer) error {
 		return err
 	}
 	b.farm = exec.Command(filepath.Join(filepath.Dir(self), "qb"), "farm", "-hosts", "0", "-state", b.state, "-listen",
-		b.listen())
+		b.listen(), "-profile", b.profile)
 	b.farm.Env = append(os.Environ(), "QB_SUPERVISOR_NAMES=127.0.0.1", "QB_SUPERVISOR_MAX_CPUS_LIMIT=100000",
 		"QB_SUPERVISOR_USER_SUBMISSIONS=0", "QB_SUPERVISOR_USER_JOBS=0")
 	if b.standstill {

@@ -2,6 +2,7 @@ package farm
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"qb/supervisor/farm/message"
@@ -28,21 +29,44 @@ func (wa *watch) look(now time.Time) {
 		if wa.out.Spent() {
 			return // the next tick finds the others
 		}
-		for _, i := range h.SortedInstances() {
+		for _, i := range wa.long(now, h) {
 			wa.recordTimeouts(now, i)
-			if wa.policy.TimeFactor <= 0 || i.SlowRecorded == i.Attempt.AttemptID || !i.Job.Timed() || i.Stopping() {
-				continue
-			}
-			usual := i.Job.Times.Seconds(0, wa.policy.CPUShare.Quantile)
-			if i.Job.Times.Count() == 0 {
-				usual = i.Job.FirstSeconds()
-			}
-			if age := i.Attempt.RanUntil(now).Seconds(); age > wa.policy.TimeFactor*usual && age > slowLeast {
-				wa.recordSlow(now, i, age, usual)
-			}
+			wa.maybeRecordSlow(now, i)
 		}
 	}
 	wa.next = now.Add(slowEvery)
+}
+
+// long are the host's instances of which something may have to be recorded, in order. Mostly there are none, and to
+// sort all of them every second would take a large farm's time.
+func (wa *watch) long(now time.Time, h *model.Host) (list []*model.Instance) {
+	for _, i := range h.Instances {
+		timed := i.Job.Timeout > 0 && !i.TimedOutRecorded ||
+			i.Job.AgendaTimeout > 0 && i.TimeoutRecorded != i.Attempt.AttemptID
+		if timed || now.Sub(i.Attempt.StartedAt).Seconds() > slowLeast && wa.mayBeSlow(i) {
+			list = append(list, i)
+		}
+	}
+	slices.SortFunc(list, model.CompareInstances)
+	return list
+}
+
+// mayBeSlow says whether an instance's item may yet be recorded as slow.
+func (wa *watch) mayBeSlow(i *model.Instance) bool {
+	return wa.policy.TimeFactor > 0 && i.SlowRecorded != i.Attempt.AttemptID && i.Job.Timed() && !i.Stopping()
+}
+
+func (wa *watch) maybeRecordSlow(now time.Time, i *model.Instance) {
+	if !wa.mayBeSlow(i) {
+		return
+	}
+	usual := i.Job.Times.Seconds(0, wa.policy.CPUShare.Quantile)
+	if i.Job.Times.Count() == 0 {
+		usual = i.Job.FirstSeconds()
+	}
+	if age := i.Attempt.RanUntil(now).Seconds(); age > wa.policy.TimeFactor*usual && age > slowLeast {
+		wa.recordSlow(now, i, age, usual)
+	}
 }
 
 // recordTimeouts reports an instance, and an item, that has run for the timeout of its job, once.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"strings"
 	"syscall"
 	"time"
@@ -42,6 +43,7 @@ type farmOptions struct {
 	hosts, slots  int
 	verbose       bool
 	restart       bool
+	profile       string // file
 }
 
 const farmLong = `Run a whole farm in one process tree: a private Postgres (unless database_url names another),
@@ -66,6 +68,8 @@ func newFarmCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.restart, "restart", false, restartUsage)
 	cmd.Flags().BoolVar(&o.verbose, "verbose", false,
 		"log details of the supervisor and the workers, not only warnings and errors")
+	cmd.Flags().StringVar(&o.profile, "profile", "",
+		"write a profile of the supervisor's processor time to `FILE`, from its start to its end, for go tool pprof")
 	return cmd
 }
 
@@ -94,6 +98,11 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer release()
+	stopProfile, err := startProfile(o.profile)
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
 	f := &localFarm{conf: conf, log: newLogFrom(cmd.ErrOrStderr(), levelOf(o.verbose)), ended: make(chan error, 1)}
 	err = f.start(cmd.Context(), o)
 	if err == nil {
@@ -108,6 +117,24 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 	}
 	stopped := f.stop()
 	return errors.Join(orClean(cmd.Context(), err), stopped)
+}
+
+// startProfile writes a profile of this process until it is stopped; without a file it does nothing.
+func startProfile(file string) (stop func(), err error) {
+	if file == "" {
+		return func() {}, nil
+	}
+	to, err := os.Create(file)
+	if err != nil {
+		return nil, fmt.Errorf("-profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(to); err != nil {
+		return nil, errors.Join(fmt.Errorf("-profile: %w", err), to.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = to.Close() // what is missing, go tool pprof says
+	}, nil
 }
 
 // localFarm is what one qb farm runs. Its parts are started in the order of the fields and stopped in the

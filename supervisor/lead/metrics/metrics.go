@@ -84,7 +84,7 @@ func New(from Sources) *Metrics {
 	m.registry.MustRegister(m.limited, m.commits, m.seconds, m.batches, m.Syncs, m.Epoch, m.TermEnds, m.Panics, m.readOnly,
 		m.requests,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&farmCollector{from.View, from.Totals}, &shareCollector{from.Owners}, troubleGauge(from.Trouble))
+		&farmCollector{from.View, from.Totals}, &shareCollector{owners: from.Owners}, troubleGauge(from.Trouble))
 	return m
 }
 

@@ -1,6 +1,9 @@
 package metrics
 
 import (
+	"sync"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"qb/supervisor/farm/accounting"
@@ -12,6 +15,23 @@ const maxShareSeries = 1000
 // shareCollector asks the live farm where its users stand; a standby has nothing to say.
 type shareCollector struct {
 	owners func() []accounting.OwnerShare
+
+	mu    sync.Mutex
+	asked time.Time
+	last  []accounting.OwnerShare
+}
+
+// sharesEvery is how old the answer may be. The farm adds up all that runs for one, and every scrape asks for it.
+const sharesEvery = 10 * time.Second
+
+func (c *shareCollector) latest(now time.Time) []accounting.OwnerShare {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.asked) >= sharesEvery {
+		c.last = c.owners()
+		c.asked = now
+	}
+	return c.last
 }
 
 // shareGauge is one number of a place.
@@ -56,7 +76,7 @@ var (
 func (c *shareCollector) Describe(chan<- *prometheus.Desc) {}
 
 func (c *shareCollector) Collect(to chan<- prometheus.Metric) {
-	owners := c.owners()
+	owners := c.latest(time.Now())
 	for n := range owners[:min(len(owners), maxShareSeries)] {
 		o := &owners[n]
 		for _, g := range shareGauges {
