@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test quick build check attack clients browser page page-bugs page-size sso vendor vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash windows netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
+.PHONY: help help-all demo test quick build check attack clients browser page page-bugs page-size sso vendor vuln deps bench profile measure measure-$(WHAT) sim bugs sim-share crash windows netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -140,6 +140,12 @@ ITEMS ?= 200000
 measure-farm: build #measure a farm of 1,600 slots under ITEMS=200000; prints JSON
 	@tools/deps postgres
 	bin/qb bench -hosts 100 -slots 16 -jobs 10 -items $(ITEMS)
+
+PROFILED ?= -hosts 2500 -slots 16 -jobs 100 -items 400000 -duration 30s -seconds 90s
+profile: build #more profile the supervisor of a benchmark, PROFILED='-hosts 2500 …'; keeps supervisor.prof and prints where the time goes (3 minutes)
+	@tools/deps postgres
+	bin/qb bench $(PROFILED) -profile $(CURDIR)/supervisor.prof
+	$(GO) tool pprof -top -cum -nodecount=60 bin/qb supervisor.prof
 
 measure-standstill: build #measure what others wait for while 160,000 slots of 10,000 hosts are filled, and all are lost
 	@tools/deps postgres
