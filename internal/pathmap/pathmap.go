@@ -56,7 +56,7 @@ func New(entries []string) (Map, error) {
 			return Map{}, fmt.Errorf("%q: what stands before = must be an absolute path other than /, such as P: or /vol/proj",
 				clip(text))
 		case !toRooted || strings.ContainsAny(e.to, "\x00\n\"'"):
-			return Map{}, fmt.Errorf("%q: what stands after = must be an absolute path other than /, such as /mnt/proj or P:",
+			return Map{}, fmt.Errorf("%q: what stands after = must be an absolute path other than /, such as P: or /mnt/proj",
 				clip(text))
 		}
 		if n := slices.IndexFunc(m.entries, func(o entry) bool { return same(o.from, e.from) }); n >= 0 {

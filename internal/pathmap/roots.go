@@ -2,17 +2,13 @@ package pathmap
 
 import "strings"
 
-// Roots visits the paths in a text that begin at a root of one family of systems: P:\ or \\server\share of Windows, or
-// / of the others. In a word of a command a path begins it, or is behind = or in a list; in a line for a shell, behind
-// whatever ends a word, too. Each goes on to the end of the text, as only who knows the path can tell where it ends.
-// On the other family's systems that is no path, or another one: //name is a path of Windows only with backslashes.
-func Roots(text string, ofWindows, line bool, visit func(path string)) {
-	before := lists + "="
-	if line {
-		before = separates
-	}
+// Roots visits the paths in a word of a command, or in a line for a shell, that begin at a root of one family of systems:
+// P:\ or \\server\share of Windows, or / of the others. A path begins the text, or is behind a sign that ends words or
+// paths. Each goes on to the end of the text, as only who knows the path can tell where it ends. //name is no path of
+// Windows here: to some programs it is one that begins beside their scene.
+func Roots(text string, ofWindows bool, visit func(path string)) {
 	for at := range len(text) {
-		if (at == 0 || is(text[at-1], before)) && beginsAtRoot(text[at:], ofWindows) {
+		if (at == 0 || is(text[at-1], separates)) && beginsAtRoot(text[at:], ofWindows) {
 			visit(text[at:])
 		}
 	}

@@ -9,42 +9,43 @@ import (
 func TestRoots(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		text            string
-		ofWindows, line bool
-		want            []string
+		text      string
+		ofWindows bool
+		want      []string
 	}{
-		{`P:\shot\a.ma`, true, false, []string{`P:\shot\a.ma`}},
-		{`p:/shot`, true, false, []string{`p:/shot`}},
-		{`-o=P:\a`, true, false, []string{`P:\a`}},
-		{`P:\a;Q:\b`, true, false, []string{`P:\a;Q:\b`, `Q:\b`}},
-		{`\\nas\lib\x`, true, false, []string{`\\nas\lib\x`}},
-		{`\\?\P:\a`, true, false, []string{`\\?\P:\a`}},
-		{`\\?\UNC\nas\lib`, true, false, []string{`\\?\UNC\nas\lib`}},
-		{`render P:\a "Q:\b c" 'R:\d'`, true, true, []string{`P:\a "Q:\b c" 'R:\d'`, `Q:\b c" 'R:\d'`, `R:\d'`}},
+		{`P:\shot\a.ma`, true, []string{`P:\shot\a.ma`}},
+		{`p:/shot`, true, []string{`p:/shot`}},
+		{`-o=P:\a`, true, []string{`P:\a`}},
+		{`P:\a;Q:\b`, true, []string{`P:\a;Q:\b`, `Q:\b`}},
+		{`\\nas\lib\x`, true, []string{`\\nas\lib\x`}},
+		{`\\?\P:\a`, true, []string{`\\?\P:\a`}},
+		{`open('P:\a')`, true, []string{`P:\a')`}},
+		{`\\?\UNC\nas\lib`, true, []string{`\\?\UNC\nas\lib`}},
+		{`render P:\a "Q:\b c" 'R:\d'`, true, []string{`P:\a "Q:\b c" 'R:\d'`, `Q:\b c" 'R:\d'`, `R:\d'`}},
 		// no paths, or none of Windows
-		{`P:shot`, true, false, nil},
-		{`P:`, true, false, nil},
-		{`print('a:\n')`, true, false, nil},
-		{`Frame:\s(\d+)`, true, false, nil},
-		{`\\d+\\s`, true, false, nil},
-		{`http://nas/lib`, true, false, nil},
-		{`//render/frame_####`, true, false, nil}, // Blender: beside the scene
-		{`\\nas`, true, false, nil},
-		{`/mnt/proj`, true, false, nil},
+		{`P:shot`, true, nil},
+		{`P:`, true, nil},
+		{`printf 'Frame a:%s'`, true, nil},
+		{`Frame:\s(\d+)`, true, nil},
+		{`\\d+\\s`, true, nil},
+		{`http://nas/lib`, true, nil},
+		{`//render/frame_####`, true, nil}, // Blender: beside the scene
+		{`\\nas`, true, nil},
+		{`/mnt/proj`, true, nil},
 		// of the others
-		{`/mnt/a`, false, false, []string{`/mnt/a`}},
-		{`--out=/mnt/a:/mnt/b`, false, false, []string{`/mnt/a:/mnt/b`, `/mnt/b`}},
-		{`cd /mnt && ./go`, false, true, []string{`/mnt && ./go`}},
-		{`a/b`, false, false, nil},
-		{`//render/frame`, false, false, nil},
-		{`http://nas/lib`, false, false, nil},
-		{`/`, false, false, nil},
-		{`P:\a`, false, false, nil},
+		{`/mnt/a`, false, []string{`/mnt/a`}},
+		{`--out=/mnt/a:/mnt/b`, false, []string{`/mnt/a:/mnt/b`, `/mnt/b`}},
+		{`cd /mnt && ./go`, false, []string{`/mnt && ./go`}},
+		{`a/b`, false, nil},
+		{`//render/frame`, false, nil},
+		{`http://nas/lib`, false, nil},
+		{`/`, false, nil},
+		{`P:\a`, false, nil},
 	} {
 		var got []string
-		Roots(c.text, c.ofWindows, c.line, func(path string) { got = append(got, path) })
+		Roots(c.text, c.ofWindows, func(path string) { got = append(got, path) })
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%q, of Windows %v, line %v: %q, want %q", c.text, c.ofWindows, c.line, got, c.want)
+			t.Errorf("%q, of Windows %v: %q, want %q", c.text, c.ofWindows, got, c.want)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package facts
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 )
 
@@ -40,19 +42,25 @@ func checkSystem(text string) error {
 	return nil
 }
 
-// Lines are the job's texts that a host runs or reads, as they are mapped there, with whether a text is a line for a
-// shell. Its environment is none of them: it has paths of the submitter's machine that no item reads.
-func (j *JobFacts) Lines(visit func(text string, line bool)) {
-	visit(j.Cwd, false)
-	for n, word := range j.Command {
-		visit(word, j.Shell || n == 0 && len(j.Command) == 1)
-	}
-	for _, file := range j.Validate {
-		visit(file, false)
-	}
-	for _, list := range [][]string{j.Preflights, j.Postflights, j.AgendaPreflights, j.AgendaPostflights} {
-		for _, text := range list {
-			visit(text, true)
+// TextsWithPaths are the job's texts that a host runs or reads, as they are mapped there. An environment that was
+// exported as a whole is none of them: it has paths of the submitter's machine that no item reads.
+func (j *JobFacts) TextsWithPaths() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, list := range [][]string{{j.Cwd}, j.Command, j.Validate, j.Preflights, j.Postflights, j.AgendaPreflights,
+			j.AgendaPostflights} {
+			for _, text := range list {
+				if !yield(text) {
+					return
+				}
+			}
+		}
+		if slices.Contains(j.Flags, FlagExport) {
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(j.Env)) {
+			if !yield(j.Env[name]) {
+				return
+			}
 		}
 	}
 }

@@ -46,14 +46,14 @@ func mapOf(entries []string) pathmap.Map {
 
 // unmapped lists the paths of a job that begin at a root of the family's systems and that none of the maps knows.
 func unmapped(row *facts.JobFacts, family facts.Family, maps ...pathmap.Map) (paths []string) {
-	row.Lines(func(text string, line bool) {
-		pathmap.Roots(text, family == facts.FamilyWindows, line, func(path string) {
+	for text := range row.TextsWithPaths() {
+		pathmap.Roots(text, family == facts.FamilyWindows, func(path string) {
 			known := slices.ContainsFunc(maps, func(m pathmap.Map) bool { return m.Knows(path) })
 			if !known && len(paths) < maxForeign {
 				paths = append(paths, path)
 			}
 		})
-	})
+	}
 	return paths
 }
 
