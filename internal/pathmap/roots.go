@@ -2,10 +2,10 @@ package pathmap
 
 import "strings"
 
-// Roots visits the paths in a word of a command, or in a line for a shell, that begin at a root of one family of systems:
-// P:\ or \\server\share of Windows, or / of the others. A path begins the text, or is behind a sign that ends words or
-// paths. Each goes on to the end of the text, as only who knows the path can tell where it ends. //name is no path of
-// Windows here: to some programs it is one that begins beside their scene.
+// Roots visits the paths in a word of a command, or in a line for a shell, that begin at a root of one family of
+// systems: P:\ or \\server\share of Windows, or / of the others. A path begins the text, or is behind a sign that ends
+// words or paths. Each goes on to the end of the text, as only who knows the path can tell where it ends. //name does
+// not count as a path of Windows: some programs, such as Blender, look for it beside the scene.
 func Roots(text string, ofWindows bool, visit func(path string)) {
 	for at := range len(text) {
 		if (at == 0 || is(text[at-1], separates)) && beginsAtRoot(text[at:], ofWindows) {
