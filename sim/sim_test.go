@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ var (
 	simSeeds = flag.Int("sim.seeds", 0, "simulate so many seeds")
 	simFirst = flag.Uint64("sim.first", 0, "with many seeds: the first of them")
 	simFails = flag.Int("sim.failures", 5, "with many seeds: end after so many that failed")
+	simUntil = flag.String("sim.until", "", "with many seeds: end after one whose failure begins with this regular expression")
 	simWhole = flag.String("sim.trace", "", "with -sim.seed: write the whole story to this file")
 )
 
@@ -106,6 +108,7 @@ type simTotal struct {
 	reached        map[string]int
 	takeovers      int         // seeds in which leadership changed hands
 	failed         []*simWorld // by their seeds
+	found          bool        // the failure that -sim.until looks for
 }
 
 // simulateMany lives through seeds, as many at a time as there are processors: a world knows no other.
@@ -118,7 +121,7 @@ func simulateMany(first uint64, many int) simTotal {
 		wait.Go(func() {
 			mu.Lock()
 			defer mu.Unlock()
-			for next < end && len(all.failed) < *simFails {
+			for next < end && len(all.failed) < *simFails && !all.found {
 				seed := next
 				next++
 				mu.Unlock()
@@ -145,6 +148,7 @@ func (all *simTotal) add(w *simWorld) {
 	}
 	if w.failure != "" {
 		all.failed = append(all.failed, w)
+		all.found = all.found || *simUntil != "" && regexp.MustCompile("^("+*simUntil+")").MatchString(w.failure)
 	}
 }
 
