@@ -33,6 +33,7 @@ type Ping struct {
 	Promise       string    `json:"promise" doc:"Of a supervisor that stands by: in what the lease, grace and margin that it would promise differ from those in the rows; empty: in nothing."`
 	Brake         string    `json:"brake" doc:"Why items of silent hosts are not moved now (the mass-failure brake); empty: they are."`
 	NoPlans       string    `json:"no_plans" doc:"Why no instances are started or stopped now (plans fail); empty: they are."`
+	LagSeconds    float64   `json:"lag_seconds" doc:"For how long the oldest report of a worker has waited to be read; a supervisor that keeps up has a few hundredths of a second."`
 	Limits        []Limit   `json:"limits" doc:"Limits of the caller that are nearly reached, or that refused a call in the last minutes."`
 
 	LastEnd *TermEnd   `json:"last_end,omitempty" doc:"How the last term of the supervisor that answers ended, if it was not to."`

@@ -55,6 +55,9 @@ func (o *pingOptions) run(cmd *cobra.Command) error {
 	}
 }
 
+// lagShown is the least lag of a supervisor that is worth a line.
+const lagShown = 500 * time.Millisecond
+
 // once asks and prints the answer.
 func (o *pingOptions) once(cmd *cobra.Command) error {
 	c := connect(cmd)
@@ -67,6 +70,16 @@ func (o *pingOptions) once(cmd *cobra.Command) error {
 	if o.asJSON {
 		return output.PrintJSON(cmd.OutOrStdout(), p)
 	}
+	lines := pingLines(c.url, &p)
+	if o.time {
+		lines = append(lines, fmt.Sprintf("answered in %.1f ms", float64(took.Microseconds())/1000))
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.Join(lines, "\n"))
+	return err
+}
+
+// pingLines say who answers, and what is wrong with it.
+func pingLines(url string, p *api.Ping) []string {
 	leads := "does not lead"
 	if p.Leader {
 		leads = fmt.Sprintf("leads term %d", p.Epoch)
@@ -74,7 +87,7 @@ func (o *pingOptions) once(cmd *cobra.Command) error {
 		leads = "stands by, " + output.Escape(p.LeaderURL) + " leads"
 	}
 	lines := []string{fmt.Sprintf("%s: supervisor on %s %s; %d hosts, %d slots; you are %s (%s)",
-		c.url, output.Escape(p.Supervisor), leads, p.Hosts, p.Slots, output.Escape(p.User), p.Role)}
+		url, output.Escape(p.Supervisor), leads, p.Hosts, p.Slots, output.Escape(p.User), p.Role)}
 	if p.Trouble != "" {
 		lines = append(lines, output.Escape(p.Trouble))
 	}
@@ -87,6 +100,10 @@ func (o *pingOptions) once(cmd *cobra.Command) error {
 	if p.NoPlans != "" {
 		lines = append(lines, output.Escape(p.NoPlans)+"; no instances are started until a plan can be made")
 	}
+	if p.LagSeconds >= lagShown.Seconds() {
+		lines = append(lines, fmt.Sprintf("it does not keep up: the oldest report of a worker has waited for %.1f s",
+			p.LagSeconds))
+	}
 	if e := p.LastEnd; e != nil {
 		lines = append(lines, fmt.Sprintf("its term %d ended at %s (%s): %s", e.Epoch, e.At.Format(time.RFC3339),
 			output.Escape(e.Code), output.Escape(e.Text)))
@@ -97,9 +114,5 @@ func (o *pingOptions) once(cmd *cobra.Command) error {
 	for _, limit := range p.Limits {
 		lines = append(lines, output.Escape(limit.Text))
 	}
-	if o.time {
-		lines = append(lines, fmt.Sprintf("answered in %.1f ms", float64(took.Microseconds())/1000))
-	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.Join(lines, "\n"))
-	return err
+	return lines
 }

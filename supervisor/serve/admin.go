@@ -23,6 +23,7 @@ func (s *adminService) ping(ctx context.Context, _ *nothing) (*jsonOf[api.Ping],
 	if l := s.loop.Load(); l != nil {
 		out.Body.Leader, out.Body.Epoch = true, l.Epoch
 	}
+	out.Body.LagSeconds = s.lag().Seconds()
 	out.Body.LeaderURL, out.Body.Trouble = s.leaderURL(), s.trouble()
 	out.Body.Brake = view.Brake
 	out.Body.NoPlans = view.NoPlans

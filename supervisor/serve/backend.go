@@ -103,6 +103,14 @@ func newBackend(cfg settings.Config, r store.Reader, log *slog.Logger, version s
 	return b, nil
 }
 
+// lag is that of the loop; 0 if this supervisor does not lead.
+func (s *backend) lag() time.Duration {
+	if l := s.loop.Load(); l != nil {
+		return l.Lag()
+	}
+	return 0
+}
+
 // look asks the live farm, which only a leader has.
 func look[T any](ctx context.Context, s *backend, ask func(m term.Machine, now time.Time) T) (none T, err error) {
 	l, err := s.leading()

@@ -48,7 +48,8 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	}
 	s := newServices(b)
 	b.metrics = metrics.New(metrics.Sources{
-		View: s.lastView, Totals: s.page.totals, Owners: s.shares.owners, Trouble: s.trouble, Limits: limits.Names,
+		View: s.lastView, Totals: s.page.totals, Owners: s.shares.owners, Lag: s.lag, Trouble: s.trouble,
+		Limits: limits.Names,
 	})
 	router, err := newRouter(s)
 	if err != nil {

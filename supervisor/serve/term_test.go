@@ -220,6 +220,29 @@ func TestOldProof(t *testing.T) {
 	}
 }
 
+// TestLag: while the loop reads nothing, ping and the metrics say for how long a worker's report has waited.
+func TestLag(t *testing.T) {
+	r := startRig(t)
+	if ping := must[api.Ping](t, r.client("eye", api.ReadOnly), api.PingFarm, nil, nil); ping.LagSeconds > 0.5 {
+		t.Errorf("a supervisor at rest lags by %v s", ping.LagSeconds)
+	}
+	if m := r.metrics(); !strings.Contains(m, "\nqb_lag_seconds ") {
+		t.Error("the metrics lack qb_lag_seconds")
+	}
+	stands := term.NewLoop(&answerer{}, 1, testWatch(1), term.Clock{}, func(term.Display, []facts.Write) {}) // it is not run
+	go func() { _, _ = stands.AskSync(t.Context(), time.Minute, message.WorkerSynced{Sequence: 1}) }()
+	b := &backend{}
+	if b.lag() != 0 {
+		t.Error("a supervisor that does not lead lags")
+	}
+	b.loop.Store(stands)
+	for began := time.Now(); b.lag() < 20*time.Millisecond; time.Sleep(time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("a report waits, and the lag is %s", b.lag())
+		}
+	}
+}
+
 // TestStop: a graceful stop ends held syncs and streams and gives the term back.
 func TestStop(t *testing.T) {
 	r := startRig(t)

@@ -83,7 +83,7 @@ func (s *workerService) syncWorker(ctx context.Context, in *syncIn) (*jsonOf[*ap
 	}
 	s.central.Configure(time.Now(), &in.Body, reply)
 	reply.Now, reply.AskEnds = l.Now(), s.ends.Asks(in.Body.Host, time.Now())
-	reply.PatienceSeconds = l.Patience().Seconds()
+	reply.PatienceSeconds = term.Patience(l.Lag()).Seconds()
 	return &jsonOf[*api.SyncReply]{reply}, nil
 }
 

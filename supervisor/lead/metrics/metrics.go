@@ -44,6 +44,7 @@ type Sources struct {
 	View    func() *message.View           // the last one; nil: there is none
 	Totals  func(*message.View) api.Totals // of a view
 	Owners  func() []accounting.OwnerShare // users by rank; none where this supervisor does not lead
+	Lag     func() time.Duration           // for how long the oldest report of a worker has waited to be read
 	Trouble func() string                  // why the database keeps the farm from changes, "" if it does not
 	Limits  []string                       // names of all limits that can refuse a request
 }
@@ -84,7 +85,8 @@ func New(from Sources) *Metrics {
 	m.registry.MustRegister(m.limited, m.commits, m.seconds, m.batches, m.Syncs, m.Epoch, m.TermEnds, m.Panics, m.readOnly,
 		m.requests,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&farmCollector{from.View, from.Totals}, &shareCollector{owners: from.Owners}, troubleGauge(from.Trouble))
+		&farmCollector{from.View, from.Totals}, &shareCollector{owners: from.Owners}, troubleGauge(from.Trouble),
+		lagGauge(from.Lag))
 	return m
 }
 
@@ -112,6 +114,12 @@ func troubleGauge(trouble func() string) prometheus.Collector {
 		func() float64 {
 			return flag(trouble() != "")
 		})
+}
+
+func lagGauge(lag func() time.Duration) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "qb_lag_seconds",
+		Help: "Age of the oldest report of a worker that this supervisor has not read; 0 if it does not lead."},
+		func() float64 { return lag().Seconds() })
 }
 
 // Limited counts a request that a limit refused.

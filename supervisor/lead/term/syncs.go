@@ -164,11 +164,14 @@ func (q *SyncInbox) len() int {
 	return len(q.queue)
 }
 
-// Patience is for how long workers are asked to wait for an answer before they send another sync, 0 while syncs are
-// read at once.
-func (l *Loop) Patience() time.Duration {
-	if waited := l.syncs.Waited(l.clock.Now()); waited > patientFrom {
-		return min(2*waited, patientFor)
+// Lag is for how long the oldest report of a worker has waited to be read.
+func (l *Loop) Lag() time.Duration { return l.syncs.Waited(l.clock.Now()) }
+
+// Patience is for how long workers are asked to wait for an answer before they send another sync, at such a lag: 0
+// while syncs are read at once.
+func Patience(lag time.Duration) time.Duration {
+	if lag > patientFrom {
+		return min(2*lag, patientFor)
 	}
 	return 0
 }
