@@ -35,7 +35,7 @@ var shared = map[string]struct {
 }
 
 var limiting = regexp.MustCompile(
-	`make\(chan struct\{\}, |rate\.NewLimiter\(|limits\.New(Turns|Places|AtOnce)\(|NewRateLimiter\(`)
+	`make\(chan struct\{\}, |rate\.NewLimiter\(|limits\.New(Pools|StreamLimit|AtOnce)\(|NewRateLimiter\(`)
 
 // TestSharedLimits: each limit in the sources is in the list above, each limit shared by all users is a row of the
 // table in docs/operations.md, and a row without a share for each user gives the reason.
