@@ -46,7 +46,7 @@ func New(entries []string) (Map, error) {
 		e := entry{from: cleaned(strings.TrimSpace(from)), to: cleaned(strings.TrimSpace(to)), text: text}
 		e.fold, e.special = windows(e.from), strings.ContainsAny(e.from, escaped)
 		toRooted := rooted(e.to)
-		if e.windows = windows(e.to); e.windows {
+		if e.windows = leadsToWindows(text); e.windows {
 			e.to = strings.ReplaceAll(e.to, "/", `\`)
 		}
 		switch {
@@ -86,12 +86,19 @@ func (m *Map) noteFirst(e *entry) {
 // ForHost are the entries whose TO is a path of the host's family of systems: a job may have entries for both.
 func ForHost(onWindows bool, entries []string) (of []string) {
 	for _, text := range entries {
-		_, to, _ := strings.Cut(text, "=")
-		if windows(cleaned(strings.TrimSpace(to))) == onWindows {
+		if leadsToWindows(text) == onWindows {
 			of = append(of, text)
 		}
 	}
 	return of
+}
+
+// leadsToWindows says whether the TO of an entry is a path of Windows. //mnt is one of the others: a share is written
+// with backslashes there.
+func leadsToWindows(text string) bool {
+	_, to, _ := strings.Cut(text, "=")
+	to = strings.TrimSpace(to)
+	return windows(to) && !strings.HasPrefix(to, "/") || strings.HasPrefix(to, `\\`)
 }
 
 // Over is entries and, after them, the entries of others whose FROM is not in entries.

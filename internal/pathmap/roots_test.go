@@ -1,7 +1,9 @@
 package pathmap
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -42,10 +44,27 @@ func TestRoots(t *testing.T) {
 		{`/`, false, nil},
 		{`P:\a`, false, nil},
 	} {
-		var got []string
-		Roots(c.text, c.ofWindows, func(path string) { got = append(got, path) })
+		got := slices.Collect(Roots(c.text, c.ofWindows))
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%q, of Windows %v: %q, want %q", c.text, c.ofWindows, got, c.want)
+		}
+	}
+}
+
+// BenchmarkRoots: the time rises with the length of a text alone, whatever it is made of.
+func BenchmarkRoots(b *testing.B) {
+	for _, piece := range []string{"a b ", ";", `;\\`, `;\\a`, ";P:\\", ";/a", `\\?\`, strings.Repeat("\\", 300) + ";"} {
+		for _, size := range []int{64 << 10, 1 << 20} {
+			text := strings.Repeat(piece, size/len(piece))
+			b.Run(fmt.Sprintf("%.4q/%d-KiB", piece, size>>10), func(b *testing.B) {
+				b.SetBytes(int64(len(text)))
+				for b.Loop() {
+					for range Roots(text, true) {
+					}
+					for range Roots(text, false) {
+					}
+				}
+			})
 		}
 	}
 }
@@ -53,11 +72,11 @@ func TestRoots(t *testing.T) {
 // TestFamilies: a job's entries for hosts of both families do not get in each other's way.
 func TestFamilies(t *testing.T) {
 	t.Parallel()
-	entries := []string{"P:=/mnt/p", "/mnt/p=P:", `/Volumes/p=\\nas\p`, "/Volumes/p=/mnt/p"}
+	entries := []string{"P:=/mnt/p", "/mnt/p=P:", `/Volumes/p=\\nas\p`, "/Volumes/p=/mnt/p", "Q:=//mnt/q"}
 	if got := ForHost(true, entries); !slices.Equal(got, []string{"/mnt/p=P:", `/Volumes/p=\\nas\p`}) {
 		t.Error(got)
 	}
-	if got := ForHost(false, entries); !slices.Equal(got, []string{"P:=/mnt/p", "/Volumes/p=/mnt/p"}) {
+	if got := ForHost(false, entries); !slices.Equal(got, []string{"P:=/mnt/p", "/Volumes/p=/mnt/p", "Q:=//mnt/q"}) {
 		t.Error(got)
 	}
 	for _, onWindows := range []bool{true, false} {

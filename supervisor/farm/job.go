@@ -34,7 +34,7 @@ func (f *Farm) maybeFinish(now time.Time, j *model.Job) {
 	j.FinishedAt = now
 	j.BlockedBy = ""
 	f.putJob(j)
-	f.sayMoreSlow(now, j)
+	f.recordCountedSlow(now, j)
 	e := facts.EventFacts{Type: "job-" + string(j.State), Job: j.ID, Item: -1, Instance: -1}
 	if j.State == facts.FailedJob {
 		j.FailedBy = j.Failure()

@@ -241,7 +241,7 @@ func (f *Farm) changeRemarks(now time.Time, j *model.Job, former *facts.JobFacts
 	if given.Has("system", "pathmap") {
 		remarks = append(remarks, j.Asks().PathRemarks(f.hosts.Each())...)
 	}
-	if given.OfHosts() {
+	if given.OfHosts() || given.Has("pathmap") {
 		if unfit := f.fitRemarks(now, j, nil); unfit != nil {
 			remarks = append(append(remarks, unfit...), "to take the change back: "+given.TakeBack(former))
 		}

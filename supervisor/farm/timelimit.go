@@ -110,25 +110,31 @@ func (wa *watch) recordSlow(now time.Time, i *model.Instance, age, usual float64
 		slow.More++
 		return
 	}
-	wa.sayMoreSlow(now, i.Job)
-	slow.At = now
-	wa.out.Record(now, e)
+	wa.out.Record(now, withOthers(now, e, *slow))
+	*slow = model.SlowItems{At: now}
 }
 
 // slowQuiet is for how long after the event of a slow item the others of its job are counted: a job whose items differ
 // much would fill the history of its farm.
 const slowQuiet = time.Hour
 
-// sayMoreSlow records, with their number, the slow items of a job that were counted since the last event.
-func (sh *shared) sayMoreSlow(now time.Time, j *model.Job) {
-	if j.Noticed.Slow.More == 0 {
-		return
+// withOthers is the event of a slow item with the number of the others of its job that were counted.
+func withOthers(now time.Time, e facts.EventFacts, slow model.SlowItems) facts.EventFacts {
+	if slow.More > 0 {
+		e.Params.Items = slow.More
+		e.Cause += fmt.Sprintf("; others of its job since %s: %d", facts.Clock(now, slow.At), slow.More)
 	}
-	e := j.Noticed.Slow.Last
-	e.Params.Items = j.Noticed.Slow.More
-	e.Cause += fmt.Sprintf("; others of its job since %s: %d", facts.Clock(now, j.Noticed.Slow.At), j.Noticed.Slow.More)
-	sh.out.Record(now, e)
+	return e
+}
+
+// recordCountedSlow records at the end of a job the last of its slow items that were only counted, with the others.
+func (sh *shared) recordCountedSlow(now time.Time, j *model.Job) {
+	slow := j.Noticed.Slow
 	j.Noticed.Slow = model.SlowItems{}
+	if slow.More > 0 {
+		slow.More--
+		sh.out.Record(now, withOthers(now, slow.Last, slow))
+	}
 }
 
 // Counts of this term.

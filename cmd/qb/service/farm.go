@@ -113,13 +113,15 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 	}
 	signal.Reset(syscall.SIGINT, syscall.SIGTERM) // a second Ctrl-C does not wait for the clean end
 	if errors.Is(err, errRestart) {
+		stopProfile() // this process becomes another program
 		return conf.ports.become(f.stop)
 	}
 	stopped := f.stop()
 	return errors.Join(orClean(cmd.Context(), err), stopped)
 }
 
-// startProfile writes a profile of this process until it is stopped; without a file it does nothing.
+// startProfile writes a profile of this process until it is stopped, which may be done again; without a file it does
+// nothing.
 func startProfile(file string) (stop func(), err error) {
 	if file == "" {
 		return func() {}, nil

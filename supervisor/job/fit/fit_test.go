@@ -153,7 +153,7 @@ func TestSystems(t *testing.T) {
 		{"a file to check", facts.JobFacts{System: "windows", Cwd: `P:\`, Validate: []string{`Q:\a.exr:1K`}, PathMap: []string{"P:=/mnt/p"}}, "linux", "", unmapped + `Q:\a.exr:1K`},
 		{"a check", facts.JobFacts{System: "windows", Cwd: `P:\`, Preflights: []string{`test -e "Q:\a b"`}, PathMap: []string{"P:=/mnt/p"}}, "linux", "", unmapped + `Q:\a`},
 		{"an exported environment", facts.JobFacts{System: "windows", Flags: []string{"export_environment"}, Cwd: `P:\`, Env: map[string]string{"TEMP": `C:\T`}, PathMap: []string{"P:=/mnt/p"}}, "linux", "", ""},
-		{"a variable", facts.JobFacts{System: "windows", Cwd: `P:\`, Env: map[string]string{"OUT": `Q:\o`}, PathMap: []string{"P:=/mnt/p"}}, "linux", "", unmapped + `Q:\o`},
+		{"a variable", facts.JobFacts{System: "windows", Cwd: `P:\`, Env: map[string]string{"OUT": `Q:\o`}, PathMap: []string{"P:=/mnt/p"}}, "linux", "", unmapped + "a path in the variable OUT;"},
 		{"a line for a shell", facts.JobFacts{System: "windows", Cwd: `P:\`, Command: []string{"sh", "-c", `render "Q:\a b"`}, PathMap: []string{"P:=/mnt/p"}}, "linux", "", unmapped + `Q:\a`},
 		{"the host's map unasked", facts.JobFacts{System: "windows", Cwd: `P:\x`}, "linux", "P:=/mnt/p", unmapped + `P:\x`},
 		{"the host's map", facts.JobFacts{System: "windows", Cwd: `P:\x`, Flags: []string{"convert_path"}}, "linux", `"P:=/mnt/p,1"`, ""},
@@ -187,13 +187,15 @@ func TestPathRemarks(t *testing.T) {
 		hosts []*fit.Host
 		want  string
 	}{
-		{"no map", facts.JobFacts{Command: command}, []*fit.Host{linux}, `P:\a is a path of Windows that no path map has`},
-		{"any system", facts.JobFacts{System: "any", Command: command}, []*fit.Host{linux}, `P:\a is a path`},
+		{"no map", facts.JobFacts{Command: command}, []*fit.Host{linux}, `P:\a: no path map has this path of Windows`},
+		{"any system", facts.JobFacts{System: "any", Command: command}, []*fit.Host{linux}, `P:\a: no path`},
 		{"a host of Windows", facts.JobFacts{Command: command}, []*fit.Host{linux, windows}, ""},
 		{"no hosts", facts.JobFacts{Command: command}, nil, ""},
 		{"its own map", facts.JobFacts{Command: command, PathMap: []string{"p:=/mnt/p"}}, []*fit.Host{linux}, ""},
 		{"a host's map", facts.JobFacts{Command: command, Flags: []string{"convert_path"}}, []*fit.Host{linux, mapping}, ""},
-		{"a host's map unasked", facts.JobFacts{Command: command}, []*fit.Host{mapping}, `P:\a is a path`},
+		{"a host's map unasked", facts.JobFacts{Command: command}, []*fit.Host{mapping}, `P:\a: no path`},
+		{"meant for Linux", facts.JobFacts{System: "linux", Command: command}, []*fit.Host{linux}, `P:\a: no path`},
+		{"a variable's value is not shown", facts.JobFacts{Env: map[string]string{"KEY": `Q:\secret`}}, []*fit.Host{linux}, "a path in the variable KEY: no path"},
 		{"it waits for a host instead", facts.JobFacts{System: "windows", Command: command}, []*fit.Host{linux}, ""},
 		{"no path", facts.JobFacts{Command: []string{"grep", `^a:\s`}}, []*fit.Host{linux}, ""},
 	} {

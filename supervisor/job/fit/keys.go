@@ -10,12 +10,12 @@ import (
 
 // Keys tells jobs apart by the hosts that serve them, for as long as no host changes.
 type Keys struct {
-	steps  []int64         // how much memory hosts have, each amount once, ascending
-	Choosy bool            // some host runs items of some users only
-	lacked map[string]bool // working folders that some host lacks
-	typed  bool            // some host runs jobs of some types only
-	// hosts that differ in their system or path map, one of each kind
-	systems []*Host
+	steps   []int64         // how much memory hosts have, each amount once, ascending
+	Choosy  bool            // some host runs items of some users only
+	lacked  map[string]bool // working folders that some host lacks
+	typed   bool            // some host runs jobs of some types only
+	systems []*Host         // that differ in their mapping, one of each kind
+	seen    map[mapping]bool
 }
 
 // KeysOf are the keys among these hosts.
@@ -26,7 +26,11 @@ func KeysOf(hosts iter.Seq[*Host]) (k Keys) {
 		}
 		k.Choosy = k.Choosy || h.Choosy()
 		k.typed = k.typed || h.Properties["jobtypes"] != ""
-		if !slices.ContainsFunc(k.systems, h.samePaths) {
+		if m := h.mapping(); !k.seen[m] {
+			if k.seen == nil {
+				k.seen = map[mapping]bool{}
+			}
+			k.seen[m] = true
 			k.systems = append(k.systems, h)
 		}
 		for f := range h.Folders.lacks {
@@ -64,16 +68,7 @@ func (k Keys) Of(j *Job) string {
 	if k.typed {
 		user += "\x00" + j.Type()
 	}
-	if j.foreign.family != "" {
-		user += "\x00"
-		for _, h := range k.systems {
-			if j.refusesSystem(h).Serves() {
-				user += "+"
-			} else {
-				user += "-"
-			}
-		}
-	}
+	user += k.systemsOf(j)
 	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations)+
 		len(j.Restrictions)+len(j.Avoids) == 0 {
 		return user + "\x00" + strconv.Itoa(step)
@@ -86,4 +81,27 @@ func (k Keys) Of(j *Job) string {
 	return strings.Join([]string{user, fmt.Sprint(j.Hosts), fmt.Sprint(j.OmitHosts), fmt.Sprint(j.Groups),
 		fmt.Sprint(j.OmitGroups),
 		j.Requirements, j.Reservations, j.Restrictions, fmt.Sprint(own, " ", step)}, "\x00")
+}
+
+// maxSystems is how many kinds of hosts are asked for a key. Hosts with so many different path maps are asked by each
+// job for itself.
+const maxSystems = 32
+
+// systemsOf is equal for jobs that hosts refuse alike for their systems.
+func (k Keys) systemsOf(j *Job) string {
+	if j.foreign.family == "" {
+		return ""
+	}
+	if len(k.systems) > maxSystems {
+		return fmt.Sprint("\x00", j.ID)
+	}
+	served := []byte{0}
+	for _, h := range k.systems {
+		if j.refusesSystem(h).Serves() {
+			served = append(served, '+')
+		} else {
+			served = append(served, '-')
+		}
+	}
+	return string(served)
 }

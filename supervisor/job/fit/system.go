@@ -13,14 +13,29 @@ import (
 // of the job are mapped there: a program would not find its files, or write its pictures under a name like P:\out.exr
 // into a folder of the host.
 
-// maxForeign is how many paths of a job are looked at. A command with more of them has them in few folders.
-const maxForeign = 64
+// Bounds of the search for a job's paths, which is made for each submission and each job that a supervisor loads. A
+// command with more paths has them in few folders.
+const (
+	maxPaths   = 256 // that are looked at
+	maxForeign = 64  // of them, that hosts must map
+)
 
 // foreign is what a host of the other family must map itself.
 type foreign struct {
-	family facts.Family // of the job; "": it may run anywhere
-	some   bool         // the job has a map for such hosts
-	paths  []string     // of the job that its own map does not know
+	family facts.Family  // of the job; "": it may run anywhere
+	some   bool          // the job has a map for such hosts
+	paths  []foreignPath // of the job that its own map does not know
+}
+
+// foreignPath is a path to the end of its text, and the variable whose value has it.
+type foreignPath struct{ path, variable string }
+
+// String names the path. The value of a variable is for the owner's eyes alone, and reasons are for all.
+func (p foreignPath) String() string {
+	if p.variable != "" {
+		return "a path in the variable " + pathmap.Brief(p.variable)
+	}
+	return pathmap.Brief(p.path)
 }
 
 // readForeign finds the paths of a job that its own path map does not know on hosts of the other family.
@@ -44,15 +59,18 @@ func mapOf(entries []string) pathmap.Map {
 	return m
 }
 
-// unmapped lists the paths of a job that begin at a root of the family's systems and that none of the maps knows.
-func unmapped(row *facts.JobFacts, family facts.Family, maps ...pathmap.Map) (paths []string) {
-	for text := range row.TextsWithPaths() {
-		pathmap.Roots(text, family == facts.FamilyWindows, func(path string) {
-			known := slices.ContainsFunc(maps, func(m pathmap.Map) bool { return m.Knows(path) })
-			if !known && len(paths) < maxForeign {
-				paths = append(paths, path)
+// unmapped lists the paths of a job that begin at a root of the family's systems and that its own map does not know.
+func unmapped(row *facts.JobFacts, family facts.Family, own pathmap.Map) (paths []foreignPath) {
+	looked := 0
+	for variable, text := range row.TextsWithPaths() {
+		for path := range pathmap.Roots(text, family == facts.FamilyWindows) {
+			if looked++; looked > maxPaths || len(paths) >= maxForeign {
+				return paths
 			}
-		})
+			if !own.Knows(path) {
+				paths = append(paths, foreignPath{path, variable})
+			}
+		}
 	}
 	return paths
 }
@@ -67,10 +85,13 @@ func (h *Host) Take(row facts.HostFacts) {
 	h.HostFacts = row
 }
 
-// samePaths says whether two hosts serve the same jobs as far as their systems and path maps go.
-func (h *Host) samePaths(o *Host) bool {
-	return h.family() == o.family() && h.Properties[pathmap.HostProperty] == o.Properties[pathmap.HostProperty]
+// mapping is what of a host decides for which systems' jobs it is, as far as paths go.
+type mapping struct {
+	family facts.Family
+	paths  string
 }
+
+func (h *Host) mapping() mapping { return mapping{h.family(), h.Properties[pathmap.HostProperty]} }
 
 func (h *Host) family() facts.Family { return facts.FamilyOf(h.Properties["os"]) }
 
@@ -82,9 +103,9 @@ func (j *Job) refusesSystem(h *Host) Refusal {
 	}
 	r := Refusal{Kind: facts.ReasonSystem, Have: Value{Text: h.Properties["os"]}, Want: Value{Text: j.System}}
 	converts := slices.Contains(j.Flags, facts.FlagConvertPath)
-	for _, path := range j.foreign.paths {
-		if !converts || !h.paths.Knows(path) {
-			r.Name = pathmap.Brief(path)
+	for _, p := range j.foreign.paths {
+		if !converts || !h.paths.Knows(p.path) {
+			r.Name = p.String()
 			return r
 		}
 	}
@@ -104,31 +125,29 @@ func (r Refusal) systemText() string {
 		text, r.Name)
 }
 
-// PathRemarks warn of paths that the job's hosts cannot have, where the job may run on hosts of all systems, or of
-// paths of a person's Mac. Elsewhere the job waits for a host that has them.
-func (j *Job) PathRemarks(hosts iter.Seq[*Host]) (remarks []string) {
-	if facts.FamilyOf(j.System) != "" {
+// PathRemarks warn of paths of Windows in a job that hosts of Linux may run as it is: it is for them, or for hosts of
+// all systems. A job for Windows waits for a host instead.
+func (j *Job) PathRemarks(hosts iter.Seq[*Host]) []string {
+	if facts.FamilyOf(j.System) == facts.FamilyWindows {
 		return nil
 	}
-	maps := []pathmap.Map{mapOf(pathmap.ForHost(false, j.PathMap))}
-	if unmapped(j.JobFacts, facts.FamilyWindows, maps...) == nil {
+	paths := unmapped(j.JobFacts, facts.FamilyWindows, mapOf(pathmap.ForHost(false, j.PathMap)))
+	if len(paths) == 0 {
 		return nil
 	}
-	converts := slices.Contains(j.Flags, facts.FlagConvertPath)
-	some := false
+	converts, some := slices.Contains(j.Flags, facts.FlagConvertPath), false
 	for h := range hosts {
 		if h.family() == facts.FamilyWindows {
 			return nil
 		}
 		some = true
-		if converts {
-			maps = append(maps, h.paths)
+		if converts && len(paths) > 0 {
+			paths = slices.DeleteFunc(paths, func(p foreignPath) bool { return h.paths.Knows(p.path) })
 		}
 	}
-	paths := unmapped(j.JobFacts, facts.FamilyWindows, maps...)
 	if !some || len(paths) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s is a path of Windows that no path map has, and no host runs Windows; give -pathmap P:=/mnt/p, or -flags convert_path where worker_path_map has it",
-		pathmap.Brief(paths[0]))}
+	return []string{fmt.Sprintf("%s: no path map has this path of Windows, and no host runs Windows; give -pathmap P:=/mnt/p, or -flags convert_path where worker_path_map has it",
+		paths[0])}
 }
