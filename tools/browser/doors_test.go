@@ -51,6 +51,7 @@ var fieldValues = map[string][]value{
 	"max_cpus":     {{"*", "*"}, {"0", 0}, {"12", 12}},
 	"label":        {{"first", "first"}, {"it's a", "it's a"}},
 	"kind":         {{"first", "first"}, {"it's a", "it's a"}},
+	"system":       {{"windows", "windows"}, {"any", "any"}, {"darwin", "darwin"}},
 	"profile":      {{"first", "first"}, {"it's a", "it's a"}},
 	"regex_errors": {{"^error", "^error"}, {"it's (\\d+)%\n\\$x", "it's (\\d+)%\n\\$x"}},
 	"command":      {{"true", []any{"true"}}},
@@ -84,8 +85,12 @@ var inexpressible = map[string]map[string]string{
 
 // undefaulted is what doors do not give by themselves where qbsub does, with the reason. The list may only shrink.
 var undefaulted = map[string]map[string]string{
-	"rest": {"cwd": "a request has no current folder", "umask": "a request has no umask"},
-	"page": {"cwd": "a page has no current folder", "umask": "a page has no umask"},
+	"rest": {"cwd": "a request has no current folder", "umask": "a request has no umask", "system": "a request may come from any machine"},
+	"page": {
+		"cwd":    "a page has no current folder",
+		"umask":  "a page has no umask",
+		"system": "who submits by a browser is often at a machine that does not have the job's files",
+	},
 }
 
 // alone are fields that cannot stand beside others, with those that they need.
