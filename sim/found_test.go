@@ -53,6 +53,7 @@ var simOnceWrong = map[uint64]string{
 	3651: "the time for which an item had stood still lost a nanosecond as it was resumed, its row's seconds being cut off", 4366: "likewise",
 	2531:  "a late copy of a word that had claimed a host's name claimed it once more, when the host had been removed and had come back",
 	4558:  "an item was killed as it stood still without its slots, and its instance took the next one beside those who had them",
+	33:    "an order to interrupt a job went on in the next term with what had begun after it",
 	15671: "the items of three jobs run one after another, for there is one GPU only", 16779: "likewise",
 }
 

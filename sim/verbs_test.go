@@ -25,6 +25,7 @@ type simEffect struct {
 	busy     map[int]bool // items of which an attempt began or ended in the same transaction, too
 	retired  int          // instances
 	counted  int          // instances that the job had
+	draining int          // of these, those that were to leave for sharing's sake: maybe for good
 	moves    int          // orders and changes in the transaction that may move jobs
 	position simPosition
 }
@@ -76,6 +77,9 @@ func (r *simRows) beforeOrders(writes []facts.Write) (effects []*simEffect) {
 			away := a != nil && (a.Reason == facts.ReasonSentAway || a.Reason == facts.ReasonRetired) && a.SuspensionState() == facts.NotSuspended
 			if state == agenda.Running && a.State == facts.Running && !away { // what is suspended stays until it goes on
 				x.counted++
+				if r.draining[simInstance{x.job, a.Instance}] {
+					x.draining++
+				}
 			}
 		}
 		x.position.before = r.places()

@@ -100,13 +100,15 @@ func (r *simRows) checkRetired(x *simEffect) {
 	}
 	was, limited := r.world.width(x.was)
 	is, _ := r.world.width(x.is)
+	least := was
 	if !limited {
 		if len(x.busy) > 0 {
 			return // the rows do not say how wide it was
 		}
 		was = min(was, max(x.was.CPUs, x.counted))
+		least = min(was, max(x.was.CPUs, x.counted-x.draining)) // the rows do not say which of these leave for good
 	}
-	if is != was-x.retired || is < 1 || x.is.CPUs != min(x.was.CPUs, is) {
+	if is > was-x.retired || is < max(1, least-x.retired) || x.is.CPUs != min(x.was.CPUs, is) {
 		r.world.fail("S26: %d instances of job %d are retired, which was %d wide with %d cpus, and is %d wide with %d", x.retired, x.job, was, x.was.CPUs, is, x.is.CPUs)
 	}
 	r.world.some("a job narrowed by a retired instance")

@@ -92,6 +92,9 @@ func (f *Farm) begin(now time.Time, j *model.Job, o *model.Action, e message.Job
 		f.suspensions.begin(j, o, facts.Suspended, facts.Active, "")
 	case facts.Interrupt, facts.Preempt, facts.Migrate:
 		o.TakeStops(j.Running(o))
+		if spans := agenda.SpansOf(o.Taken); len(spans) > 0 && len(spans) <= items.MaxMarks {
+			o.Items = spans // a later term that goes on with the order is to leave alone what begins after it
+		}
 	}
 	if o.Affected > 0 {
 		if j.Version == version {
