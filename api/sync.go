@@ -18,8 +18,9 @@ type AttemptID struct {
 	Number int   `json:"number" doc:"From 1."`
 }
 
-// Sync is a worker's complete report: what it is and all that runs on it. One is in flight at a time; before it
-// sends another the worker gives the last one up and never looks at a late answer to it.
+// Sync is a worker's complete report: what it is and all that runs on it. While its answer is held the worker may send
+// the next one, with results, on another connection: the supervisor answers that one as the response to the first, and
+// holds the second in its turn. So a worker with results sends one request for each, and one is always held.
 type Sync struct {
 	_ struct{} `additionalProperties:"true"`
 
@@ -29,7 +30,7 @@ type Sync struct {
 	StateID     string `json:"state_id" doc:"Made with the agent's state folder; absence is proof only under the same one."`
 	Incarnation string `json:"incarnation" doc:"Changes at each start of the agent."`
 	Sequence    uint64 `json:"sequence" doc:"Rises by one with each sync of an incarnation, from 1."`
-	Heard       uint64 `json:"heard,omitempty" doc:"Sequence of the last sync whose answer this incarnation acknowledges; only instances listed in that answer may still start."`
+	Heard       uint64 `json:"heard,omitempty" doc:"Number of the last answer that this incarnation has taken; only instances listed in that answer may still start."`
 	Epoch       int64  `json:"epoch" doc:"Epoch of the last acknowledged answer; 0 before the first. In another term the sync is a registration: it is answered at once, and nothing is concluded from what it omits."`
 	Version     string `json:"version,omitempty" doc:"Of the worker's program, for people."`
 	Protocol    int    `json:"protocol,omitempty" doc:"Number of the worker's protocol; a worker that names none is refused. A supervisor takes its own number, the one before and the one after, and refuses others with the code worker-too-old or worker-too-new."`
@@ -173,7 +174,8 @@ type SyncReply struct {
 
 	Epoch        int64     `json:"epoch"`
 	Term         *Term     `json:"term,omitempty" doc:"The same epoch, signed. A worker that has seen a signed term ignores answers without one."`
-	Sequence     uint64    `json:"sequence" doc:"Of the sync it answers."`
+	Sequence     uint64    `json:"sequence" doc:"Of the sync it answers. If that is a later one than the sync to which this is the response, the later one is now held, and another answer to it follows."`
+	Answer       uint64    `json:"answer" doc:"Number of this answer. It rises with each answer to an incarnation, and the worker takes answers in rising order only."`
 	LeaseSeconds float64   `json:"lease_seconds" doc:"Execution lease, counted from the send of that sync. 0 leaves the lease as it is: this worker has taken no answer for a while, and gets none before its next sync says in heard that it took this one."`
 	Instances    []Desired `json:"instances"`
 	Jobs         []JobSpec `json:"jobs,omitempty" doc:"Specifications of desired jobs that the sync did not list."`

@@ -168,7 +168,7 @@ func signedTerm(epoch int64) *api.Term {
 }
 
 func (f *scriptedFarm) reply(s api.Sync) api.SyncReply {
-	reply := api.SyncReply{Epoch: f.epoch, Term: signedTerm(f.epoch), Sequence: s.Sequence, LeaseSeconds: f.lease, GraceSeconds: f.grace, Now: time.Now(), AskEnds: f.askEnds}
+	reply := api.SyncReply{Epoch: f.epoch, Term: signedTerm(f.epoch), Sequence: s.Sequence, Answer: 2*s.Sequence + 1, LeaseSeconds: f.lease, GraceSeconds: f.grace, Now: time.Now(), AskEnds: f.askEnds}
 	held := map[int64]int64{}
 	for _, j := range s.Jobs {
 		held[j.Job] = j.Version

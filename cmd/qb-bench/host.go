@@ -12,9 +12,9 @@ import (
 	"qb/worker/core"
 )
 
-// benchHost is one simulated host. Like an agent it waits for one sync at a time: a sync that is merely held is given
-// up for a result, and a sync that carries results after core.Patience; the answer to one given up is taken if it comes
-// before that to a later one.
+// benchHost is one simulated host. Like an agent it waits for one sync at a time: a sync that is merely held is
+// followed by one with a result, which is held in its turn when the response to the former has answered it. A sync that
+// carries results is given up for newer ones after core.Patience. Answers are taken in rising order.
 type benchHost struct {
 	all    *benchHosts
 	client *api.Client
@@ -224,8 +224,11 @@ func (h *benchHost) take(answer benchAnswer, now time.Time) {
 			h.next = now.Add(h.limits.BackOff)
 			return
 		}
-	case reply == nil || last.sequence <= h.sync.Heard:
+	case reply == nil || reply.Answer <= h.sync.Heard:
 		return
+	case h.flight != nil && reply.Sequence == h.flight.sequence: // it waits for its last answer now
+		first := *h.flight
+		last, h.flight.carries = &first, false
 	}
 	h.waits.Answered(last.carries, now.Sub(last.sent), time.Duration(reply.PatienceSeconds*float64(time.Second)))
 	if reply.LeaseSeconds > 0 {
@@ -256,7 +259,7 @@ func (h *benchHost) take(answer benchAnswer, now time.Time) {
 	gone := len(h.running) + len(started) - len(listed)
 	h.running = listed
 	h.sync.Epoch = reply.Epoch
-	h.sync.Heard = reply.Sequence
+	h.sync.Heard = reply.Answer
 	h.pace(last, now, len(started) > 0, len(h.ended) < results || gone > 0)
 	h.all.note(h.refilled(started, now))
 }

@@ -181,7 +181,7 @@ func (h endsHost) play(ctx context.Context, client *api.Client) {
 		if sync.Epoch == 0 {
 			h.up.Add(1)
 		}
-		sync.Epoch, sync.Heard = reply.Epoch, reply.Sequence
+		sync.Epoch, sync.Heard = reply.Epoch, reply.Answer
 		if reply.AskEnds != "" && reply.AskEnds != asked {
 			asked = reply.AskEnds
 			h.ship(ctx, client, asked)

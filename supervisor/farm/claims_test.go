@@ -185,7 +185,7 @@ func TestWhoTakesANameOverShowsThatItHears(t *testing.T) {
 	returns := func(heard uint64) {
 		a.sequence++
 		e := a.sync(r.newTicket())
-		e.Registers, e.Sequence, e.Heard = false, a.sequence, heard
+		e.Registers, e.Sequence, e.Heard = false, a.sequence, agents.LastAnswer(heard)
 		if refusal := speak(r, e); refusal != nil {
 			t.Fatalf("sync %d of the former holder is refused: %v", a.sequence, refusal)
 		}

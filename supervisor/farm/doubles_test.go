@@ -117,7 +117,7 @@ func (w *workerDouble) moves() []facts.AttemptID {
 // hear starts what is desired and not here, stops what is here and not desired, and forgets ends that the
 // farm no longer wants.
 func (w *workerDouble) hear(reply message.SyncReply) {
-	w.heard = reply.Sequence
+	w.heard = reply.Number
 	var desired []facts.AttemptID
 	w.limits, w.standing = map[facts.AttemptID]int64{}, map[facts.AttemptID]int64{}
 	for _, d := range reply.Instances {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/farm/agents"
 	"qb/supervisor/farm/items"
 	"qb/supervisor/farm/message"
 	"qb/supervisor/farm/outbox"
@@ -105,7 +106,7 @@ func TestAbsentButAwaited(t *testing.T) {
 	r.say("host a slots=1")
 	r.say("submit j items=1-2")
 	sync := func(heard, sequence uint64) outbox.Batch {
-		r.step(message.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-start0", Sequence: sequence, Heard: heard, Hold: 10e9,
+		r.step(message.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-start0", Sequence: sequence, Heard: agents.LastAnswer(heard), Hold: 10e9,
 			Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}})
 		return r.farm.Take(r.now)
 	}
@@ -165,7 +166,7 @@ func TestDeafAfterARestart(t *testing.T) {
 	r := newRig(t)
 	r.say("host a slots=1")
 	word := func(sequence, heard uint64) {
-		e := message.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-new", Sequence: sequence, Heard: heard, Registers: sequence == 1, Hold: time.Second,
+		e := message.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-new", Sequence: sequence, Heard: agents.LastAnswer(heard), Registers: sequence == 1, Hold: time.Second,
 			Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}}
 		r.step(e)
 		r.farm.Take(r.now)
@@ -189,7 +190,7 @@ func TestOldWordOfADeafHost(t *testing.T) {
 	r := newRig(t)
 	r.say("host a slots=1")
 	word := func(incarnation string, sequence, heard uint64) string {
-		e := message.WorkerSynced{Ticket: r.newTicket(), Incarnation: incarnation, Sequence: sequence, Heard: heard, Registers: heard == 0, Hold: time.Second,
+		e := message.WorkerSynced{Ticket: r.newTicket(), Incarnation: incarnation, Sequence: sequence, Heard: agents.LastAnswer(heard), Registers: heard == 0, Hold: time.Second,
 			Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}}
 		r.step(e)
 		r.farm.Take(r.now)

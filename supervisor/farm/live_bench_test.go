@@ -8,6 +8,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/farm"
+	"qb/supervisor/farm/agents"
 	"qb/supervisor/farm/message"
 	"qb/supervisor/farm/outbox"
 	"qb/supervisor/job/facts"
@@ -125,7 +126,7 @@ func (l *liveFarm) end(b *testing.B) {
 	over, exit := l.running[0].Attempt, 0
 	l.running = l.running[1:]
 	l.syncs++
-	l.Step(l.now, message.WorkerSynced{Ticket: 1, Incarnation: "i", Sequence: l.syncs, Heard: l.syncs - 1, Host: l.speaker, Instances: l.running,
+	l.Step(l.now, message.WorkerSynced{Ticket: 1, Incarnation: "i", Sequence: l.syncs, Heard: agents.LastAnswer(l.syncs - 1), Host: l.speaker, Instances: l.running,
 		Finished: []message.ReportedEnd{{Attempt: over, Outcome: "exit", ExitCode: &exit, Wall: 1}}})
 }
 

@@ -62,10 +62,11 @@ func (sy *syncs) dropHost(h *model.Host) {
 	sy.planStale = true
 }
 
-// silence refuses the held sync of a host, if there is one.
+// silence refuses the held syncs of a host, if there are any.
 func (sy *syncs) silence(h *model.Host, format string, args ...any) {
 	if h.WaitingSync != nil {
 		sy.out.Refuse(h.WaitingSync.Ticket, "conflict", format, args...)
+		sy.out.Refuse(h.WaitingSync.Former, "conflict", format, args...)
 	}
 	h.WaitingSync, h.Due = nil, false
 	sy.answer = slices.DeleteFunc(sy.answer, func(o *model.Host) bool { return o == h })

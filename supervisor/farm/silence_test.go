@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"qb/supervisor/farm/agents"
 	"qb/supervisor/farm/message"
 	"qb/supervisor/job/facts"
 )
@@ -64,7 +65,7 @@ func TestDroppedSyncsAreNotInVain(t *testing.T) {
 		r.say("host a slots=1")
 		at := r.workers["a"].sequence
 		for n := range 120 {
-			e := message.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-start0", Sequence: at + uint64(n) + 1, Heard: at, Hold: 10 * time.Second,
+			e := message.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-start0", Sequence: at + uint64(n) + 1, Heard: agents.LastAnswer(at), Hold: 10 * time.Second,
 				Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}}
 			e.Left = left && n%2 == 0
 			r.step(e)

@@ -53,10 +53,10 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 
 func (sy *syncs) answerGreetings(now time.Time) {
 	for _, g := range sy.registrations {
-		reply := newReply(&sy.policy, g.host.ID, g.sequence)
+		reply := newReply(&sy.policy, g.host.ID, g.sequence, agents.LastAnswer(g.sequence))
 		if h := sy.hosts.Of(g.host); h != nil && !h.Removing() {
 			h.FillReply(now, &sy.policy, g.host, g.holds, &reply)
-			h.Expect(now, g.incarnation, g.sequence)
+			h.Expect(now, g.incarnation, reply.Number)
 		}
 		sy.out.Answer(g.ticket, reply)
 	}

@@ -6,6 +6,7 @@ import (
 	"qb/supervisor/farm/agents"
 	"qb/supervisor/farm/message"
 	"qb/supervisor/farm/model"
+	"qb/supervisor/farm/outbox"
 	"qb/supervisor/job/facts"
 	"qb/supervisor/job/fit"
 )
@@ -50,7 +51,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	f.syncs.registry.Note(h.ID, e.Word())
 	wasUnacked := h.Unacked(now, f.policy.Liveness)
 	h.Acknowledge(e.Word(), e.Heard)
-	f.syncs.dropWaitingSync(h)
+	former := f.syncs.takeWaitingSync(h, &e)
 	f.syncs.register(now, h, e)
 	f.hosts.Seat(h)
 	if before := h.Away; h.Measure(&e) != before {
@@ -66,8 +67,11 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	if e.Left {
 		return
 	}
-	h.WaitingSync = &model.WaitingSync{Ticket: e.Ticket, Sequence: e.Sequence,
+	h.WaitingSync = &model.WaitingSync{Ticket: e.Ticket, Former: former, Sequence: e.Sequence,
 		Deadline: now.Add(h.Hold(&f.policy, e.Hold))}
+	if former != 0 && (wasUnacked || lacksWord(h)) {
+		f.syncs.dropFormer(h)
+	}
 	if len(e.Finished) > 0 || h.Differs() || h.LeaseBefore(h.WaitingSync.Deadline) || wasUnacked {
 		f.syncs.answerSoon(h)
 	}
@@ -88,20 +92,49 @@ func (sy *syncs) stale(h *model.Host, e message.WorkerSynced) bool {
 	return true
 }
 
-// dropWaitingSync refuses the held sync: its sender has given it up, or is dead and followed by the one who speaks,
-// of whom an answer to the former says nothing. It was given no answer, so none was in vain.
-func (sy *syncs) dropWaitingSync(h *model.Host) {
-	if h.WaitingSync != nil {
-		sy.silence(h, "sync %d of host %q was given up for a later one", h.WaitingSync.Sequence, h.ID)
+// takeWaitingSync ends the wait of the held sync, because its agent sent a later one or is dead and followed by
+// another. If the later one brings results of the same agent, which still waits for the former, the former is to carry
+// the first answer to the later one, and its ticket is returned. Otherwise it is refused: it was given no answer, so
+// none was in vain.
+func (sy *syncs) takeWaitingSync(h *model.Host, e *message.WorkerSynced) (former outbox.Ticket) {
+	if h.WaitingSync == nil {
+		return 0
 	}
+	if e.Incarnation == h.Incarnation && len(e.Finished) > 0 && !e.Left {
+		former, h.WaitingSync.Ticket = h.WaitingSync.Ticket, 0
+	}
+	sy.silence(h, "sync %d of host %q was given up for a later one", h.WaitingSync.Sequence, h.ID)
+	return former
+}
+
+// lacksWord says whether what is to end on the host is not listed by the worker: its next sync after an answer may
+// prove the end, so it is not to wait.
+func lacksWord(h *model.Host) bool {
+	for _, i := range h.Instances {
+		if _, listed := h.Reported[i.Attempt.AttemptID]; i.Stopping() && !listed && i.GivenUnder(h.HostFacts) {
+			return true
+		}
+	}
+	return false
+}
+
+// dropFormer lets the newest sync be answered by the response to itself.
+func (sy *syncs) dropFormer(h *model.Host) {
+	sy.out.Refuse(h.WaitingSync.Former, "conflict", "a sync of host %q was given up for sync %d", h.ID,
+		h.WaitingSync.Sequence)
+	h.WaitingSync.Former = 0
 }
 
 // onSyncLeft drops the held sync for whose answer no one waits any more.
 func (sy *syncs) onSyncLeft(e message.SyncLeft) {
 	h := sy.hosts.Of(e.Host)
-	if h != nil && h.WaitingSync != nil && h.WaitingSync.Ticket == e.Ticket {
+	switch {
+	case h == nil || h.WaitingSync == nil:
+	case h.WaitingSync.Former == e.Ticket:
+		h.WaitingSync.Former = 0
+	case h.WaitingSync.Ticket == e.Ticket:
 		h.WaitingSync.Ticket = 0
-		sy.dropWaitingSync(h)
+		sy.silence(h, "sync %d of host %q was given up", h.WaitingSync.Sequence, h.ID)
 	}
 }
 
@@ -195,26 +228,36 @@ func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 	}
 }
 
-// replySync answers the held sync.
+// replySync answers the held sync, by the response to itself or to the one before it; then it is held on.
 func (sy *syncs) replySync(now time.Time, h *model.Host) {
-	reply := newReply(&sy.policy, h.ID, h.WaitingSync.Sequence)
+	w := h.WaitingSync
+	ticket, number := w.Ticket, agents.LastAnswer(w.Sequence)
+	if w.Former != 0 {
+		ticket, number = w.Former, agents.FirstAnswer(w.Sequence)
+	}
+	reply := newReply(&sy.policy, h.ID, w.Sequence, number)
 	h.FillReply(now, &sy.policy, h.HostFacts, h.Holds, &reply)
 	for _, i := range h.Instances {
 		if !i.Stopping() && i.GivenUnder(h.HostFacts) {
-			i.ListedTo, i.ListedIn = h.Incarnation, h.WaitingSync.Sequence
+			i.ListedTo, i.ListedIn = h.Incarnation, number
 		}
 	}
 	if h.Answered == 0 {
-		h.Answered = h.WaitingSync.Sequence
+		h.Answered = number
 	}
-	h.Expect(now, h.Incarnation, h.WaitingSync.Sequence)
-	sy.out.Answer(h.WaitingSync.Ticket, reply)
-	h.WaitingSync, h.Due = nil, false
+	h.Expect(now, h.Incarnation, number)
+	sy.out.Answer(ticket, reply)
+	h.Due = false
+	if w.Former == 0 {
+		h.WaitingSync = nil
+	}
+	w.Former = 0
 }
 
-func newReply(p *message.Policy, id facts.HostID, sequence uint64) message.SyncReply {
+func newReply(p *message.Policy, id facts.HostID, sequence, number uint64) message.SyncReply {
 	return message.SyncReply{
-		Host: id, Sequence: sequence, Lease: p.ExecutionLease, Grace: p.KillGrace, Instances: []message.DesiredInstance{},
+		Host: id, Sequence: sequence, Number: number, Lease: p.ExecutionLease, Grace: p.KillGrace,
+		Instances: []message.DesiredInstance{},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"qb/agenda"
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/farm/agents"
 	"qb/supervisor/farm/message"
 	"qb/supervisor/farm/outbox"
 	"qb/supervisor/job/facts"
@@ -45,7 +46,7 @@ func livePast(t testing.TB, b Backing, at time.Time, jobs ...facts.JobFacts) {
 	}
 	code, running := []int{0, 1}, []message.DesiredInstance{}
 	for n := uint64(1); ; n++ {
-		said := message.WorkerSynced{Ticket: 1000, Incarnation: "one", Sequence: n, Heard: n - 1, Available: 64 << 30,
+		said := message.WorkerSynced{Ticket: 1000, Incarnation: "one", Sequence: n, Heard: agents.LastAnswer(n - 1), Available: 64 << 30,
 			RunAs: "owner",
 			Host: facts.HostFacts{ID: "old", MachineID: "m", Boot: "b", StateID: "s", Slots: 64, Memory: 64 << 30,
 				Cluster: "/", Spec: 1}}

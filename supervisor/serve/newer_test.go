@@ -72,7 +72,7 @@ func TestNewerAgent(t *testing.T) {
 	if len(reply.Instances) != 1 || reply.Instances[0].Attempt != was {
 		t.Fatalf("an item in a state unknown here is not wanted any more: %+v", reply.Instances)
 	}
-	h.sync.Heard = reply.Sequence
+	h.sync.Heard = reply.Answer
 	h.finished = []api.Finished{{Attempt: was, Instance: h.running[was].Instance, Outcome: "evaporated",
 		Reason: "too hot", Wall: 1}}
 	delete(h.running, was)

@@ -32,7 +32,7 @@ func TestRestartedWhenListed(t *testing.T) {
 	if show, listed := shown(); show.Incarnation != "one" || !show.Restarting || listed.Cluster != "/" {
 		t.Errorf("it has greeted: %+v, listed in %s", show, listed.Cluster)
 	}
-	after.sync.Heard, after.sync.Epoch = greeted.Sequence, greeted.Epoch
+	after.sync.Heard, after.sync.Epoch = greeted.Answer, greeted.Epoch
 	after.beat(0)
 	eventually(t, "it has started again", func() bool {
 		show, listed := shown()

@@ -244,7 +244,7 @@ func (a *agent) beat(hold float64) *api.SyncReply {
 			a.t.Fatalf("sync: %v", err)
 		}
 	}
-	a.sync.Heard = reply.Sequence
+	a.sync.Heard = reply.Answer
 	if reply.Epoch != a.sync.Epoch { // a registration; what was said counts when it is said again
 		a.sync.Epoch = reply.Epoch
 		return a.beat(hold)

@@ -25,7 +25,7 @@ func TestConfigureBeforeTheNextSync(t *testing.T) {
 	if first == nil {
 		t.Fatal("it sends no sync")
 	}
-	reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: first.Sequence, LeaseSeconds: 900, Central: &api.Central{Version: "v1"}}
+	reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: first.Sequence, Answer: 2*first.Sequence + 1, LeaseSeconds: 900, Central: &api.Central{Version: "v1"}}
 	next, configure := sent(c.Step(2, Answered{Sequence: first.Sequence, Reply: reply}))
 	if next != nil || configure == nil || configure.Central.Version != "v1" {
 		t.Fatalf("%+v %+v", next, configure)
@@ -53,7 +53,7 @@ func TestSettingsAreSaidOnce(t *testing.T) {
 		for now += 100e9; ; orders, now = c.Step(now, Ticked{}), now+100e9 {
 			for _, o := range orders {
 				if o, ok := o.(SendSync); ok {
-					event = Answered{Sequence: o.Sync.Sequence, Reply: api.SyncReply{Epoch: epoch, Term: signedTerm(farmKey, "a", epoch), Sequence: o.Sync.Sequence, LeaseSeconds: 9000}}
+					event = Answered{Sequence: o.Sync.Sequence, Reply: api.SyncReply{Epoch: epoch, Term: signedTerm(farmKey, "a", epoch), Sequence: o.Sync.Sequence, Answer: 2*o.Sync.Sequence + 1, LeaseSeconds: 9000}}
 					c.Step(now, event)
 					return len(o.Sync.Settings) > 0
 				}
@@ -84,7 +84,7 @@ func TestRestartIsOrderedOnce(t *testing.T) {
 		for sent := false; !sent; now += 100e9 {
 			for _, o := range orders {
 				if o, ok := o.(SendSync); ok {
-					reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: o.Sync.Sequence, LeaseSeconds: 9000, Restart: id}
+					reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: o.Sync.Sequence, Answer: 2*o.Sync.Sequence + 1, LeaseSeconds: 9000, Restart: id}
 					for _, o := range c.Step(now, Answered{Sequence: o.Sync.Sequence, Reply: reply}) {
 						if o, ok := o.(Restart); ok {
 							said = append(said, o.ID)

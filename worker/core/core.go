@@ -105,7 +105,7 @@ type Core struct {
 	specs     map[int64]api.JobSpec
 
 	heard    bool   // an answer has been accepted by this incarnation
-	heardIn  uint64 // the sequence of the last one
+	heardIn  uint64 // the number of the last one
 	held     TermRecord
 	obeyed   Moment // when the last answer of its lineage was taken; at the start, unknown, as if it had been just now
 	desired  map[Key]api.Desired
@@ -126,13 +126,11 @@ type Core struct {
 	stress   stress
 	hurried  bool // a sync was given up for memory since the last answer
 
-	sequence    uint64
-	pendingSync pendingSync
-	earlier     []pendingSync // given up for later ones, oldest first; their answers may still be taken
+	sequence uint64
+	openSyncs
 
 	waits    Patience
-	vain     int    // answers in a row that came at once and changed nothing
-	silent   Moment // when the first of the syncs was sent that no answer has followed; 0: none
+	vain     int // answers in a row that came at once and changed nothing
 	nextSync Moment
 	failures int
 }
@@ -178,6 +176,9 @@ func (c *Core) Step(now Moment, ev Event) []Command {
 		c.limits.Stress = ev.Stress
 		c.configuring = false
 		c.shownIn = nil
+		if c.pendingSync.sequence != 0 { // it says what the worker was before
+			c.pendingSync.again = c.now
+		}
 	case Closing:
 		c.closing = ev.Reason
 	case Ticked:
@@ -186,8 +187,12 @@ func (c *Core) Step(now Moment, ev Event) []Command {
 		return c.orders
 	}
 	c.reconcile()
-	if answered != nil && c.pendingSync.sequence == 0 {
+	switch {
+	case answered == nil:
+	case c.pendingSync.sequence == 0:
 		c.paceAfter(*answered)
+	case c.pendingSync.sequence == answered.sequence:
+		c.holdOn()
 	}
 	c.maybeSync()
 	return c.orders

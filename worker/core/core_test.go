@@ -57,7 +57,7 @@ func said(orders []Command) string {
 
 // answer makes an answer to a sync that wants, per instance of job 1, the attempt at an item (-1: none).
 func answer(sequence uint64, epoch int64, items ...int) Answered {
-	reply := api.SyncReply{Epoch: epoch, Term: signedTerm(farmKey, "a", epoch), Sequence: sequence, LeaseSeconds: 600, GraceSeconds: 3}
+	reply := api.SyncReply{Epoch: epoch, Term: signedTerm(farmKey, "a", epoch), Sequence: sequence, Answer: 2*sequence + 1, LeaseSeconds: 600, GraceSeconds: 3}
 	reply.Jobs = []api.JobSpec{{Job: 1, Version: 1, Command: []string{"true"}}}
 	for instance, item := range items {
 		if item >= 0 {
@@ -339,7 +339,7 @@ func (w *world) serve(s api.Sync) api.SyncReply {
 			}
 		}
 	}
-	reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: s.Sequence, LeaseSeconds: 1e6, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
+	reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: s.Sequence, Answer: 2*s.Sequence + 1, LeaseSeconds: 1e6, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
 	for key, id := range w.wanted {
 		reply.Instances = append(reply.Instances, api.Desired{Instance: key.Instance, Attempt: id, Version: 1})
 	}

@@ -135,14 +135,16 @@ func (c *Core) wishFrom(reply api.SyncReply) {
 	for _, s := range reply.Jobs {
 		c.specs[s.Job] = s
 	}
-	if c.pendingSync.sequence != 0 { // it lists them as held here, so its answer may leave them out
-		return
+}
+
+// keepListed forgets the specifications of jobs that the last answer does not list. An answer that is under way may
+// leave out one that the last sync named; the next sync names it no more, and gets it again.
+func keepListed(specs map[int64]api.JobSpec, desired map[Key]api.Desired) {
+	listed := map[int64]bool{}
+	for key := range desired {
+		listed[key.Job] = true
 	}
-	wanted := map[int64]bool{}
-	for key := range c.desired {
-		wanted[key.Job] = true
-	}
-	maps.DeleteFunc(c.specs, func(job int64, _ api.JobSpec) bool { return !wanted[job] })
+	maps.DeleteFunc(specs, func(job int64, _ api.JobSpec) bool { return !listed[job] })
 }
 
 // letGo drops each record that the answered sync carried and the answer no longer lists.

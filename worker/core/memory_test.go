@@ -21,7 +21,7 @@ func memoryCore(t *testing.T, instances int, limits bool) *Core {
 	}
 	c.Step(0, Booted{})
 	c.Step(ms, hostHas(8, 0))
-	reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: 1, LeaseSeconds: 600, GraceSeconds: 3, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
+	reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: 1, Answer: 3, LeaseSeconds: 600, GraceSeconds: 3, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
 	for n := range instances {
 		kind := "primary"
 		if n >= instances/2 {
@@ -101,12 +101,12 @@ func TestLimitsActOnlyWhereAskedFor(t *testing.T) {
 func TestStartThatNoLongerFitsIsRefused(t *testing.T) {
 	c := memoryCore(t, 1, false)
 	c.Step(10*ms, hostHas(4, 0))
-	reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: c.sequence, LeaseSeconds: 600, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
+	reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: c.sequence, Answer: 2*c.sequence + 1, LeaseSeconds: 600, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
 	for n := range 2 {
 		reply.Instances = append(reply.Instances, api.Desired{Instance: n, Attempt: attempt(1, n), Version: 1, Memory: 2 * testGB})
 	}
 	orders := c.Step(100*ms, Ticked{})
-	reply.Sequence = c.sequence
+	reply.Sequence, reply.Answer = c.sequence, 2*c.sequence+1
 	orders = append(orders, c.Step(110*ms, Answered{c.sequence, reply})...)
 	if text := said(orders); strings.Contains(text, "start") || !strings.Contains(text, "1-1-1 ended: full") {
 		t.Errorf("orders %s, want no start and an end that says full", text)
@@ -333,7 +333,7 @@ func TestMemoryIsReportedSoon(t *testing.T) {
 			}
 			take(c.Step(0, Booted{}))
 			take(c.Step(0, hostHas(available, 0)))
-			take(c.Step(ms, Answered{sequence, api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: sequence, LeaseSeconds: 600}}))
+			take(c.Step(ms, Answered{sequence, api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: sequence, Answer: 2*sequence + 1, LeaseSeconds: 600}}))
 			for now = 2 * ms; now < 2*time.Minute; now += 10 * ms {
 				if now%(500*ms) == 2*ms {
 					if available == said {
@@ -347,7 +347,7 @@ func TestMemoryIsReportedSoon(t *testing.T) {
 				}
 				if now >= answerAt {
 					answerAt = 1 << 62
-					take(c.Step(now, Answered{sequence, api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: sequence, LeaseSeconds: 600}}))
+					take(c.Step(now, Answered{sequence, api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: sequence, Answer: 2*sequence + 1, LeaseSeconds: 600}}))
 				}
 				if now >= c.Wake() {
 					take(c.Step(now, Ticked{}))

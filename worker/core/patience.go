@@ -1,6 +1,7 @@
 package core
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -8,9 +9,9 @@ import (
 // OpenSyncs is how many syncs may wait for their answers at a time: the newest, and those given up for later ones.
 const OpenSyncs = 4
 
-// Answers are taken in rising order of their syncs, and no other rule is needed to take a late one (0002, 0082): a sync
-// names in heard the last one whose answer was taken, so whatever an answer to an earlier one lists, no later list
-// proves the end of by absence, and answers to later ones alone are taken after it.
+// Answers are taken in rising order of their numbers (0095), and no other rule is needed to take a late one (0002,
+// 0082): a sync names in heard the last answer that was taken, so whatever an earlier one lists, no later list proves
+// the end of by absence, and later ones alone are taken after it.
 
 // Patience is for how long a sync with results is waited for before newer results are sent: a supervisor that takes
 // longer to answer has more to do than it can, and more requests only make that worse.
@@ -65,22 +66,92 @@ func (c *Core) gap() time.Duration {
 const vainAnswers = 3
 
 // answeredFlight is the sync that an answer belongs to, if it may still be taken: the newest, or one given up for a
-// later sync whose answer has not been taken.
-func (c *Core) answeredFlight(sequence uint64) (answered pendingSync, ok bool) {
-	if c.pendingSync.sequence != 0 && c.pendingSync.sequence == sequence {
-		answered = c.pendingSync
-		c.pendingSync = pendingSync{}
-		c.silent = 0
-		c.earlier = nil
+// later sync whose answer has not been taken. The response to a sync given up may be the first answer to a later one,
+// which waits on for its last.
+func (s *openSyncs) answeredFlight(sequence, of uint64) (answered pendingSync, ok bool) {
+	if sequence < of {
+		return s.firstAnswered(sequence, of)
+	}
+	if s.pendingSync.sequence != 0 && s.pendingSync.sequence == sequence {
+		answered = s.pendingSync
+		s.pendingSync = pendingSync{}
+		s.silent = 0
+		s.earlier = nil
 		return answered, true
 	}
-	at := slices.IndexFunc(c.earlier, func(f pendingSync) bool { return f.sequence == sequence })
+	at := s.at(sequence)
 	if at < 0 {
 		return pendingSync{}, false
 	}
-	answered, c.earlier = c.earlier[at], c.earlier[at+1:]
-	c.silent = c.pendingSync.sentAt
+	answered, s.earlier = s.earlier[at], s.earlier[at+1:]
+	s.silent = s.pendingSync.sentAt
 	return answered, true
+}
+
+// at is the place of a sync among the earlier ones; -1: its answer does not count any more.
+func (s *openSyncs) at(sequence uint64) int {
+	return slices.IndexFunc(s.earlier, func(f pendingSync) bool { return f.sequence == sequence })
+}
+
+// firstAnswered is the sync that the response to an earlier one answers. It waits on; what was sent before it is over.
+func (s *openSyncs) firstAnswered(sequence, of uint64) (answered pendingSync, ok bool) {
+	if s.at(sequence) < 0 {
+		return pendingSync{}, false
+	}
+	if s.pendingSync.sequence == of {
+		answered = s.pendingSync
+		s.pendingSync.carries = false
+		s.earlier = nil
+		s.silent = answered.sentAt
+		return answered, true
+	}
+	at := s.at(of)
+	if at < 0 {
+		return pendingSync{}, false
+	}
+	answered = s.earlier[at]
+	s.earlier = s.earlier[at:]
+	s.silent = s.pendingSync.sentAt
+	return answered, true
+}
+
+// sendAgainAt is when a sync under way is followed by another although nothing new has happened: its first answer left
+// something open, or its results have no answer, which may have been lost with the connection of the sync before.
+func (s *openSyncs) sendAgainAt(l *Limits, patience time.Duration) Moment {
+	p := &s.pendingSync
+	switch {
+	case p.again != 0:
+		return p.again
+	case p.carries && len(s.earlier) > 0:
+		return p.sentAt + max(lostAnswer*l.Patience, patience)
+	}
+	return never
+}
+
+// lostAnswer is after how many times Limits.Patience results are sent again.
+const lostAnswer = 10
+
+// never is later than all moments.
+const never = Moment(math.MaxInt64)
+
+// holdOn decides whether the sync whose first answer was taken is held on. It is not if the answer lists an end that
+// was reported, or something that has not been started: the next list says so, and the next answer may help.
+func (c *Core) holdOn() {
+	open := false
+	for _, r := range c.records {
+		open = open || r.sentIn != 0
+	}
+	for key, want := range c.desired {
+		i := c.instances[key]
+		open = open || i == nil || i.attempt != want.Attempt
+	}
+	if open {
+		c.vain++
+		c.pendingSync.again = c.now + max(c.patience(), c.gap())
+		return
+	}
+	c.vain = 0
+	c.pendingSync.again = 0
 }
 
 // giveUp waits no longer for the newest sync before the next one is sent. Its answer is taken if it comes first after

@@ -106,18 +106,18 @@ func TestLateAnswers(t *testing.T) {
 	}
 	c, now := three()
 	c.Step(now, answer(2, 1, 7))
-	if c.heardIn != 2 || c.pendingSync.sequence != 3 || len(c.desired) != 1 || len(c.records) != 1 {
+	if c.heardIn != 5 || c.pendingSync.sequence != 3 || len(c.desired) != 1 || len(c.records) != 1 {
 		t.Errorf("heard in %d, flight %d, desired %v, records %v", c.heardIn, c.pendingSync.sequence, c.desired, c.records)
 	}
 	if c.leaseEnd != Moment(time.Second)+c.lease {
 		t.Errorf("the lease ends at %v: it is counted from when the answered sync was sent", c.leaseEnd)
 	}
 	c.Step(now, answer(1, 1))
-	if c.heardIn != 2 || len(c.desired) != 1 {
+	if c.heardIn != 5 || len(c.desired) != 1 {
 		t.Error("an answer to an earlier sync is taken after one to a later one")
 	}
 	c.Step(now, answer(3, 1))
-	if c.heardIn != 3 || len(c.records) != 0 {
+	if c.heardIn != 7 || len(c.records) != 0 {
 		t.Errorf("heard in %d, records %v", c.heardIn, c.records)
 	}
 	for name, ends := range map[string]func(*Core, Moment) Moment{
@@ -162,4 +162,103 @@ func TestVainAnswersAreAskedForLessOften(t *testing.T) {
 	if sent > 70 {
 		t.Errorf("%d syncs in a minute", sent)
 	}
+}
+
+// firstAnswer is the answer to a sync that the response to an earlier one carries.
+func firstAnswer(carrier, sequence uint64, items ...int) Answered {
+	a := answer(sequence, 1, items...)
+	a.Sequence = carrier
+	a.Reply.Answer = 2 * sequence
+	return a
+}
+
+// A result goes in a sync of its own while another is held. The response to the held one answers it, and it is held in
+// its turn: one sync for each result.
+func TestResultIsAnsweredByTheHeldSync(t *testing.T) {
+	c, now, sent := NewCore(api.Sync{Host: "h"}, DefaultLimits(), 1), Moment(time.Second), 0
+	var step func(ev Event)
+	step = func(ev Event) {
+		for _, o := range c.Step(now, ev) {
+			switch o := o.(type) {
+			case SendSync:
+				sent++
+			case HandItem:
+				step(ItemStarted{Key: o.Key, Attempt: o.Item.Desired.Attempt})
+			}
+		}
+	}
+	step(Booted{})
+	step(answer(1, 1, 0))
+	now += 100 * time.Millisecond
+	step(ItemStarted{Key: Key{1, 0}, Attempt: attempt(1, 0)})
+	step(Ticked{})
+	held := c.pendingSync.sequence
+	before := sent
+	const items = 50
+	for item := range items {
+		now += 200 * time.Millisecond
+		step(ended(0, item, "exit"))
+		if c.pendingSync.sequence != held+1 || c.heardIn >= 2*(held+1) {
+			t.Fatalf("sync %d is under way after an end, heard in %d; sync %d was held", c.pendingSync.sequence, c.heardIn, held)
+		}
+		now += time.Millisecond
+		step(firstAnswer(held, held+1, item+1))
+		held++
+		if c.heardIn != 2*held || c.pendingSync.sequence != held || len(c.records) != 0 {
+			t.Fatalf("after a first answer: heard in %d, sync %d under way, records %v", c.heardIn, c.pendingSync.sequence, c.records)
+		}
+		now += 50 * time.Millisecond
+		step(Ticked{})
+	}
+	if sent-before != items {
+		t.Errorf("%d syncs for %d results", sent-before, items)
+	}
+	now += time.Second
+	step(answer(held, 1, -1)) // its last: the item is to end
+	if c.heardIn != 2*held+1 || len(c.desired) != 0 {
+		t.Errorf("the last answer after the first: heard in %d, desired %v", c.heardIn, c.desired)
+	}
+	step(firstAnswer(held-1, held, 9))
+	if c.heardIn != 2*held+1 || len(c.desired) != 0 {
+		t.Error("a first answer counts after the last one to the same sync")
+	}
+}
+
+// What a first answer leaves open is said again soon, and results whose answer does not come are sent again.
+func TestWhatAFirstAnswerLeavesOpen(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer *Answered
+		within time.Duration
+	}{
+		"the end is listed still":           {new(firstAnswer(2, 3, 0)), time.Second},
+		"an item without its specification": {new(withoutSpec(firstAnswer(2, 3, -1, 5))), time.Second},
+		"no answer came":                    {nil, 2 * time.Second},
+	} {
+		core, now := NewCore(api.Sync{Host: "h"}, DefaultLimits(), 1), Moment(time.Second)
+		core.Step(now, Booted{})
+		core.Step(now, answer(1, 1, 0))
+		core.Step(now, ItemStarted{Key: Key{1, 0}, Attempt: attempt(1, 0)})
+		now += 100 * time.Millisecond
+		core.Step(now, Ticked{})
+		now += time.Second
+		core.Step(now, ended(0, 0, "exit"))
+		if core.pendingSync.sequence != 3 {
+			t.Fatalf("%s: sync %d is under way", name, core.pendingSync.sequence)
+		}
+		if c.answer != nil {
+			core.Step(now, *c.answer)
+		}
+		if core.Wake() > now+c.within {
+			t.Errorf("%s: the next sync is due %v later", name, core.Wake()-now)
+		}
+		if core.Step(core.Wake(), Ticked{}); core.pendingSync.sequence != 4 {
+			t.Errorf("%s: sync %d is under way", name, core.pendingSync.sequence)
+		}
+	}
+}
+
+func withoutSpec(a Answered) Answered {
+	a.Reply.Jobs = nil
+	a.Reply.Instances[0].Attempt.Job = 2
+	return a
 }

@@ -41,9 +41,17 @@ func DefaultLimits() Limits {
 type pendingSync struct {
 	sequence uint64
 	sentAt   Moment
-	carries  bool // results, so that the answer comes at once
-	settings bool // of the worker
-	acted    bool // the answer changed something
+	carries  bool   // results, so that the answer comes at once
+	settings bool   // of the worker
+	acted    bool   // the answer changed something
+	again    Moment // when the next one follows, whatever happens; 0: when there is a reason
+}
+
+// openSyncs are the syncs that may still be answered. Sequence 0 of pendingSync is none.
+type openSyncs struct {
+	pendingSync pendingSync
+	earlier     []pendingSync // given up for later ones, oldest first; their answers may still be taken
+	silent      Moment        // when the first of the syncs was sent that no answer has followed; 0: none
 }
 
 // Wake is the moment by which Step wants to be called, with Ticked if nothing else happens.
@@ -55,6 +63,7 @@ func (c *Core) Wake() Moment {
 	if c.pendingSync.carries && c.unsent() {
 		wake = min(wake, c.pendingSync.sentAt+c.patience())
 	}
+	wake = min(wake, c.sendAgainAt(&c.limits, c.patience()))
 	if c.hostMoved() {
 		wake = min(wake, c.pendingSync.sentAt+c.limits.Report)
 	}
@@ -115,7 +124,8 @@ func (c *Core) maybeSync() {
 		case c.now-c.silent >= c.longestHold()+c.limits.Overdue:
 			c.giveUp(true)
 			c.backOff()
-		case unsent && (!c.pendingSync.carries || waited >= c.patience()):
+		case unsent && (!c.pendingSync.carries || waited >= c.patience()),
+			c.now >= c.sendAgainAt(&c.limits, c.patience()):
 			c.giveUp(false)
 			c.nextSync = c.now
 		case c.hostMoved() && waited >= c.limits.Report:
@@ -171,6 +181,7 @@ func (c *Core) send() {
 		s.Refusing = c.closing
 		s.HoldSeconds = 0
 	}
+	keepListed(c.specs, c.desired)
 	for _, job := range slices.Sorted(maps.Keys(c.specs)) {
 		s.Jobs = append(s.Jobs, api.JobVersion{Job: job, Version: c.specs[job].Version})
 	}
@@ -242,19 +253,22 @@ func compareAttempts(a, b api.AttemptID) int {
 // onAnswered takes an answer, unless one to a later sync was taken before. An answer of a term that this worker
 // does not obey is a failure: somebody else leads.
 func (c *Core) onAnswered(ev Answered) *pendingSync {
-	answered, ok := c.answeredFlight(ev.Sequence)
+	reply := ev.Reply
+	answered, ok := c.answeredFlight(ev.Sequence, reply.Sequence)
 	if !ok {
 		return nil
 	}
-	reply := ev.Reply
-	if reply.Sequence != answered.sequence || !c.obey(reply) {
+	if reply.Sequence != answered.sequence || reply.Answer <= c.heardIn || !c.obey(reply) {
+		if c.pendingSync.sequence == answered.sequence {
+			c.giveUp(false)
+		}
 		if c.pendingSync.sequence == 0 {
 			c.backOff()
 		}
 		return nil
 	}
 	c.heard = true
-	c.heardIn = answered.sequence
+	c.heardIn = reply.Answer
 	c.failures = 0
 	c.hurried = false
 	c.waits.Answered(answered.carries, c.now-answered.sentAt, seconds(reply.PatienceSeconds))

@@ -129,7 +129,7 @@ func TestStressIsReportedSoon(t *testing.T) {
 			orders = c.Step(now, is)
 		case now >= answerAt:
 			answerAt = 1 << 62
-			orders = c.Step(now, Answered{last.Sequence, api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: last.Sequence, LeaseSeconds: 600}})
+			orders = c.Step(now, Answered{last.Sequence, api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: last.Sequence, Answer: 2*last.Sequence + 1, LeaseSeconds: 600}})
 		default:
 			orders = c.Step(now, Ticked{})
 		}

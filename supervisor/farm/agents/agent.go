@@ -10,7 +10,7 @@ type Agent struct {
 	Heard       bool // in this term
 	Incarnation string
 	Sequence    uint64
-	Answered    uint64 // the first sync of the incarnation that was answered, registrations aside; 0: none
+	Answered    uint64 // number of the first answer to the incarnation, registrations aside; 0: none
 	LastSync    time.Time
 
 	excused time.Duration // since LastSync, for which the farm did not listen, or had reports that it had not read
@@ -30,26 +30,26 @@ type Word struct {
 // wait for is one too, else an agent that asks again and again would never count as deaf.
 type unacked struct {
 	by            string // the incarnation that asked
-	first, newest uint64 // sequences of its first such answer and of its newest
+	first, newest uint64 // numbers of its first such answer and of its newest
 	at, last      time.Time
 }
 
 // maxUnacked is how many agents of a host, one after another, can be answered in vain and each be remembered.
 const maxUnacked = 4
 
-// Expect remembers a reply until the agent acknowledges it.
-func (a *Agent) Expect(now time.Time, incarnation string, sequence uint64) {
+// Expect remembers the answer of that number until the agent acknowledges it.
+func (a *Agent) Expect(now time.Time, incarnation string, number uint64) {
 	for n := range a.unacked {
 		if u := &a.unacked[n]; u.by == incarnation {
-			if sequence >= u.first {
-				u.newest = sequence
+			if number >= u.first {
+				u.newest = number
 				u.last = now
 			}
 			return
 		}
 	}
 	if len(a.unacked) < maxUnacked {
-		a.unacked = append(a.unacked, unacked{incarnation, sequence, sequence, now, now})
+		a.unacked = append(a.unacked, unacked{incarnation, number, number, now, now})
 	}
 }
 
@@ -80,7 +80,8 @@ func (a *Agent) Acknowledge(said Word, heard uint64) {
 func (a *Agent) doubtHearing(said Word) {
 	if !slices.ContainsFunc(a.unacked, func(u unacked) bool { return u.by == said.Incarnation }) {
 		since := a.LastSync.Add(a.excused)
-		a.unacked = []unacked{{said.Incarnation, said.Sequence, said.Sequence, since, since}}
+		number := FirstAnswer(said.Sequence)
+		a.unacked = []unacked{{said.Incarnation, number, number, since, since}}
 	}
 }
 

@@ -139,7 +139,7 @@ type WorkerSynced struct {
 	Host        facts.HostFacts // as announced
 	Incarnation string
 	Sequence    uint64
-	Heard       uint64 // of the last sync whose answer this incarnation took
+	Heard       uint64 // number of the last answer that this incarnation took
 	Available   int64  // bytes of memory, of the whole machine
 	Total       int64  // the machine's, where the agent offers less of it than all; 0: Host.Memory
 	Foreign     int64  // what programs other than the farm's items use

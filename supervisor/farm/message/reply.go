@@ -54,6 +54,7 @@ type PolicyReply struct{ Remarks []string }
 type SyncReply struct {
 	Host      facts.HostID
 	Sequence  uint64
+	Number    uint64        // of this answer: see agents.FirstAnswer
 	Lease     time.Duration // execution lease in full; the shell takes off the age of its last epoch check
 	Grace     time.Duration
 	Instances []DesiredInstance

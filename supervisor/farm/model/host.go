@@ -62,9 +62,11 @@ type instanceKey struct {
 	number int
 }
 
-// WaitingSync is a sync that is answered when there is news, or at the deadline.
+// WaitingSync is a sync that is answered when there is news, or at the deadline. Former is the agent's sync before it,
+// which was held when this one came with results: it carries the first answer to this one, which is held then.
 type WaitingSync struct {
 	Ticket   outbox.Ticket
+	Former   outbox.Ticket // 0: none
 	Sequence uint64
 	Deadline time.Time
 }

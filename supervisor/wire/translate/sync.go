@@ -101,8 +101,9 @@ func wireAttempt(a facts.AttemptID) api.AttemptID {
 // syncReplyOf is the farm's answer on the wire; lease is what is left of it.
 func syncReplyOf(r message.SyncReply, epoch int64, lease time.Duration) *api.SyncReply {
 	return &api.SyncReply{
-		Epoch: epoch, Sequence: r.Sequence, LeaseSeconds: lease.Seconds(), GraceSeconds: r.Grace.Seconds(),
-		Instances: Each(r.Instances, desired), Jobs: Each(r.Specs, jobSpec),
+		Epoch: epoch, Sequence: r.Sequence, Answer: r.Number, LeaseSeconds: lease.Seconds(),
+		GraceSeconds: r.Grace.Seconds(),
+		Instances:    Each(r.Instances, desired), Jobs: Each(r.Specs, jobSpec),
 	}
 }
 
@@ -212,7 +213,8 @@ func checkSync(s *api.Sync) error {
 	if s.Usage != nil && len(s.Usage.Resources) > maxUsage {
 		return problem.Invalid("usage", "it has too many resources")
 	}
-	if s.Sequence == 0 || s.Slots < 0 || s.Slots > api.MaxHostSlots || s.Cores < 0 || s.Cores > maxCores ||
+	if s.Sequence == 0 || s.Sequence > maxSequence || s.Slots < 0 || s.Slots > api.MaxHostSlots || s.Cores < 0 ||
+		s.Cores > maxCores ||
 		len(s.Finished) > MaxSyncList || len(s.Instances) > MaxSyncList || len(s.Jobs) > MaxSyncList {
 		return problem.Invalid("sync", "sequence, slots, memory or the length of a list cannot be")
 	}
@@ -235,6 +237,7 @@ const (
 // Limits of what one worker may offer and report.
 const (
 	MaxSyncList   = 10_000   // instances, ends or specifications of one sync
+	maxSequence   = 1 << 52  // of a sync, so that JSON carries the numbers of its answers exactly
 	maxCores      = 65_536   // of a machine
 	MaxDevices    = 1_000    // GPUs of a host, each of which is given by itself
 	maxUsage      = 256      // resources whose use outside of the farm one sync reports
