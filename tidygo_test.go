@@ -22,6 +22,7 @@ var bareGoroutines = map[string]struct {
 	"supervisor/access/osusers/users.go":          {1, "the standard library's lookup of a user"},
 	"supervisor/store/pgcluster/cluster.go":       {1, "keeps the private Postgres: without it the process is to end"},
 	"supervisor/store/pgcluster/run.go":           {1, "waits for a file of Postgres"},
+	"supervisor/lead/metrics/shares.go":           {1, "the question to the farm, under guard.Once inside"},
 	"supervisor/serve/run.go":                     {2, "serves HTTP, which survives panics of requests; and calls the caller's Ready"},
 	"supervisor/store/postgres/servers.go":        {1, "each question to a server, under guard.Once inside"},
 	"supervisor/lead/term/lead.go":                {3, "the proof of the term and the committer, each under guard.Once inside; and what ages, which keeps its parts"},

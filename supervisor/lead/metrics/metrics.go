@@ -172,9 +172,9 @@ func (c *farmCollector) Collect(to chan<- prometheus.Metric) {
 	}
 	all := c.totals(view)
 	used := 0
-	for _, h := range view.Hosts {
-		used += h.Used
-		collectClaims(to, h)
+	for n := range view.Hosts {
+		used += view.Hosts[n].Used
+		collectClaims(to, &view.Hosts[n])
 	}
 	collectMemory(to, view)
 	to <- prometheus.MustNewConstMetric(plansCounter, prometheus.CounterValue, float64(view.Counts.Plans), "whole")
@@ -270,7 +270,7 @@ func newHistoryMetrics(r prometheus.Registerer) history.Metrics {
 }
 
 // collectClaims counts claims whose ids, shortened, are the same as one series.
-func collectClaims(to chan<- prometheus.Metric, h message.HostView) {
+func collectClaims(to chan<- prometheus.Metric, h *message.HostView) {
 	claims := map[agents.Claim]int{}
 	for _, c := range h.Claims {
 		claims[agents.Claim{MachineID: c.MachineID, Boot: c.Boot, StateID: c.StateID, Code: c.Code}]++

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"qb/internal/guard"
 	"qb/supervisor/farm/accounting"
 )
 
@@ -16,22 +17,55 @@ const maxShareSeries = 1000
 type shareCollector struct {
 	owners func() []accounting.OwnerShare
 
-	mu    sync.Mutex
-	asked time.Time
-	last  []accounting.OwnerShare
+	mu     sync.Mutex
+	asked  time.Time
+	answer chan []accounting.OwnerShare // to the question that is open; nil: none is
+	last   []accounting.OwnerShare
 }
 
-// sharesEvery is how old the answer may be. The farm adds up all that runs for one, and every scrape asks for it.
-const sharesEvery = 10 * time.Second
+const (
+	// sharesEvery is how old the answer may be. The farm adds up all that runs for one, and every scrape asks for it.
+	sharesEvery = 10 * time.Second
+	// sharesWait is for how long a scrape waits for a new answer. A large farm that is busy takes longer: the scrape then
+	// tells the answer before, and the next scrape this one.
+	sharesWait = 10 * time.Millisecond
+)
 
 func (c *shareCollector) latest(now time.Time) []accounting.OwnerShare {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now.Sub(c.asked) >= sharesEvery {
-		c.last = c.owners()
+	first := c.asked.IsZero()
+	if c.answer == nil && now.Sub(c.asked) >= sharesEvery {
 		c.asked = now
+		c.answer = c.ask()
+	}
+	if c.answer == nil {
+		return c.last
+	}
+	var late <-chan time.Time
+	if !first { // there is no answer before the first
+		late = time.After(sharesWait)
+	}
+	select {
+	case c.last = <-c.answer:
+		c.answer = nil
+	case <-late:
 	}
 	return c.last
+}
+
+// ask asks beside the scrape. Of a panic there is no answer; the loop counts those of the farm.
+func (c *shareCollector) ask() chan []accounting.OwnerShare {
+	answer := make(chan []accounting.OwnerShare, 1)
+	go func() {
+		var owners []accounting.OwnerShare
+		_ = guard.Once(func() error {
+			owners = c.owners()
+			return nil
+		})
+		answer <- owners
+	}()
+	return answer
 }
 
 // shareGauge is one number of a place.

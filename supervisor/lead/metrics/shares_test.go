@@ -3,6 +3,7 @@ package metrics
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,19 +14,55 @@ import (
 
 // However often metrics are read, the farm adds its shares up every ten seconds at most.
 func TestSharesAreAskedForSeldom(t *testing.T) {
-	now, asked := time.Unix(1_000_000, 0), 0
-	c := &shareCollector{owners: func() []accounting.OwnerShare {
-		asked++
-		return []accounting.OwnerShare{{Rank: asked}}
-	}}
-	for _, tc := range []struct {
-		after time.Duration
-		rank  int
-	}{{0, 1}, {9 * time.Second, 1}, {10 * time.Second, 2}, {19 * time.Second, 2}, {21 * time.Second, 3}} {
-		if got := c.latest(now.Add(tc.after)); len(got) != 1 || got[0].Rank != tc.rank {
-			t.Errorf("after %s: %+v, want the answer %d", tc.after, got, tc.rank)
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		c := &shareCollector{owners: func() []accounting.OwnerShare {
+			asked++
+			return []accounting.OwnerShare{{Rank: asked}}
+		}}
+		for _, tc := range []struct {
+			rest time.Duration
+			rank int
+		}{{0, 1}, {9 * time.Second, 1}, {time.Second, 2}, {9 * time.Second, 2}, {2 * time.Second, 3}} {
+			time.Sleep(tc.rest)
+			if got := c.latest(time.Now()); len(got) != 1 || got[0].Rank != tc.rank {
+				t.Errorf("%s later: %+v, want the answer %d", tc.rest, got, tc.rank)
+			}
 		}
-	}
+	})
+}
+
+// A farm that takes long over its shares, as a large one may that is busy, delays the first scrape alone: the others
+// tell the answer before, and do not ask again while a question is open.
+func TestScrapesDoNotWaitForShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		c := &shareCollector{owners: func() []accounting.OwnerShare {
+			asked++
+			rank := asked
+			time.Sleep(25 * time.Second)
+			return []accounting.OwnerShare{{Rank: rank}}
+		}}
+		for _, tc := range []struct {
+			rest, waits time.Duration
+			rank, asked int
+		}{
+			{0, 25 * time.Second, 1, 1},
+			{0, sharesWait, 1, 2},
+			{15 * time.Second, sharesWait, 1, 2},
+			{15 * time.Second, 0, 2, 2},
+			{15 * time.Second, sharesWait, 2, 3},
+		} {
+			time.Sleep(tc.rest)
+			began := time.Now()
+			got := c.latest(began)
+			if waited := time.Since(began); waited != tc.waits || asked != tc.asked || got[0].Rank != tc.rank {
+				t.Errorf("%s later: the answer %d after %s, asked %d times; want the answer %d after %s, asked %d times", tc.rest,
+					got[0].Rank, waited, asked, tc.rank, tc.waits, tc.asked)
+			}
+		}
+		time.Sleep(time.Minute) // the open question is answered
+	})
 }
 
 // However many users there are, the metrics tell of a thousand places, those with the best ranks.
