@@ -6,16 +6,17 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"qb/api"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/wire/lists"
 )
 
-var hostsToChoose = []api.Host{
-	{Name: "up", State: "up", Cluster: "/show/a", Groups: []string{"gpu", "x"}, Slots: api.SlotCounts{Total: 8, Used: 6}, Memory: api.HostMemory{Total: 8 << 30, Available: 6 << 30}, Resources: map[string]int{"gpus": 2}},
-	{Name: "locked", State: "locked", Cluster: "/show", Slots: api.SlotCounts{Total: 4}, Memory: api.HostMemory{Total: 4 << 30, Available: 1 << 30}},
-	{Name: "lost", State: "lost", Cluster: "/", Groups: []string{"gpu"}},
-	{Name: "gone", State: "unreachable", Cluster: `/a"b`},
-	{Name: "new", State: "pending", Cluster: "/"},
+var hostsToChoose = []message.HostView{
+	{HostFacts: facts.HostFacts{ID: "up", Cluster: "/show/a", Groups: []string{"gpu", "x"}, Slots: 8, Memory: 8 << 30, Resources: map[string]int{"gpus": 2}}, State: "up", Used: 6, Available: 6 << 30},
+	{HostFacts: facts.HostFacts{ID: "locked", Cluster: "/show", Slots: 4, Memory: 4 << 30}, State: "locked", Available: 1 << 30},
+	{HostFacts: facts.HostFacts{ID: "lost", Cluster: "/", Groups: []string{"gpu"}}, State: "lost"},
+	{HostFacts: facts.HostFacts{ID: "gone", Cluster: `/a"b`}, State: "unreachable"},
+	{HostFacts: facts.HostFacts{ID: "new", Cluster: "/"}, State: "pending"},
 }
 
 func TestHostChoice(t *testing.T) {
@@ -55,9 +56,9 @@ func TestHostChoice(t *testing.T) {
 			continue
 		}
 		var names []string
-		for _, h := range hostsToChoose {
-			if filter.Passes(lists.Hosts.Lookup(&h)) {
-				names = append(names, h.Name)
+		for n := range hostsToChoose {
+			if h := &hostsToChoose[n]; filter.Passes(lists.Hosts.Lookup(h)) {
+				names = append(names, string(h.ID))
 			}
 		}
 		if got := strings.Join(names, " "); got != c.want {

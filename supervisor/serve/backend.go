@@ -177,8 +177,9 @@ func noJob(id facts.JobID) *api.Error { return api.Errorf(api.KindNotFound, "the
 // jobQuery lets rows tell what the farm would say of a job's memory if it still held it.
 func (s *backend) jobQuery(q store.JobQuery) store.JobQuery {
 	policy, largest := s.live.now.Load().MemoryPolicy(), int64(0)
-	for _, h := range s.picture().Hosts {
-		largest = max(largest, h.Memory)
+	hosts := s.picture().Hosts
+	for n := range hosts {
+		largest = max(largest, hosts[n].Memory)
 	}
 	q.Quantile = policy.Quantile
 	q.Memory = func(reservations string, past facts.PastMemory) facts.JobMemory {

@@ -47,11 +47,11 @@ func (s *hostService) getHost(_ context.Context, in *getHostIn) (*jsonOf[api.Hos
 		return nil, s.standingBy()
 	}
 	if h := s.host(in.Host); h != nil {
-		return &jsonOf[api.Host]{Body: s.withTerm(translate.Host(*h))}, nil
+		return &jsonOf[api.Host]{Body: translate.Host(s.withTerm(h))}, nil
 	}
 	for _, h := range s.pendingHosts() {
-		if h.Name == in.Host {
-			return &jsonOf[api.Host]{Body: h}, nil
+		if string(h.ID) == in.Host {
+			return &jsonOf[api.Host]{Body: translate.Host(h)}, nil
 		}
 	}
 	return nil, api.Errorf(api.KindNotFound, "there is no host %q", problem.Clip(in.Host))
@@ -101,13 +101,19 @@ func (s *hostService) slotMap(context.Context, *nothing) (*jsonOf[api.SlotMapRep
 }
 
 // withTerm adds that the host obeys another database, which is why it hears nothing from this one.
-func (s *hostService) withTerm(h api.Host) api.Host {
-	if l := s.loop.Load(); l != nil {
-		if remark := l.Watch.Remark(h.Name); remark != "" {
-			h.Code, h.Remark = string(facts.ReasonOtherDatabase), remark
-		}
+func (s *hostService) withTerm(h *message.HostView) *message.HostView {
+	l := s.loop.Load()
+	if l == nil {
+		return h
 	}
-	return h
+	remark := l.Watch.Remark(string(h.ID))
+	if remark == "" {
+		return h
+	}
+	other := *h
+	other.Code = facts.ReasonOtherDatabase
+	other.Remark = remark
+	return &other
 }
 
 // HostParams is exported, as huma looks into embedded structures of exported names alone.

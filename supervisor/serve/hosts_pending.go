@@ -10,6 +10,7 @@ import (
 	"qb/supervisor/access/audit"
 	"qb/supervisor/access/credentials"
 	"qb/supervisor/access/gate"
+	"qb/supervisor/farm/message"
 	"qb/supervisor/job/facts"
 	"qb/supervisor/lead/problem"
 	"qb/supervisor/store"
@@ -29,8 +30,8 @@ func (s *hostService) waitingAs(ctx context.Context, name string) ([]store.Token
 }
 
 // pendingHosts are listed behind the hosts of the farm.
-func (s *hostService) pendingHosts() []api.Host {
-	return translate.Each(s.gate.Tokens.Waiting(s.gate.Key, time.Now()), func(t store.Token) api.Host {
+func (s *hostService) pendingHosts() []*message.HostView {
+	return translate.Each(s.gate.Tokens.Waiting(s.gate.Key, time.Now()), func(t store.Token) *message.HostView {
 		return translate.PendingHost(t.Pending, credentials.Fingerprint(t.HostKey), t.CreatedAt)
 	})
 }

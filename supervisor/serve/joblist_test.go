@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,11 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/farm/agents"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/job/fit"
+	"qb/supervisor/lead/term"
 )
 
 // TestTotal: a list counts all of its pages if it is asked to, whatever part of them it shows.
@@ -231,6 +237,32 @@ func TestSortedLists(t *testing.T) {
 		resp := r.raw("GET", path, token, "", nil)
 		if body := text(t, resp); resp.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %s, want %s", path, resp.StatusCode, body, want)
+		}
+	}
+}
+
+// TestListedHostsAreWhole: a list shows each host as it is shown alone, in every order.
+func TestListedHostsAreWhole(t *testing.T) {
+	s := newTestServer(t)
+	view := &message.View{At: time.Now(), Hosts: busyHosts(30, time.Now())}
+	view.Hosts[3].Remark, view.Hosts[3].Code = "drains", facts.ReasonAwaitsApproval
+	view.Hosts[4].Claims = []agents.Claim{{Name: "rn00004", Code: "other-key", Text: "claims"}}
+	view.Hosts[5].Avoided = []fit.Avoidance{{User: "ann", Text: "refused"}}
+	s.view.Store(term.NewPicture(view))
+	for sort, first := range map[string]string{"": "rn00000", "-name": "rn00029", "-memory.avail,name": "rn00029",
+		"gpus,-name": "rn00027"} {
+		list, err := s.hosts.listHosts(t.Context(), &listHostsIn{ListQuery: ListQuery{Sort: sort}})
+		if err != nil || len(list.Body) != 30 || list.Body[0].Name != first {
+			t.Fatalf("%q: %d hosts, %v, the first is %v; want %s", sort, len(list.Body), err, list.Body[0].Name, first)
+		}
+		for _, h := range list.Body {
+			alone, err := s.hosts.getHost(t.Context(), &getHostIn{Host: h.Name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(alone.Body, h) || len(h.Instances) != 16 {
+				t.Errorf("%q shows %+v, alone %+v", sort, h, alone.Body)
+			}
 		}
 	}
 }

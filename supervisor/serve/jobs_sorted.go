@@ -3,12 +3,15 @@ package serve
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"qb/api"
 	"qb/supervisor/access/gate"
+	"qb/supervisor/farm/message"
 	"qb/supervisor/job/facts"
 	"qb/supervisor/lead/problem"
+	"qb/supervisor/lead/term"
 	"qb/supervisor/wire/lists"
 	"qb/supervisor/wire/translate"
 )
@@ -94,20 +97,32 @@ func (s *hostService) listHosts(ctx context.Context, in *listHostsIn) (*listHost
 	if view == nil {
 		return nil, s.standingBy()
 	}
-	all := make([]api.Host, 0, len(view.Hosts))
-	for h := range view.AllHosts() {
-		all = append(all, s.withTerm(translate.Host(*h)))
-	}
-	rows, next, err := lists.PageOfHosts(append(all, s.pendingHosts()...),
+	rows, next, err := lists.PageOfHosts(s.shownHosts(view),
 		lists.Wanted{Expression: in.Expression, Sort: in.Sort, After: in.After, Fields: in.Fields, Limit: in.Limit})
 	if err != nil {
 		return nil, err
 	}
-	out := &listHostsOut{Body: rows}
+	out := &listHostsOut{Body: translate.Each(rows, translate.Host)}
 	if next != "" {
 		out.Link = nextPage(ctx, "after", next)
 	}
 	return out, nil
+}
+
+// shownHosts are all hosts of a list, at last the ones that wait for approval.
+func (s *hostService) shownHosts(view *term.Picture) iter.Seq[*message.HostView] {
+	return func(yield func(*message.HostView) bool) {
+		for h := range view.AllHosts() {
+			if !yield(s.withTerm(h)) {
+				return
+			}
+		}
+		for _, h := range s.pendingHosts() {
+			if !yield(h) {
+				return
+			}
+		}
+	}
 }
 
 // nextPage is the header Link of a page: the same request, from another place on.

@@ -2,55 +2,59 @@ package lists
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"strings"
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/farm/message"
 )
 
 // Hosts are the fields of hosts, under the names that requirements of jobs have for them, and without the "host."
 // before those.
 var Hosts = NewFields(append(hostFields, short(hostFields)...))
 
-var hostFields = []Field[api.Host]{
-	hostText("host.name", func(h *api.Host) string { return h.Name }),
-	hostText("host.state", func(h *api.Host) string { return h.State }),
-	hostText("host.cluster", func(h *api.Host) string { return h.Cluster }),
-	{Name: "host.groups", Kind: agenda.KindList, Of: func(h *api.Host) agenda.Value { return agenda.ListValue(h.Groups) }},
-	hostText("host.code", func(h *api.Host) string { return h.Code }),
-	hostNumber("host.processors", func(h *api.Host) int { return h.Slots.Total }),
-	hostNumber("host.processors.total", func(h *api.Host) int { return h.Slots.Total }),
-	hostNumber("host.processors.used", func(h *api.Host) int { return h.Slots.Used }),
-	hostNumber("host.processors.avail", func(h *api.Host) int { return max(0, h.Slots.Total-h.Slots.Used) }),
-	hostNumber("host.instances", func(h *api.Host) int { return len(h.Instances) }),
-	hostNumber("host.gpus", func(h *api.Host) int { return h.Resources["gpus"] }),
-	hostSize("host.memory", func(h *api.Host) int64 { return h.Memory.Total }),
-	hostSize("host.memory.total", func(h *api.Host) int64 { return h.Memory.Total }),
-	hostSize("host.memory.avail", func(h *api.Host) int64 { return h.Memory.Available }),
-	hostSize("host.memory.promised", func(h *api.Host) int64 { return h.Memory.Promised }),
-	hostSize("host.swap", func(h *api.Host) int64 { return h.Swap.Total }),
+var hostFields = []Field[message.HostView]{
+	hostText("host.name", func(h *message.HostView) string { return string(h.ID) }),
+	hostText("host.state", func(h *message.HostView) string { return h.State }),
+	hostText("host.cluster", func(h *message.HostView) string { return h.Cluster }),
+	{Name: "host.groups", Kind: agenda.KindList, Of: func(h *message.HostView) agenda.Value {
+		return agenda.ListValue(h.Groups)
+	}},
+	hostText("host.code", func(h *message.HostView) string { return string(h.Code) }),
+	hostNumber("host.processors", func(h *message.HostView) int { return h.Slots }),
+	hostNumber("host.processors.total", func(h *message.HostView) int { return h.Slots }),
+	hostNumber("host.processors.used", func(h *message.HostView) int { return h.Used }),
+	hostNumber("host.processors.avail", func(h *message.HostView) int { return max(0, h.Slots-h.Used) }),
+	hostNumber("host.instances", func(h *message.HostView) int { return len(h.Instances) }),
+	hostNumber("host.gpus", func(h *message.HostView) int { return h.Resources["gpus"] }),
+	hostSize("host.memory", func(h *message.HostView) int64 { return h.Memory }),
+	hostSize("host.memory.total", func(h *message.HostView) int64 { return h.Memory }),
+	hostSize("host.memory.avail", func(h *message.HostView) int64 { return h.Available }),
+	hostSize("host.memory.promised", func(h *message.HostView) int64 { return h.Promised }),
+	hostSize("host.swap", func(h *message.HostView) int64 { return h.Swap.Total }),
 }
 
-func hostText(name string, of func(*api.Host) string) Field[api.Host] {
-	return Field[api.Host]{Name: name, Kind: agenda.KindText, Of: func(h *api.Host) agenda.Value {
+func hostText(name string, of func(*message.HostView) string) Field[message.HostView] {
+	return Field[message.HostView]{Name: name, Kind: agenda.KindText, Of: func(h *message.HostView) agenda.Value {
 		return agenda.TextValue(of(h))
 	}}
 }
 
-func hostNumber(name string, of func(*api.Host) int) Field[api.Host] {
-	return Field[api.Host]{Name: name, Kind: agenda.KindNumber, Of: func(h *api.Host) agenda.Value {
+func hostNumber(name string, of func(*message.HostView) int) Field[message.HostView] {
+	return Field[message.HostView]{Name: name, Kind: agenda.KindNumber, Of: func(h *message.HostView) agenda.Value {
 		return agenda.NumberValue(float64(of(h)))
 	}}
 }
 
-func hostSize(name string, of func(*api.Host) int64) Field[api.Host] {
-	return Field[api.Host]{Name: name, Kind: agenda.KindSize, Of: func(h *api.Host) agenda.Value {
+func hostSize(name string, of func(*message.HostView) int64) Field[message.HostView] {
+	return Field[message.HostView]{Name: name, Kind: agenda.KindSize, Of: func(h *message.HostView) agenda.Value {
 		return agenda.SizeValue(of(h))
 	}}
 }
 
-func short(list []Field[api.Host]) (without []Field[api.Host]) {
+func short(list []Field[message.HostView]) (without []Field[message.HostView]) {
 	for _, f := range list {
 		f.Name = strings.TrimPrefix(f.Name, "host.")
 		without = append(without, f)
@@ -66,7 +70,7 @@ type Wanted struct {
 }
 
 // PageOfHosts are the hosts of a page, and the place of the next one; "" after the last.
-func PageOfHosts(all []api.Host, w Wanted) (rows []api.Host, next string, err error) {
+func PageOfHosts(all iter.Seq[*message.HostView], w Wanted) (rows []*message.HostView, next string, err error) {
 	filter, err := Hosts.Filter(w.Expression)
 	if err = cmp.Or(err, CheckMembers[api.Host](w.Fields)); err != nil {
 		return nil, "", err
@@ -75,19 +79,15 @@ func PageOfHosts(all []api.Host, w Wanted) (rows []api.Host, next string, err er
 	if err != nil {
 		return nil, "", err
 	}
-	page, err := NewPage[api.Host, int](order, w.After, cmp.Or(w.Limit, math.MaxInt))
+	page, err := NewPage[message.HostView, *message.HostView](order, w.After, cmp.Or(w.Limit, math.MaxInt))
 	if err != nil {
 		return nil, "", err
 	}
-	for n := range all {
-		if filter.Passes(Hosts.Lookup(&all[n])) {
-			page.Add(&all[n], func() int { return n })
+	for h := range all {
+		if filter.Passes(Hosts.Lookup(h)) {
+			page.Add(h, func() *message.HostView { return h })
 		}
 	}
-	places, next := page.Rows()
-	rows = make([]api.Host, 0, len(places))
-	for _, n := range places {
-		rows = append(rows, all[n])
-	}
+	rows, next = page.Rows()
 	return rows, next, nil
 }

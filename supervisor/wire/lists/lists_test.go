@@ -11,6 +11,7 @@ import (
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/farm/message"
 	"qb/supervisor/job/facts"
 )
 
@@ -122,8 +123,8 @@ func TestPick(t *testing.T) {
 
 // TestHosts: each field goes under both of its names.
 func TestHosts(t *testing.T) {
-	h := api.Host{Name: "rn1", State: "up", Groups: []string{"gpu"}, Memory: api.HostMemory{Available: 4 << 30},
-		Slots: api.SlotCounts{Total: 8, Used: 3}}
+	h := message.HostView{HostFacts: facts.HostFacts{ID: "rn1", Groups: []string{"gpu"}, Slots: 8}, State: "up",
+		Available: 4 << 30, Used: 3}
 	for text, want := range map[string]bool{
 		`host.state = up and memory.avail >= 4GiB`: true, `"gpu" in groups and processors.avail > 5`: false,
 		`name = rn*`: true, "": true,

@@ -135,7 +135,7 @@ func InstanceName(job facts.JobID, n int) string {
 }
 
 // Host is a host on the wire.
-func Host(v message.HostView) api.Host {
+func Host(v *message.HostView) api.Host {
 	h := api.Host{
 		Name: string(v.ID), State: v.State, Slots: api.SlotCounts{Total: v.Slots, Used: v.Used, Foreign: v.Away,
 			Locked: v.HostFacts.Locked},
@@ -179,10 +179,10 @@ func hostInstance(i message.InstanceView) api.HostInstance {
 }
 
 // PendingHost is a host that waits for approval: of it only name and key are known.
-func PendingHost(name, key string, since time.Time) api.Host {
-	return Host(message.HostView{HostFacts: facts.HostFacts{ID: facts.HostID(name), SeenAt: since}, State: "pending",
+func PendingHost(name, key string, since time.Time) *message.HostView {
+	return &message.HostView{HostFacts: facts.HostFacts{ID: facts.HostID(name), SeenAt: since}, State: "pending",
 		Code:   facts.ReasonAwaitsApproval,
-		Remark: "key " + key + "; qbadmin worker -approve lets it join, -remove refuses it"})
+		Remark: "key " + key + "; qbadmin worker -approve lets it join, -remove refuses it"}
 }
 
 // Each is a list of what shape makes of each member; it is never nil.
