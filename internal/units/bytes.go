@@ -32,10 +32,10 @@ func Size(bytes int64) string {
 	for math.Abs(v) >= 1023.5 && u < len(byteUnits)-1 {
 		v, u = v/1024, u+1
 	}
-	if digits := fmt.Sprintf("%.1f", v); math.Abs(v) < 99.95 && !strings.HasSuffix(digits, ".0") {
+	if digits := strconv.FormatFloat(v, 'f', 1, 64); math.Abs(v) < 99.95 && !strings.HasSuffix(digits, ".0") {
 		return digits + " " + byteUnits[u].name
 	}
-	return fmt.Sprintf("%.0f %s", v, byteUnits[u].name)
+	return strconv.FormatFloat(v, 'f', 0, 64) + " " + byteUnits[u].name
 }
 
 // ExactSize writes bytes in the largest unit that leaves no fraction, 1536MiB; ParseSize reads it back.

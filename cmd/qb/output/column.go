@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,9 +27,11 @@ type Column[T any] struct {
 }
 
 // Of is the column's text in a row, empty if there is none.
-func (c *Column[T]) Of(row T) string {
+func (c *Column[T]) Of(row T) string { return c.of(&row) }
+
+func (c *Column[T]) of(row *T) string {
 	if c.Text != nil {
-		return c.Text(row)
+		return c.Text(*row)
 	}
 	v := c.member(row)
 	if !v.IsValid() { // null, or no entry of a map
@@ -38,15 +41,16 @@ func (c *Column[T]) Of(row T) string {
 }
 
 // member is the value of the column's member in a row, not valid if there is none.
-func (c *Column[T]) member(row T) reflect.Value {
-	v := reflect.ValueOf(&row).Elem()
-	for name := range strings.SplitSeq(cmp.Or(c.Member, c.Name), ".") {
+func (c *Column[T]) member(row *T) reflect.Value {
+	v := reflect.ValueOf(row).Elem()
+	for name, rest := "", cmp.Or(c.Member, c.Name); rest != ""; {
+		name, rest, _ = strings.Cut(rest, ".")
 		if v.Kind() == reflect.Map {
 			v = v.MapIndex(reflect.ValueOf(name))
 			break
 		}
 		if v = api.Member(v.Addr().Interface(), name); !v.IsValid() {
-			panic(fmt.Sprintf("the column %s shows no member of %T", c.Name, row))
+			panic(fmt.Sprintf("the column %s shows no member of %T", c.Name, *row))
 		}
 	}
 	if v.Kind() == reflect.Pointer {
@@ -56,6 +60,14 @@ func (c *Column[T]) member(row T) reflect.Value {
 }
 
 func (c *Column[T]) written(v reflect.Value) string {
+	switch {
+	case v.Type() == textType: // most members; the others are boxed
+		return v.String()
+	case c.Number != nil:
+		return c.Number(v.Convert(numberType).Float())
+	case v.CanInt() && v.Type().NumMethod() == 0:
+		return strconv.FormatInt(v.Int(), 10)
+	}
 	switch value := v.Interface().(type) {
 	case time.Time:
 		return Moment(&value)
@@ -64,19 +76,20 @@ func (c *Column[T]) written(v reflect.Value) string {
 	case json.RawMessage:
 		return string(value)
 	}
-	if c.Number != nil {
-		return c.Number(v.Convert(reflect.TypeFor[float64]()).Float())
-	}
 	return fmt.Sprint(v.Interface())
 }
 
+var textType, numberType = reflect.TypeFor[string](), reflect.TypeFor[float64]()
+
 // StyleOf is the column's style in a row.
-func (c *Column[T]) StyleOf(row T) lipgloss.Style {
+func (c *Column[T]) StyleOf(row T) lipgloss.Style { return c.styleOf(&row) }
+
+func (c *Column[T]) styleOf(row *T) lipgloss.Style {
 	switch {
 	case c.Style != nil:
-		return c.Style(row)
+		return c.Style(*row)
 	case c.Status:
-		return StatusStyle(c.Of(row))
+		return StatusStyle(c.of(row))
 	}
 	return lipgloss.NewStyle()
 }

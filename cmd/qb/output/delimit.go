@@ -8,13 +8,13 @@ import (
 )
 
 // printDelimited prints a row as a line with a character between its fields, and the heading before the first.
-func (l *Lister[T]) printDelimited(row T) {
+func (l *Lister[T]) printDelimited(row *T) {
 	if l.count == 1 && !l.options.noHeaders {
 		fmt.Fprintln(l.out, strings.Join(Names(l.columns), l.options.delimit))
 	}
 	cells := make([]string, len(l.columns))
 	for i, c := range l.columns {
-		cells[i] = withoutDelimiter(Escape(c.Of(row)), l.options.delimit)
+		cells[i] = withoutDelimiter(Escape(c.of(row)), l.options.delimit)
 	}
 	fmt.Fprintln(l.out, strings.Join(cells, l.options.delimit))
 }

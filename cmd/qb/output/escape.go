@@ -10,7 +10,7 @@ import (
 // Escape shows control characters, invalid bytes and the ones that turn the direction of text as escape
 // sequences of Go, so that a name cannot repaint a terminal or forge a line.
 func Escape(s string) string {
-	if !strings.ContainsFunc(s, unprintable) {
+	if plain(s) || !strings.ContainsFunc(s, unprintable) {
 		return s
 	}
 	var b strings.Builder
@@ -28,6 +28,17 @@ func Escape(s string) string {
 		i += size
 	}
 	return b.String()
+}
+
+// plain says that a text has no other characters than the ones of ASCII that a terminal shows in one cell each, as
+// almost every text of a list.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // unprintable includes U+FFFD, as which an invalid byte is read.

@@ -148,7 +148,8 @@ func (l *Lister[T]) Add(rows ...T) error {
 }
 
 func (l *Lister[T]) add(rows []T) error {
-	for _, row := range rows {
+	for n := range rows {
+		row := &rows[n]
 		l.count++
 		switch {
 		case l.options.Whole():
@@ -162,7 +163,7 @@ func (l *Lister[T]) add(rows []T) error {
 		case l.widths != nil:
 			l.print(row)
 		default:
-			if l.rows = append(l.rows, row); len(l.rows) == sampleRows {
+			if l.rows = append(l.rows, *row); len(l.rows) == sampleRows {
 				l.fixColumns()
 			}
 		}
@@ -202,7 +203,7 @@ func (l *Lister[T]) End() error {
 }
 
 // addWhole prints a row with all its members, or those asked for.
-func (l *Lister[T]) addWhole(row T) error {
+func (l *Lister[T]) addWhole(row *T) error {
 	data, err := EncodeJSON(row)
 	if err != nil {
 		return err
@@ -247,48 +248,74 @@ func pickMembers(data []byte, names []string) ([]byte, error) {
 
 func (l *Lister[T]) fixColumns() {
 	l.widths = make([]int, len(l.columns))
-	for i, c := range l.columns {
+	for i := range l.columns {
+		c := &l.columns[i]
 		if !l.options.noHeaders {
-			l.widths[i] = lipgloss.Width(c.Name)
+			l.widths[i] = width(c.Name)
 		}
-		for _, row := range l.rows {
-			l.widths[i] = max(l.widths[i], lipgloss.Width(Cell(c.Of(row))))
+		for n := range l.rows {
+			l.widths[i] = max(l.widths[i], width(Cell(c.of(&l.rows[n]))))
 		}
 	}
 	if !l.options.noHeaders {
 		heading := lipgloss.NewStyle().Bold(true)
-		cells := make([]string, len(l.columns))
 		for i, c := range l.columns {
-			cells[i] = l.cell(i, c.Name, heading)
+			shown := c.Name
+			if l.colour {
+				shown = heading.Render(shown)
+			}
+			l.cell(i, shown, width(c.Name))
 		}
-		l.line(cells)
+		l.out.WriteByte('\n')
 	}
-	for _, row := range l.rows {
-		l.print(row)
+	for n := range l.rows {
+		l.print(&l.rows[n])
 	}
 	l.rows = nil
 }
 
-func (l *Lister[T]) print(row T) {
-	cells := make([]string, len(l.columns))
-	for i, c := range l.columns {
-		cells[i] = l.cell(i, Cell(c.Of(row)), c.StyleOf(row))
+// print writes a row's line. What fails to be written is found by add.
+func (l *Lister[T]) print(row *T) {
+	for i := range l.columns {
+		c := &l.columns[i]
+		text := Cell(c.of(row))
+		shown := text
+		if l.colour && (c.Status || c.Style != nil) {
+			shown = c.styleOf(row).Render(text)
+		}
+		l.cell(i, shown, width(text))
 	}
-	l.line(cells)
+	l.out.WriteByte('\n')
 }
 
-func (l *Lister[T]) cell(i int, text string, style lipgloss.Style) string {
-	pad := strings.Repeat(" ", max(0, l.widths[i]-lipgloss.Width(text)))
-	if !l.colour {
-		style = lipgloss.NewStyle()
+// cell writes a text, as it is shown, that is so wide, as the next cell of a line.
+func (l *Lister[T]) cell(i int, shown string, wide int) {
+	if i > 0 {
+		l.out.WriteString("  ")
 	}
+	pad := max(0, l.widths[i]-wide)
 	if l.columns[i].Right {
-		return pad + style.Render(text)
+		l.pad(pad)
 	}
-	if i == len(l.columns)-1 {
-		pad = ""
+	l.out.WriteString(shown)
+	if !l.columns[i].Right && i < len(l.columns)-1 {
+		l.pad(pad)
 	}
-	return style.Render(text) + pad
 }
 
-func (l *Lister[T]) line(cells []string) { fmt.Fprintln(l.out, strings.Join(cells, "  ")) }
+const blanks = "                                "
+
+func (l *Lister[T]) pad(n int) {
+	for ; n > len(blanks); n -= len(blanks) {
+		l.out.WriteString(blanks)
+	}
+	l.out.WriteString(blanks[:n])
+}
+
+// width is how many cells of a terminal an escaped text takes.
+func width(text string) int {
+	if plain(text) {
+		return len(text)
+	}
+	return lipgloss.Width(text)
+}

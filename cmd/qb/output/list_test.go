@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"charm.land/lipgloss/v2"
 )
 
 func TestEscape(t *testing.T) {
@@ -26,9 +28,12 @@ func TestEscape(t *testing.T) {
 
 func FuzzEscape(f *testing.F) {
 	f.Add("a\x1b[31m\n\xff\u202e")
+	f.Add("日本 größer ~\x7f")
 	f.Fuzz(func(t *testing.T, s string) {
 		if got := Escape(s); strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			t.Errorf("escape(%q) = %q still has control characters", s, got)
+		} else if width(got) != lipgloss.Width(got) {
+			t.Errorf("%q takes %d cells, not %d", got, lipgloss.Width(got), width(got))
 		}
 	})
 }
@@ -127,6 +132,7 @@ func TestSuggest(t *testing.T) {
 func TestSpan(t *testing.T) {
 	for got, want := range map[string]string{
 		Span(1500 * time.Millisecond): "1.5s", Span(90 * time.Second): "1m30s", Span(26*time.Hour + 61*time.Second): "26h01m",
+		Span(0): "0.0s", Span(9960 * time.Millisecond): "10.0s", Span(59 * time.Second): "59s", Span(5*time.Minute + 7*time.Second): "5m07s",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

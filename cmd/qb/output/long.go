@@ -8,7 +8,7 @@ import (
 )
 
 // printLong prints a row as a block: a line for each field that holds something, a blank line between blocks.
-func (l *Lister[T]) printLong(row T) {
+func (l *Lister[T]) printLong(row *T) {
 	if l.count > 1 {
 		fmt.Fprintln(l.out)
 	}
@@ -17,7 +17,7 @@ func (l *Lister[T]) printLong(row T) {
 		widest = max(widest, len(c.Name))
 	}
 	for _, c := range l.columns {
-		text := Escape(c.Of(row))
+		text := Escape(c.of(row))
 		if text == "" {
 			continue
 		}
@@ -25,7 +25,7 @@ func (l *Lister[T]) printLong(row T) {
 		pad := strings.Repeat(" ", widest-len(name))
 		if l.colour {
 			name = lipgloss.NewStyle().Bold(true).Render(name)
-			style = c.StyleOf(row)
+			style = c.styleOf(row)
 		}
 		fmt.Fprintf(l.out, "%s%s  %s\n", name, pad, style.Render(text))
 	}

@@ -23,7 +23,7 @@ func (l *Lister[T]) ordered(rows []T) []T {
 // compare compares a column of two rows: members by their value, texts in such a way that w2 comes before w10.
 func (c *Column[T]) compare(a, b T) int {
 	if c.Text == nil {
-		va, vb := c.member(a), c.member(b)
+		va, vb := c.member(&a), c.member(&b)
 		switch {
 		case !va.IsValid() || !vb.IsValid(): // null is less than anything
 			return cmp.Compare(boolean(va.IsValid()), boolean(vb.IsValid()))

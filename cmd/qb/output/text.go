@@ -49,14 +49,16 @@ func Span(d time.Duration) string {
 	case d < 0:
 		return "0s"
 	case d < 10*time.Second:
-		return fmt.Sprintf("%.1fs", d.Seconds())
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
 	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
+		return strconv.Itoa(int(d.Seconds())) + "s"
 	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+		return strconv.Itoa(int(d.Minutes())) + "m" + twoDigits(int(d.Seconds())%60) + "s"
 	}
-	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	return strconv.Itoa(int(d.Hours())) + "h" + twoDigits(int(d.Minutes())%60) + "m"
 }
+
+func twoDigits(n int) string { return strconv.Itoa(100 + n)[1:] }
 
 // Known writes a number unless it is 0, which means not known.
 func Known(write func(float64) string) func(float64) string {
@@ -98,10 +100,11 @@ func Moment(t *time.Time) string {
 
 // StatusStyle colours a state; the word itself stays, colour is never the only sign.
 func StatusStyle(status string) lipgloss.Style {
-	colours := map[string]string{"running": "4", "complete": "2", "done": "2", "up": "2", "failed": "1", "lost": "1",
-		"killed": "5", "blocked": "3", "locked": "3", "unreachable": "3", "preempted": "6"}
-	return lipgloss.NewStyle().Foreground(lipgloss.Color(colours[status])) // "" is no colour
+	return lipgloss.NewStyle().Foreground(lipgloss.Color(statusColours[status])) // "" is no colour
 }
+
+var statusColours = map[string]string{"running": "4", "complete": "2", "done": "2", "up": "2", "failed": "1",
+	"lost": "1", "killed": "5", "blocked": "3", "locked": "3", "unreachable": "3", "preempted": "6"}
 
 // colourWanted respects NO_COLOR, see no-color.org.
 func colourWanted() bool { return os.Getenv("NO_COLOR") == "" }
