@@ -33,6 +33,7 @@ type benchOptions struct {
 	duration, limit           time.Duration
 	seed                      uint64
 	standstill, tls, overload bool
+	real                      bool
 }
 
 // benchResult is the contract's JSON object.
@@ -83,6 +84,8 @@ func newCommand() *cobra.Command {
 		"measure how long submissions wait while all slots are filled and all hosts are lost")
 	flags.BoolVar(&o.overload, "overload", false,
 		"measure what is done when twice as much is demanded as can be, and whether all hosts stay up")
+	flags.BoolVar(&o.real, "real", false,
+		"let real workers run true, beside a loop that does nothing but start it; -seconds is the length of a window (10)")
 	flags.StringVar(&o.profile, "profile", "", "write a profile of the supervisor's processor time to `FILE`")
 	flags.BoolVar(&o.tls, "tls", false,
 		"let hosts and commands use TLS; the throughput with and without it tells what it costs")
@@ -138,6 +141,13 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		}
 		return errors.Join(encoder.Encode(result), b.verify(ctx, 0), result.judge())
 	}
+	if b.real {
+		result, err := b.launches(ctx, errOut)
+		if err != nil {
+			return err
+		}
+		return errors.Join(encoder.Encode(result), b.verify(ctx, result.Items))
+	}
 	result, err := b.measure(ctx, errOut)
 	if err != nil {
 		return err
@@ -148,14 +158,18 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	return errors.Join(b.verify(ctx, result.Items), leaked(result.Start, result.End, result.Items))
 }
 
-// startFarm runs the qb beside this program as a farm without workers, and finds its credentials.
+// startFarm runs the qb beside this program as a farm, with workers only if items are real, and finds its credentials.
 func (b *benchRun) startFarm(errOut io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	b.farm = exec.Command(filepath.Join(filepath.Dir(self), "qb"), "farm", "-hosts", "0", "-state", b.state, "-listen",
-		b.listen(), "-profile", b.profile)
+	workers := 0
+	if b.real {
+		workers = b.benchOptions.hosts
+	}
+	b.farm = exec.Command(filepath.Join(filepath.Dir(self), "qb"), "farm", "-hosts", fmt.Sprint(workers), "-slots",
+		fmt.Sprint(b.slots), "-state", b.state, "-listen", b.listen(), "-profile", b.profile)
 	b.farm.Env = append(os.Environ(), "QB_SUPERVISOR_NAMES=127.0.0.1", "QB_SUPERVISOR_MAX_CPUS_LIMIT=100000",
 		"QB_SUPERVISOR_USER_SUBMISSIONS=0", "QB_SUPERVISOR_USER_JOBS=0")
 	if b.standstill {

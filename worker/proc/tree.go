@@ -24,6 +24,7 @@ type Process struct {
 	session int
 	State   byte   // R running, S sleeping, D in the kernel, T stopped, Z dead and unread, X gone …
 	Ticks   uint64 // of processor time, those of waited-for children included
+	Own     uint64 // the same without them
 }
 
 // Read reads /proc/PID/stat. The name in its second field may hold blanks and parentheses.
@@ -44,7 +45,7 @@ func Read(pid int) (Process, bool) {
 	return Process{
 		ID: ID{pid, number(19)}, State: fields[0][0],
 		Parent: int(number(1)), group: int(number(2)), session: int(number(3)),
-		Ticks: number(11) + number(12) + number(13) + number(14),
+		Ticks: number(11) + number(12) + number(13) + number(14), Own: number(11) + number(12),
 	}, true
 }
 
