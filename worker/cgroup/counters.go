@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"qb/worker/proc"
 )
 
 // OomKills counts how often the kernel killed in the group for want of memory.
@@ -169,7 +171,7 @@ func ReadCounter(path, name string) int64 {
 
 // sumCounters adds up what a file of counters says of several; false if it has none of them.
 func sumCounters(path string, names ...string) (sum int64, ok bool) {
-	data, _ := os.ReadFile(path) // none is in a file that cannot be read
+	data, _ := proc.ReadFile(path) // none is in a file that cannot be read
 	for line := range strings.Lines(string(data)) {
 		if name, number, found := strings.Cut(line, " "); found && slices.Contains(names, name) {
 			n, _ := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
@@ -217,7 +219,7 @@ func (c Group) memoryLeft() (limit, left int64, ok bool) {
 
 // number reads a file of the group that holds one.
 func (c Group) number(name string) (int64, error) {
-	text, err := os.ReadFile(filepath.Join(c.Folder, name))
+	text, err := proc.ReadFile(filepath.Join(c.Folder, name))
 	if err != nil {
 		return 0, err
 	}

@@ -63,7 +63,7 @@ func FoldersOf(process, kind string) (folders []string) {
 	if kind == V2 { // its line names no controller
 		controller, roots, magic = "", []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}, unix.CGROUP2_SUPER_MAGIC
 	}
-	groups, _ := os.ReadFile("/proc/" + process + "/cgroup") // without it none is known
+	groups, _ := proc.ReadFile("/proc/" + process + "/cgroup") // without it none is known
 	for line := range strings.Lines(string(groups)) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 || parts[1] != controller {
@@ -124,12 +124,7 @@ func (c Group) Make() bool {
 }
 
 func (c Group) write(name, value string) error {
-	file, err := os.OpenFile(filepath.Join(c.Folder, name), os.O_WRONLY, 0) // never makes one
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(value)
-	return errors.Join(err, file.Close())
+	return proc.WriteFile(filepath.Join(c.Folder, name), value)
 }
 
 // Enter sees to it that what the calling thread forks is born in the group; leave undoes that. The thread is
@@ -160,7 +155,7 @@ func (c Group) Inside() map[int]bool {
 	if c.Kind == "" {
 		return found
 	}
-	data, _ := os.ReadFile(filepath.Join(c.Folder, "cgroup.procs"))
+	data, _ := proc.ReadFile(filepath.Join(c.Folder, "cgroup.procs"))
 	for line := range bytes.Lines(data) {
 		if pid, err := strconv.Atoi(string(bytes.TrimSpace(line))); err == nil {
 			found[pid] = true
@@ -213,7 +208,7 @@ func (c Group) Frozen() bool {
 	if c.Kind == V2 {
 		return ReadCounter(filepath.Join(c.Folder, "cgroup.events"), "frozen") == 1
 	}
-	state, err := os.ReadFile(filepath.Join(c.Folder, "freezer.state"))
+	state, err := proc.ReadFile(filepath.Join(c.Folder, "freezer.state"))
 	return err == nil && string(bytes.TrimSpace(state)) == "FROZEN"
 }
 

@@ -2,7 +2,6 @@ package proc
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -29,7 +28,7 @@ type Process struct {
 
 // Read reads /proc/PID/stat. The name in its second field may hold blanks and parentheses.
 func Read(pid int) (Process, bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	data, err := ReadFile(ofProcess(pid, "stat"))
 	end := bytes.LastIndexByte(data, ')')
 	if err != nil || end < 0 {
 		return Process{}, false
@@ -78,16 +77,6 @@ func All() []Process {
 	return list
 }
 
-// Names lists a folder.
-func Names(dir string) ([]string, error) {
-	folder, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	return folder.Readdirnames(-1)
-}
-
 // CloseInherited has what this process inherited from its parent closed in each child: others of an owner's
 // processes may look into that.
 func CloseInherited() {
@@ -125,10 +114,10 @@ func Descendants(root int) []Process {
 func Family(root int) []int {
 	var found []int
 	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
-		threads := fmt.Sprintf("/proc/%d/%s", queue[0], threadsOfProcess)
+		threads := ofProcess(queue[0], threadsOfProcess)
 		names, _ := Names(threads)
 		for _, name := range names {
-			data, _ := os.ReadFile(threads + "/" + name + "/children") // none are read of a thread that has ended
+			data, _ := ReadFile(threads + "/" + name + "/children") // none are read of a thread that has ended
 			for _, field := range strings.Fields(string(data)) {
 				if pid, err := strconv.Atoi(field); err == nil {
 					found = append(found, pid)
@@ -208,7 +197,7 @@ const MarkVariable = "QB_INSTANCE_MARK"
 
 // carriesMark looks at the last mark alone: a shim puts its own behind what its item was given.
 func carriesMark(pid int, mark string) bool {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	data, err := ReadFile(ofProcess(pid, "environ"))
 	if err != nil {
 		return false
 	}

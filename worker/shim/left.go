@@ -24,7 +24,7 @@ const (
 func leftBehind(running []proc.Process) string {
 	var names []string
 	for _, p := range running[:min(len(running), mostNamed)] {
-		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.PID)) // none if it has just ended
+		comm, _ := proc.ReadFile(fmt.Sprintf("/proc/%d/comm", p.PID)) // none if it has just ended
 		names = append(names, patterns.Clean(string(comm), longName))
 	}
 	switch count := len(running); {

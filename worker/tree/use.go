@@ -24,7 +24,7 @@ func Use(root int) (family []int, resident int64, cpu float64) {
 
 // residentBytes is cheap: the kernel keeps the number.
 func residentBytes(pid int) int64 {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	data, err := proc.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
 		return 0
 	}
@@ -51,7 +51,7 @@ func OwnPeak() int64 { return sizeIn("/proc/self/status", "VmHWM:") }
 
 // sizeIn is a size in a file of the kernel's, which has it in kB behind its name; 0 if it is not there.
 func sizeIn(path, name string) int64 {
-	data, _ := os.ReadFile(path)
+	data, _ := proc.ReadFile(path)
 	for line := range bytes.Lines(data) {
 		if words := bytes.Fields(line); len(words) == 3 && string(words[0]) == name {
 			n, _ := strconv.ParseInt(string(words[1]), 10, 64)
