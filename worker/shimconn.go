@@ -209,7 +209,8 @@ func (l *shimConn) record() (api.Finished, error) {
 	if now, err := readNow(l.dir); err == nil && now.Attempt == f.Attempt && now.Process.PID != 0 {
 		r.Started = now.StartedAt
 	}
-	return f, l.a.state.spool().PutOrSpare(l.dir, r)
+	_, err := l.a.state.spool().PutOrSpare(l.dir, r)
+	return f, err
 }
 
 // end tells the core, once the log has been shipped as far as is worth waiting for.

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -15,7 +14,6 @@ import (
 	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/proc"
-	"qb/worker/tree"
 )
 
 // shimItem is the attempt that a shim runs. It is over when its whole tree is reaped and its output is
@@ -47,6 +45,8 @@ type shimItem struct {
 	limit     bool   // outcome memory: its own limit
 	kills     kernelKills
 
+	unsecluded bool // when its tree is gone, by the forker itself
+
 	meter    *meter
 	pump     *pump
 	licences licences // of all stages; good when the present one's pump has ended
@@ -67,7 +67,9 @@ func (s *shim) run(o *RunCommand) {
 	s.suspended = o.Suspended
 	s.suspensionID = o.SuspensionID
 	s.writeNow(it)
-	_ = MakeSpare(s.dir) // where the last record took it; without it, this one waits for space
+	if s.spareTaken { // by the last record; without it, this one waits for space
+		s.spareTaken = MakeSpare(s.dir) != nil
+	}
 	s.setLease(o.Lease)
 	s.maybeLaunch(it)
 	s.sayUnstarted(it)
@@ -78,30 +80,31 @@ func (s *shim) maybeLaunch(it *shimItem) {
 	if it.over || it.pid != 0 || it.launching || it.stopped || s.suspended || BootNow() >= s.lease {
 		return
 	}
-	how := os.O_CREATE | os.O_TRUNC | os.O_WRONLY
+	how := unix.O_CREAT | unix.O_TRUNC | unix.O_WRONLY
 	if it.first {
-		how = os.O_CREATE | os.O_WRONLY // behind the output of the stages before
+		how = unix.O_CREAT | unix.O_WRONLY // behind the output of the stages before
 	}
-	log, err := os.OpenFile(LogPath(s.root, it.order.Attempt), how, 0o600)
+	log, err := openFile(LogPath(s.root, it.order.Attempt), how)
 	if err != nil {
 		s.finish(it, api.Finished{Outcome: "log", Reason: "the item's log cannot be written: " + err.Error()})
 		return
 	}
-	if it.pump, err = newPump(log, it.order.LogLimit); err != nil {
-		log.Close()
-		s.finish(it, api.Finished{Outcome: "launch", Reason: err.Error()})
-		return
-	}
+	it.pump = newPump(log, it.order.LogLimit, s.pumping)
 	it.pump.watch(it.order, it.licences, it.stage() == nil)
+	it.meter = newMeter(s.tree.Shim.PID, s.tree.Counted.Memory, it.order.Memory > 0, &s.forker.ownPeak,
+		func() { s.tryPost(func() { s.sayMeasured(it) }) })
+	it.pump.charge = it.meter.charge
 	var out, errs [2]int
 	if err = errors.Join(unix.Pipe2(out[:], unix.O_CLOEXEC), unix.Pipe2(errs[:], unix.O_CLOEXEC)); err != nil {
-		s.forked(it, 0, &api.Finished{Outcome: "launch", Reason: fmt.Sprintf("making pipes: %v", err)}, [2]int{-1, -1}, 0)
+		s.forked(it, 0, &api.Finished{Outcome: "launch", Reason: fmt.Sprintf("making pipes: %v", err)}, [2]int{-1, -1})
 		return
 	}
 	it.launching = true
+	it.kills.before = s.hostKills.before()
+	last := it.at == len(it.order.Before)+len(it.order.After)
 	s.afterInStage(it, launchWait, func() { s.giveUpLaunch(it) })
-	s.forks <- func() {
-		own, began, pidfd := tree.OwnPeak(), BootNow(), -1 // it runs before this shim does again
+	s.forker.work <- func() {
+		began, pidfd := BootNow(), -1 // it runs before this shim does again
 		pid, err := s.fork(it, out[1], errs[1], &pidfd)
 		unix.Close(out[1])
 		unix.Close(errs[1])
@@ -109,33 +112,27 @@ func (s *shim) maybeLaunch(it *shimItem) {
 		if err != nil {
 			failed = s.failedStart(it.present(), err)
 		}
+		pipes := [2]int{out[0], errs[0]}
 		s.post(func() {
 			if it.pidfd = pidfd; !it.first {
 				it.started = began
 			}
-			s.forked(it, pid, failed, [2]int{out[0], errs[0]}, own)
+			it.unsecluded = last && failed == nil
+			s.forked(it, pid, failed, pipes)
 		})
-	}
-}
-
-// forker forks on a thread of its own that lives as long as the shim: the death signal of a process is
-// that of the thread that forked it, and a program on a file system that does not answer may hold up a
-// fork, but not the lease.
-func (s *shim) forker() {
-	runtime.LockOSThread()
-	for fork := range s.forks {
-		fork()
+		if failed == nil {
+			s.attend(it, pid, pidfd, pipes, last)
+		}
 	}
 }
 
 // forked goes on when the process runs, or could not be started.
-func (s *shim) forked(it *shimItem, pid int, failed *api.Finished, pipes [2]int, own int64) {
+func (s *shim) forked(it *shimItem, pid int, failed *api.Finished, pipes [2]int) {
 	it.launching = false
 	if failed != nil {
 		unix.Close(pipes[0])
 		unix.Close(pipes[1])
 		it.pump.file.Close()
-		it.pump.release()
 		it.kills.release()
 		f := *failed
 		if it.stopped {
@@ -149,7 +146,7 @@ func (s *shim) forked(it *shimItem, pid int, failed *api.Finished, pipes [2]int,
 		it.suspended = it.started
 	}
 	s.writeNow(it)
-	s.follow(it, pipes[0], pipes[1], own)
+	s.follow(it)
 	if it.stopped || s.wiped {
 		s.kill(it, killRepeat)
 	}
@@ -168,7 +165,7 @@ func (s *shim) fork(it *shimItem, out, errs int, pidfd *int) (int, error) {
 		attr.Sys.Credential = &syscall.Credential{Uid: l.UID, Gid: l.GID, Groups: l.Groups}
 	}
 	if !it.first {
-		if err := s.seclude(o); err != nil {
+		if err := s.forker.seclude(o); err != nil {
 			return 0, Refused(err)
 		}
 	}
@@ -179,7 +176,7 @@ func (s *shim) fork(it *shimItem, out, errs int, pidfd *int) (int, error) {
 	defer leave()
 	it.kills.confine(it.order, s.tree.Counted.Memory)
 	defer unix.Umask(unix.Umask(o.Umask))
-	return s.start(o, attr)
+	return s.forker.start(o, attr)
 }
 
 // failedStart is the end of an attempt whose process could not be started, through the host's fault or the command's.
@@ -205,46 +202,12 @@ func (s *shim) giveUpLaunch(it *shimItem) {
 	}
 }
 
-func (s *shim) follow(it *shimItem, out, errs int, own int64) {
+func (s *shim) follow(it *shimItem) {
 	if id := it.order.Attempt; !it.first {
 		s.say(Report{Started: &id})
 	}
 	s.watchStage(it)
-	it.meter = newMeter(s.tree.Shim.PID, s.tree.Counted.Memory, it.order.Memory > 0,
-		func() { s.tryPost(func() { s.sayMeasured(it) }) })
-	go it.meter.run()
-	it.pump.charge = it.meter.charge
-	go func() {
-		it.pump.run(out, errs)
-		s.post(func() { it.pumped = true; it.pump.release(); s.advance(it) })
-	}()
-	go s.reap(it, it.pid, own)
-}
-
-// reap waits for every process of the tree, orphans too, until the kernel says that there is none.
-func (s *shim) reap(it *shimItem, pid int, own int64) {
-	for {
-		var status unix.WaitStatus
-		var usage unix.Rusage
-		ended, err := unix.Wait4(-1, &status, 0, &usage)
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			s.post(func() { it.treeGone = true; s.advance(it) })
-			return
-		default:
-			it.meter.reaped(&usage, own)
-			if ended != pid {
-				continue
-			}
-			// Mostly it was alone; then nothing needs to be looked for and killed.
-			alone := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == unix.ECHILD
-			s.post(func() { it.treeGone = alone; s.exited(it, syscall.WaitStatus(status)) })
-			if alone {
-				return
-			}
-		}
-	}
+	it.meter.start()
 }
 
 func (s *shim) exited(it *shimItem, status syscall.WaitStatus) {
@@ -289,7 +252,7 @@ func (s *shim) verdict(it *shimItem) api.Finished {
 		f.Limit = it.limit
 		f.Code = it.code
 		f.Reason = it.reason
-	case it.outOfMemory(&f):
+	case it.outOfMemory(&f, &s.hostKills):
 	case it.status.Signaled():
 		f.Outcome, f.Signal = "signal", new(int(it.status.Signal()))
 	default:
@@ -306,8 +269,8 @@ func (s *shim) finish(it *shimItem, f api.Finished) {
 	it.over = true
 	it.kills.release()
 	it.closePidfd()
-	if it.order.Private != (Private{}) {
-		s.forks <- func() { s.unseclude(it.order) } // no fork is on its way
+	if it.order.Private != (Private{}) && !it.unsecluded {
+		s.forker.work <- func() { s.forker.unseclude(it.order) } // no fork is on its way
 	}
 	f.Attempt, f.Instance = it.order.Attempt, it.order.Instance
 	f.Highlights, f.OutputPaths = it.highlights, it.paths
@@ -322,7 +285,9 @@ func (s *shim) record(it *shimItem, f api.Finished) {
 		if it.pid != 0 {
 			r.Started = it.started
 		}
-		if s.spool.PutOrSpare(s.dir, r) != nil {
+		spared, err := s.spool.PutOrSpare(s.dir, r)
+		s.spareTaken = s.spareTaken || spared
+		if err != nil {
 			// Its memory is free already, and the agent must not take it off what others use.
 			s.say(Report{Sample: &sample{CPU: f.CPU, Wall: f.Wall, Frozen: s.frozen}})
 			s.after(recordRetry, func() { s.record(it, f) })
@@ -364,7 +329,7 @@ func (s *shim) writeNow(it *shimItem) {
 // outOfMemory recognises an end that was the kernel's for want of memory. Evidence is a kill in the item's own
 // group, whatever its first process made of that, as scripts that do not look at what they start end with 0, or a
 // SIGKILL that is not ours (or what a shell makes of one) while the host's count of such kills rose.
-func (it *shimItem) outOfMemory(f *api.Finished) bool {
+func (it *shimItem) outOfMemory(f *api.Finished, host *hostKills) bool {
 	inGroup := it.kills.release()
 	signal, code := it.status.Signal(), it.status.ExitStatus()
 	switch {
@@ -373,7 +338,7 @@ func (it *shimItem) outOfMemory(f *api.Finished) bool {
 	case inGroup > 0:
 		f.Limit, f.Reason = true, fmt.Sprintf("the kernel killed the item at its limit of %s", units.Size(it.order.Memory))
 	case (it.status.Signaled() && signal == syscall.SIGKILL || code == 128+int(syscall.SIGKILL)) &&
-		cgroup.ReadCounter("/proc/vmstat", "oom_kill") > it.kills.before:
+		host.read() > it.kills.before:
 		f.Reason = "the kernel killed the item, as the host had no memory left"
 	default:
 		return false
@@ -387,6 +352,28 @@ func (it *shimItem) outOfMemory(f *api.Finished) bool {
 	return true
 }
 
+// hostKills is how often the kernel has killed on this host for want of memory. It makes a page of text for that, so
+// items that follow one another within a second begin with one reading.
+type hostKills struct {
+	count int64
+	at    time.Time
+}
+
+const hostKillsFor = time.Second
+
+func (h *hostKills) before() int64 {
+	if time.Since(h.at) > hostKillsFor {
+		h.read()
+	}
+	return h.count
+}
+
+func (h *hostKills) read() int64 {
+	h.count = cgroup.ReadCounter("/proc/vmstat", "oom_kill")
+	h.at = time.Now()
+	return h.count
+}
+
 // kernelKills records whether the kernel killed for want of memory while an item ran, and holds an item with
 // a limit in its instance's group, where this host lets us count memory.
 type kernelKills struct {
@@ -395,10 +382,8 @@ type kernelKills struct {
 	inGroup int64        // kills in that group before
 }
 
-// confine begins the watch and limits the group that the item is born in. Without a group the agent's own looks hold
-// the item to its limit.
+// confine limits the group that the item is born in. Without a group the agent's own looks hold the item to its limit.
 func (k *kernelKills) confine(o *RunCommand, in cgroup.Group) {
-	k.before = cgroup.ReadCounter("/proc/vmstat", "oom_kill")
 	if o.Memory <= 0 || in.Kind == "" || !in.LimitMemory(o.Memory) {
 		return
 	}

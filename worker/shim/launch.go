@@ -3,6 +3,7 @@ package shim
 import (
 	"errors"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,26 +13,44 @@ import (
 // pathTries is in how many folders of its PATH a program is looked for.
 const pathTries = 256
 
+// forker forks on a thread of its own that lives as long as the shim: the death signal of a process is that of the
+// thread that forked it, and a program on a file system that does not answer may hold up a fork, but not the lease.
+type forker struct {
+	work    chan func()
+	waiter  *waiter
+	ownPeak int64    // how large this process has been, as last read
+	found   string   // the program of the last item
+	apart   bool     // the thread has mounts and System V memory of its own
+	mounted []string // there, for the item
+}
+
+func (f *forker) run() {
+	runtime.LockOSThread()
+	for do := range f.work {
+		do()
+	}
+}
+
 // start executes the item's program as a shell would: it looks in the item's own PATH, relative to the item's
 // directory. The forked child resolves the paths by execve, with the rights of the owner and in the item's directory.
 // This process may be root, so it neither opens a path that an owner names nor checks whether the path exists.
-func (s *shim) start(o *RunCommand, attr *syscall.ProcAttr) (pid int, err error) {
-	pid, err = s.search(o, attr)
+func (f *forker) start(o *RunCommand, attr *syscall.ProcAttr) (pid int, err error) {
+	pid, err = f.search(o, attr)
 	if err != nil && o.DirOptional && attr.Dir != "/" && notThere(err) {
 		attr.Dir = "/" // a home that is not there
-		pid, err = s.search(o, attr)
+		pid, err = f.search(o, attr)
 	}
 	return pid, err
 }
 
-func (s *shim) search(o *RunCommand, attr *syscall.ProcAttr) (pid int, err error) {
+func (f *forker) search(o *RunCommand, attr *syscall.ProcAttr) (pid int, err error) {
 	began := time.Now()
 	refused := error(nil)
-	for _, path := range s.candidates(o, attr.Dir) {
+	for _, path := range f.candidates(o, attr.Dir) {
 		pid, err = execute(path, o.Argv, attr)
 		switch {
 		case err == nil:
-			s.found = path
+			f.found = path
 			return pid, nil
 		case !notThere(err) || time.Since(began) > launchWait:
 			return 0, err
@@ -51,10 +70,10 @@ func notThere(err error) bool {
 
 // candidates are the paths at which the program may be, the one of the last item first if it is one of them: most
 // items of an instance run the same program.
-func (s *shim) candidates(o *RunCommand, dir string) []string {
+func (f *forker) candidates(o *RunCommand, dir string) []string {
 	list := candidatesIn(o, dir)
-	if slices.Index(list, s.found) > 0 {
-		return append([]string{s.found}, list...)
+	if slices.Index(list, f.found) > 0 {
+		return append([]string{f.found}, list...)
 	}
 	return list
 }

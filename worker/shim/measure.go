@@ -22,6 +22,8 @@ type meter struct {
 	root    int
 	group   cgroup.Group // in which the kernel counts the tree's memory; zero: none
 	closely bool         // an item with a limit may outgrow it fast
+	first   *time.Timer  // runs it; nil before the process runs
+	own     *int64       // the shim's largest size, as last read; of the forker
 
 	mu        sync.Mutex
 	memory    int64
@@ -36,34 +38,34 @@ type meter struct {
 	afterLook func()
 }
 
-// The first look is made at the start and the next ones follow it closely, as short trees are gone at the first regular
-// one.
+// What the kernel says of a process at its end is enough for one that is gone before the first look, which costs more
+// than the whole of a short item. The next looks follow closely, as short trees are gone at the first regular one.
 const (
-	secondLook  = 5 * time.Millisecond
+	firstLook   = 20 * time.Millisecond
 	regularLook = 500 * time.Millisecond
 	closeLook   = 100 * time.Millisecond
 )
 
-func newMeter(root int, group cgroup.Group, closely bool, afterLook func()) *meter {
-	return &meter{root: root, group: group, closely: closely, shareOf: 1, stop: make(chan struct{}),
+func newMeter(root int, group cgroup.Group, closely bool, own *int64, afterLook func()) *meter {
+	return &meter{root: root, group: group, closely: closely, own: own, shareOf: 1, stop: make(chan struct{}),
 		stopped: make(chan struct{}), afterLook: afterLook}
 }
 
+func (m *meter) start() { m.first = time.AfterFunc(firstLook, m.run) }
+
 func (m *meter) run() {
 	defer close(m.stopped)
-	m.look()
-	wait := secondLook
-	for {
+	for wait := firstLook; ; {
+		m.look()
+		m.afterLook()
+		wait = min(2*wait, regularLook)
+		if m.closely {
+			wait = min(wait, closeLook)
+		}
 		select {
 		case <-m.stop:
 			return
 		case <-time.After(wait):
-			m.look()
-			m.afterLook()
-			wait = min(2*wait, regularLook)
-			if m.closely {
-				wait = min(wait, closeLook)
-			}
 		}
 	}
 }
@@ -97,15 +99,21 @@ func (m *meter) look() {
 }
 
 // reaped adds a process that has ended. A peak near the shim's own is the shim's, so that process is left to the
-// samples.
-func (m *meter) reaped(usage *unix.Rusage, own int64) {
+// samples. The shim's own never falls, so it is read again only if it may have risen to that of the process.
+func (m *meter) reaped(usage *unix.Rusage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cpu += float64(usage.Utime.Nano()+usage.Stime.Nano()) / float64(time.Second)
-	if largest := usage.Maxrss * 1024; largest > own+own/4 {
+	largest := usage.Maxrss * 1024
+	if !m.exceedsOwn(largest) {
+		return
+	}
+	if *m.own = tree.OwnPeak(); m.exceedsOwn(largest) {
 		m.peak = max(m.peak, largest)
 	}
 }
+
+func (m *meter) exceedsOwn(size int64) bool { return size > *m.own+*m.own/4 }
 
 // charge adds processor time that the shim spent for the item.
 func (m *meter) charge(cpu float64) {
@@ -115,8 +123,10 @@ func (m *meter) charge(cpu float64) {
 }
 
 func (m *meter) end() (peak int64, cpu float64) {
-	close(m.stop)
-	<-m.stopped
+	if !m.first.Stop() {
+		close(m.stop)
+		<-m.stopped
+	}
 	return m.peak, m.cpu
 }
 

@@ -31,7 +31,7 @@ const (
 
 // seclude gives the calling thread, and so what it forks, what the order says an item has for itself. The thread is the
 // shim's forker, which does nothing else; its mounts end with the last process that has them.
-func (s *shim) seclude(o *RunCommand) error {
+func (f *forker) seclude(o *RunCommand) error {
 	p := o.Private
 	if p.Temp != "" {
 		if err := makeTemp(p.Temp, o.Login); err != nil {
@@ -39,7 +39,7 @@ func (s *shim) seclude(o *RunCommand) error {
 		}
 	}
 	if p.Shm > 0 || p.OwnTmp {
-		if err := s.mountOwn(p); err != nil {
+		if err := f.mountOwn(p); err != nil {
 			return fmt.Errorf("mounting the item's own %s: %w", shmFolder, err)
 		}
 	}
@@ -84,41 +84,41 @@ func unshare() error {
 }
 
 // mountOwn mounts in a namespace of this thread alone.
-func (s *shim) mountOwn(p Private) error {
-	if !s.apart {
+func (f *forker) mountOwn(p Private) error {
+	if !f.apart {
 		if err := unshare(); err != nil {
 			return err
 		}
-		s.apart = true
+		f.apart = true
 	}
 	if p.Shm > 0 {
 		if err := unix.Mount("qb", shmFolder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV,
 			fmt.Sprintf("mode=1777,size=%d", p.Shm)); err != nil {
 			return err
 		}
-		s.mounted = append(s.mounted, shmFolder)
+		f.mounted = append(f.mounted, shmFolder)
 	}
 	if p.OwnTmp && p.Temp != "" {
 		if err := unix.Mount(p.Temp, TmpFolder, "", unix.MS_BIND, ""); err != nil {
 			return err
 		}
-		s.mounted = append(s.mounted, TmpFolder)
+		f.mounted = append(f.mounted, TmpFolder)
 	}
 	return nil
 }
 
 // unseclude undoes it on the same thread, when the item's processes are gone: what lay in its /dev/shm and its System V
 // memory is free then.
-func (s *shim) unseclude(o *RunCommand) {
-	for _, folder := range s.mounted {
+func (f *forker) unseclude(o *RunCommand) {
+	for _, folder := range f.mounted {
 		unix.Unmount(folder, unix.MNT_DETACH)
 	}
-	s.mounted = nil
-	if s.apart { // the kernel frees the memory when no process is left in its namespace; the new one is the next item's
-		s.apart = unix.Unshare(unix.CLONE_NEWIPC) == nil
+	f.mounted = nil
+	if f.apart { // the kernel frees the memory when no process is left in its namespace; the new one is the next item's
+		f.apart = unix.Unshare(unix.CLONE_NEWIPC) == nil
 	}
 	if o.Private.Temp != "" {
-		_ = os.Remove(o.Private.Temp) // where there is something in it, the agent removes it
+		_ = unix.Rmdir(o.Private.Temp) // where there is something in it, the agent removes it
 	}
 }
 

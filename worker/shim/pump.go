@@ -38,33 +38,50 @@ type pump struct {
 	missing int64 // bytes that could not be written and that the log does not mention yet
 	lost    int64 // bytes that could not be written, in all
 	err     error // why not
-	wake    int   // eventfd
 	cutting atomic.Bool
 	watcher // of the output of the item's own command
-	buffer  [HeaderSize + pumpBuffer]byte
+	*pumping
 }
 
-func newPump(file *os.File, limit int64) (*pump, error) {
+// pumping is what a shim's pumps share, for there is one at a time.
+type pumping struct {
+	wake   int                            // eventfd; its value is not 0 when the pump is cut
+	buffer *[HeaderSize + pumpBuffer]byte // the kernel gives no memory for it before there is output
+}
+
+func newPumping() (*pumping, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("making an eventfd: %w", err)
 	}
+	return &pumping{wake, new([HeaderSize + pumpBuffer]byte)}, nil
+}
+
+func newPump(file *os.File, limit int64, shared *pumping) *pump {
+	var former [8]byte
+	unix.Read(shared.wake, former[:]) // a cut of the pump before
 	most, size := min(tailKept, limit/2), int64(0)
 	if info, err := file.Stat(); err == nil {
 		size = info.Size() // of the stages before
 	}
 	return &pump{file: file, size: size, limit: limit, head: limit - most - noteRoom, tail: tail{most: int(most)},
-		wake: wake, watcher: newWatcher()}, nil
+		watcher: newWatcher(), pumping: shared}
 }
 
-// run reads until the end and closes the pipes and the file.
+// run reads until the end and closes the pipes and the file. A pipe of -1 has ended.
 func (p *pump) run(out, errs int) {
 	streams := map[int32]byte{int32(out): StreamOut, int32(errs): StreamErr}
 	fds := []unix.PollFd{
 		{Fd: int32(out), Events: unix.POLLIN}, {Fd: int32(errs), Events: unix.POLLIN},
 		{Fd: int32(p.wake), Events: unix.POLLIN},
 	}
-	for open := 2; open > 0; {
+	open := 0
+	for _, fd := range fds[:2] {
+		if fd.Fd >= 0 {
+			open++
+		}
+	}
+	for open > 0 {
 		if _, err := unix.Poll(fds, -1); err != nil {
 			if err != unix.EINTR { // the kernel is out of memory
 				time.Sleep(pollRetry)
@@ -96,9 +113,6 @@ func (p *pump) run(out, errs int) {
 	p.mark(0)
 	p.file.Close()
 }
-
-// release is called when run has returned and cut is called no more.
-func (p *pump) release() { unix.Close(p.wake) }
 
 // cut ends the pump once nothing is left to read, though somebody still holds a pipe.
 func (p *pump) cut() {

@@ -14,10 +14,11 @@ func TestDroppedOutputCostsTheItem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPump(log, 64<<10)
+	shared, err := newPumping()
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := newPump(log, 64<<10, shared)
 	var pipes [2][2]int
 	for n := range pipes {
 		if err := syscall.Pipe2(pipes[n][:], syscall.O_CLOEXEC); err != nil {
@@ -35,7 +36,6 @@ func TestDroppedOutputCostsTheItem(t *testing.T) {
 	time.AfterFunc(2*time.Second, func() { yes.Process.Kill() })
 	p.run(pipes[0][0], pipes[1][0])
 	used, took := ownCPU(t)-before, time.Since(began)
-	p.release()
 	_ = yes.Wait() // it was killed
 	if !p.full || used > took/8 {
 		t.Errorf("reading what is dropped took %v of processor in %v; full: %v", used, took, p.full)

@@ -50,11 +50,13 @@ type shim struct {
 	spool     Spool
 	tree      tree.Tree
 	garbage   garbage
+	pumping   *pumping
+	hostKills hostKills
 
-	do    chan func()
-	forks chan func()
-	quit  chan struct{}
-	done  bool
+	forker forker
+	do     chan func()
+	quit   chan struct{}
+	done   bool
 
 	conn       net.Conn
 	generation int // of the connection; what came over a former one is not obeyed
@@ -67,14 +69,12 @@ type shim struct {
 	suspended    bool  // the item is to stand still by order
 	suspensionID int64 // number of that order
 
-	item    *shimItem
-	found   string   // the program of the last item
-	apart   bool     // the forker has mounts and System V memory of its own
-	mounted []string // there, for the item
-	last    api.AttemptID
-	readied bool // the preflights of the instance have succeeded
-	closing bool
-	wiped   bool // the state folder is gone, and with it all who could ask for a result
+	item       *shimItem
+	last       api.AttemptID
+	readied    bool // the preflights of the instance have succeeded
+	closing    bool
+	spareTaken bool // the space for a record is in use by one
+	wiped      bool // the state folder is gone, and with it all who could ask for a result
 }
 
 // Main runs a shim for the instance's folder in args and returns its exit code. The agent starts it.
@@ -107,7 +107,7 @@ func newShim(dir string) (*shim, error) {
 	keepFromHarm()
 	s := &shim{
 		dir: dir, root: filepath.Dir(filepath.Dir(dir)),
-		do: make(chan func(), shimBacklog), forks: make(chan func(), 1), quit: make(chan struct{}),
+		do: make(chan func(), shimBacklog), quit: make(chan struct{}),
 	}
 	s.garbage.takeOver()
 	s.spool = Spool(filepath.Join(s.root, "spool"))
@@ -127,6 +127,13 @@ func newShim(dir string) (*shim, error) {
 	if s.leaseTimer, err = newBootTimer(); err != nil {
 		return nil, err
 	}
+	if s.forker.waiter, err = newWaiter(); err != nil {
+		return nil, err
+	}
+	s.forker.work = make(chan func(), 1)
+	if s.pumping, err = newPumping(); err != nil {
+		return nil, err
+	}
 	socket := os.NewFile(socketFD, "socket")
 	listener, err := net.FileListener(socket)
 	socket.Close()
@@ -135,7 +142,7 @@ func newShim(dir string) (*shim, error) {
 	}
 	s.tree = s.intent.Below(proc.Identify(os.Getpid()))
 	s.tree.Hold()
-	go s.forker()
+	go s.forker.run()
 	go s.accept(listener)
 	go s.leaseTimer.run(func() { s.post(s.checkLease) })
 	return s, nil

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"qb/api"
 	"qb/internal/statedir"
 	"qb/worker/core"
@@ -65,18 +67,33 @@ func ReplaceSealed(path string, v any, sync bool) error {
 		return statedir.ReplaceWith(path, 0o600, data)
 	}
 	temp := path + ".tmp"
-	file, err := os.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	file, err := openFile(temp, unix.O_CREAT|unix.O_TRUNC|unix.O_WRONLY)
 	if err != nil {
 		return err
 	}
 	_, err = file.Write(data)
 	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(temp, path)
+		err = unix.Rename(temp, path)
 	}
 	if err != nil {
 		os.Remove(temp)
 	}
 	return err
+}
+
+// openFile opens a regular file without asking the kernel whether it can be polled: package os makes five system calls
+// for that.
+func openFile(path string, how int) (*os.File, error) {
+	for {
+		fd, err := unix.Open(path, how|unix.O_CLOEXEC, 0o600)
+		switch err {
+		case nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case unix.EINTR:
+		default:
+			return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
 }
 
 // Spool is the folder of ends that no answer has let go. Records are not synced to disk: a killed
@@ -130,13 +147,13 @@ func MakeSpare(dir string) error {
 }
 
 // PutOrSpare puts the record of an instance's item; if that fails, as on a full disk, it uses the space that PutSpare
-// has in the instance's folder.
-func (s Spool) PutOrSpare(dir string, r Spooled) error {
-	err := s.Put(r)
+// has in the instance's folder, and says so.
+func (s Spool) PutOrSpare(dir string, r Spooled) (spared bool, err error) {
+	err = s.Put(r)
 	if err != nil && s.PutSpare(dir, r) == nil {
-		return nil
+		return true, nil
 	}
-	return err
+	return false, err
 }
 
 // PutSpare is put without any need of space. A reason takes what room there is, as it is written: some characters are

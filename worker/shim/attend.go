@@ -1,0 +1,142 @@
+package shim
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// attend is with the process of an item, or of a stage of it, until its whole tree is gone. It runs on the forker's
+// thread, which has nothing else to do meanwhile. A process that is gone soon and says nothing, as most that are short,
+// needs no other goroutine. Beside one that lasts a goroutine reads its pipes, and its orphans are reaped as they end.
+func (s *shim) attend(it *shimItem, pid, pidfd int, pipes [2]int, last bool) {
+	silent := s.forker.waiter.silent(firstLook, pidfd, &pipes)
+	if silent {
+		it.pump.run(pipes[0], pipes[1])
+	} else {
+		go func() {
+			it.pump.run(pipes[0], pipes[1])
+			s.post(func() { it.pumped = true; s.advance(it) })
+		}()
+	}
+	s.reap(it, pid, silent)
+	if last {
+		s.forker.unseclude(it.order)
+	}
+}
+
+// reap waits for every process of the tree, orphans too, until the kernel says that there is none.
+func (s *shim) reap(it *shimItem, pid int, pumped bool) {
+	for {
+		var status unix.WaitStatus
+		var usage unix.Rusage
+		ended, err := unix.Wait4(-1, &status, 0, &usage)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			s.post(func() { it.treeGone = true; s.advance(it) })
+			return
+		default:
+			it.meter.reaped(&usage)
+			if ended != pid {
+				continue
+			}
+			// Mostly it was alone; then nothing needs to be looked for and killed.
+			alone := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == unix.ECHILD
+			s.post(func() {
+				it.treeGone = alone
+				it.pumped = it.pumped || pumped
+				s.exited(it, syscall.WaitStatus(status))
+			})
+			if alone {
+				return
+			}
+		}
+	}
+}
+
+// waiter waits for a process and its pipes without holding a thread in the kernel: Go's runtime looks every few
+// microseconds whether such a thread keeps something from the others.
+type waiter struct {
+	epoll int
+	file  *os.File
+	ready syscall.RawConn
+}
+
+func newWaiter() (*waiter, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err == nil {
+		err = unix.SetNonblock(fd, true) // so that package os has the runtime wait for it
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making an epoll instance: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "epoll")
+	ready, err := file.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("waiting for an epoll instance: %w", err)
+	}
+	return &waiter{fd, file, ready}, nil
+}
+
+// silent says whether a process ends within that time, without a word, and no other process holds its pipes. They are
+// closed then. Else a pipe that has ended is -1, and the other is open.
+func (w *waiter) silent(within time.Duration, pidfd int, pipes *[2]int) bool {
+	if pidfd < 0 || w.file.SetReadDeadline(time.Now().Add(within)) != nil {
+		return false
+	}
+	defer w.forget(pidfd, pipes[0], pipes[1]) // the kernel has forgotten what is closed
+	for _, fd := range []int{pipes[0], pipes[1], pidfd} {
+		if unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}) != nil {
+			return false
+		}
+	}
+	for ended := false; !ended; {
+		var events [3]unix.EpollEvent
+		count, err := w.next(events[:])
+		if err != nil {
+			return false
+		}
+		for _, e := range events[:count] {
+			switch fd := int(e.Fd); {
+			case fd == pidfd:
+				ended = true
+			case e.Events&unix.EPOLLIN != 0:
+				return false
+			default:
+				closePipe(pipes, fd)
+			}
+		}
+	}
+	return *pipes == [2]int{-1, -1} // a process closes them before its end is seen
+}
+
+func closePipe(pipes *[2]int, fd int) {
+	for n := range pipes {
+		if pipes[n] == fd {
+			unix.Close(fd)
+			pipes[n] = -1
+		}
+	}
+}
+
+// next waits for events.
+func (w *waiter) next(events []unix.EpollEvent) (count int, err error) {
+	failed := w.ready.Read(func(uintptr) bool {
+		count, err = unix.EpollWait(w.epoll, events, 0)
+		return count != 0 && err != unix.EINTR
+	})
+	if failed != nil {
+		return 0, failed
+	}
+	return count, err
+}
+
+func (w *waiter) forget(fds ...int) {
+	for _, fd := range fds {
+		_ = unix.EpollCtl(w.epoll, unix.EPOLL_CTL_DEL, fd, nil)
+	}
+}
