@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"qb/api"
 	"qb/worker/shim"
 )
@@ -150,7 +152,7 @@ func (s *shipper) remove(sh *shipment) {
 
 // catchUp sends what the supervisor lacks; all says that nothing will ever be missing.
 func (s *shipper) catchUp(sh *shipment, ended bool) (all bool, err error) {
-	file, err := os.Open(sh.path)
+	file, err := shim.OpenFile(sh.path, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ended, nil
 	}

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadFile reads a file of the kernel's, of /proc or of a control group. It makes system calls and nothing else: the
-// kernel lets a program poll most of these files, so package os would register each with the runtime's poller, which
+// ReadFile reads a small file, such as one of /proc or of a control group. It makes system calls and nothing else: the
+// kernel lets a program poll most of its own files, so package os would register each with the runtime's poller, which
 // costs more than the file and wakes another thread.
 func ReadFile(path string) ([]byte, error) {
 	fd, err := open(path, unix.O_RDONLY)

@@ -20,9 +20,10 @@ import (
 // read, not when its first process ends.
 type shimItem struct {
 	order     *RunCommand
-	pid       int  // 0 until it is forked
-	pidfd     int  // of the same process; -1: this kernel has none
-	launching bool // being forked
+	pid       int     // 0 until it is forked
+	process   proc.ID // the same with its start, which tells it from a later one
+	pidfd     int     // of the same process; -1: this kernel has none
+	launching bool    // being forked
 	started   core.Moment
 	ended     core.Moment
 	frozen    core.Moment // since when it is frozen; 0: it is not
@@ -84,7 +85,7 @@ func (s *shim) maybeLaunch(it *shimItem) {
 	if it.first {
 		how = unix.O_CREAT | unix.O_WRONLY // behind the output of the stages before
 	}
-	log, err := openFile(LogPath(s.root, it.order.Attempt), how)
+	log, err := OpenFile(LogPath(s.root, it.order.Attempt), how)
 	if err != nil {
 		s.finish(it, api.Finished{Outcome: "log", Reason: "the item's log cannot be written: " + err.Error()})
 		return
@@ -142,6 +143,7 @@ func (s *shim) forked(it *shimItem, pid int, failed *api.Finished, pipes [2]int)
 		return
 	}
 	it.pid = pid
+	it.process = proc.Identify(pid)
 	if s.suspended && it.suspended == 0 { // while it was being forked
 		it.suspended = it.started
 	}
@@ -317,10 +319,8 @@ func (s *shim) sayMeasured(it *shimItem) {
 // writeNow writes over space that was set aside; a failure would be one of the disk itself, and the
 // intent still names the instance.
 func (s *shim) writeNow(it *shimItem) {
-	n := NowRecord{Attempt: it.order.Attempt, Shim: s.tree.Shim, Ended: it.over, StartedAt: it.started}
-	if it.pid != 0 {
-		n.Process = proc.Identify(it.pid)
-	}
+	n := NowRecord{Attempt: it.order.Attempt, Shim: s.tree.Shim, Process: it.process, Ended: it.over,
+		StartedAt: it.started}
 	if data, err := Seal(n); err == nil && len(data) <= NowSize {
 		s.now.WriteAt(data, 0)
 	}

@@ -16,6 +16,7 @@ import (
 	"qb/api"
 	"qb/internal/statedir"
 	"qb/worker/core"
+	"qb/worker/proc"
 )
 
 // A sealed file is one line "CRC32C LENGTH" and a body of that length. A file that was torn, emptied or
@@ -49,7 +50,7 @@ func unseal(data []byte, v any) error {
 }
 
 func ReadSealed(path string, v any) error {
-	data, err := os.ReadFile(path)
+	data, err := proc.ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func ReplaceSealed(path string, v any, sync bool) error {
 		return statedir.ReplaceWith(path, 0o600, data)
 	}
 	temp := path + ".tmp"
-	file, err := openFile(temp, unix.O_CREAT|unix.O_TRUNC|unix.O_WRONLY)
+	file, err := OpenFile(temp, unix.O_CREAT|unix.O_TRUNC|unix.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -81,9 +82,9 @@ func ReplaceSealed(path string, v any, sync bool) error {
 	return err
 }
 
-// openFile opens a regular file without asking the kernel whether it can be polled: package os makes five system calls
+// OpenFile opens a regular file without asking the kernel whether it can be polled: package os makes five system calls
 // for that.
-func openFile(path string, how int) (*os.File, error) {
+func OpenFile(path string, how int) (*os.File, error) {
 	for {
 		fd, err := unix.Open(path, how|unix.O_CLOEXEC, 0o600)
 		switch err {
@@ -197,9 +198,9 @@ func (s Spool) Get(id api.AttemptID) (api.Finished, error) {
 }
 
 func (s Spool) Drop(id api.AttemptID) error {
-	os.Remove(s.Path(id) + ".tmp") // of a writer that was killed
-	if err := os.Remove(s.Path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	unix.Unlink(s.Path(id) + ".tmp") // of a writer that was killed
+	if err := unix.Unlink(s.Path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &os.PathError{Op: "unlink", Path: s.Path(id), Err: err}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/proc"
 )
 
 // Stage is a command that runs before or after the item's own, in its folder and with its environment and rights.
@@ -177,6 +178,7 @@ func (s *shim) ended(it *shimItem) {
 	it.first = true
 	it.late = false
 	it.pid = 0
+	it.process = proc.ID{}
 	it.frozen = 0
 	it.exited = false
 	it.treeGone = false
