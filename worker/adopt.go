@@ -46,7 +46,7 @@ func (l *shimConn) fork(first api.AttemptID) error {
 		Path: l.a.shim[0], Args: append(slices.Clone(l.a.shim[1:]), l.dir), Dir: "/", Env: shim.Environment(),
 		Stderr: errs, ExtraFiles: []*os.File{lock, socket}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	if err := child.Start(); err != nil {
+	if err := shim.AtEase(child.Start); err != nil {
 		return err
 	}
 	go child.Wait()

@@ -26,6 +26,7 @@ type forker struct {
 
 func (f *forker) run() {
 	runtime.LockOSThread()
+	beUsual()
 	for do := range f.work {
 		do()
 	}
