@@ -231,13 +231,6 @@ func (r *AuditReport) add(kind string, job facts.JobID, format string, args ...a
 	r.Problems = append(r.Problems, Problem{Kind: kind, Job: job, Text: fmt.Sprintf(format, args...)})
 }
 
-const (
-	endRowColumns = `job, item, number, host, state_id, state, ended_at, exit_code`
-	sqlEndsSince  = `SELECT ` + endRowColumns + ` FROM attempt WHERE ended_at >= $1 OR ended_at IS NULL`
-	sqlEndsOf     = `SELECT ` + endRowColumns +
-		` FROM attempt WHERE (job, item) IN (SELECT * FROM unnest($1::bigint[], $2::integer[]))`
-)
-
 // EndsSince hands each attempt that lives or ended since then to each, in any order.
 func EndsSince(ctx context.Context, url string, since time.Time, each func(endsaudit.EndRow)) error {
 	p, err := beside(url)

@@ -66,7 +66,10 @@ const (
 	sqlAuditOrphans = `SELECT a.job, a.item, format('attempt %s of a job that is not there', a.number) AS text
 		FROM attempt a WHERE NOT EXISTS (SELECT FROM job j WHERE j.id = a.job)
 		UNION ALL SELECT m.job, m.first, format('mark %s-%s of a job that is not there', m.first, m.last)
-		FROM item_mark m WHERE NOT EXISTS (SELECT FROM job j WHERE j.id = m.job) ORDER BY 1, 2 LIMIT $1`
+		FROM item_mark m WHERE NOT EXISTS (SELECT FROM job j WHERE j.id = m.job)
+		UNION ALL SELECT f.job, f.item, format('what was found in the output of attempt %s, which is not there', f.number)
+		FROM attempt_found f WHERE NOT EXISTS (SELECT FROM attempt a WHERE a.job = f.job AND a.item = f.item AND a.number = f.number)
+		ORDER BY 1, 2 LIMIT $1`
 
 	// An attempt whose row was compacted must be counted in the sums of exactly one day.
 	sqlAuditHistory = `SELECT 0 AS job, NULL::integer AS item, format('days sum up %s attempts, but %s were compacted', d.attempts, j.attempts) AS text
@@ -105,6 +108,16 @@ const (
 
 	// What the leader must count as taken.
 	sqlAuditLive = `SELECT ` + attemptColumns + ` FROM attempt WHERE ended_at IS NULL ORDER BY job, item, number`
+
+	// The leader compares ends every hour, so it must not read what ended long ago: the job's own end bounds what is
+	// looked at. A day more is for clocks that were set back.
+	endRowColumns = `job, item, number, host, state_id, state, ended_at, exit_code`
+	sqlEndsSince  = `SELECT a.job, a.item, a.number, a.host, a.state_id, a.state, a.ended_at, a.exit_code FROM job j
+		CROSS JOIN LATERAL (SELECT ` + endRowColumns + ` FROM attempt a
+			WHERE a.job = j.id AND (a.ended_at >= $1::timestamptz OR a.ended_at IS NULL) OFFSET 0) AS a
+		WHERE j.finished_at IS NULL OR j.finished_at >= $1 - interval '1 day'`
+	sqlEndsOf = `SELECT ` + endRowColumns +
+		` FROM attempt WHERE (job, item) IN (SELECT job, item FROM unnest($1::bigint[], $2::integer[]) AS u(job, item))`
 
 	sqlAuditRemoved = `SELECT coalesce(sum(jobs), 0) FROM removed`
 

@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -115,6 +116,16 @@ type shadow struct {
 	marks    map[facts.ItemNo]facts.Mark
 }
 
+// live says whether an attempt of the job has not ended. A farm then does not end the job, nor starts any of an ended one.
+func (s *shadow) live() bool {
+	for a := range maps.Values(s.attempts) {
+		if a.State.Live() {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *pair) shadow() map[facts.JobID]*shadow {
 	known := map[facts.JobID]*shadow{}
 	for id := facts.JobID(1); id <= someJobs; id++ {
@@ -198,8 +209,11 @@ func (g *generator) putJob(id facts.JobID) facts.Write {
 		job.Version++
 	}
 	job.FinishedAt = at(g.when())
-	job.State = rapid.SampledFrom([]facts.JobState{facts.Active, facts.Blocked, facts.Suspended, facts.Complete,
-		facts.KilledJob}).Draw(g.r, "state")
+	states := []facts.JobState{facts.Active, facts.Blocked, facts.Suspended, facts.Complete, facts.KilledJob}
+	if s := g.shadow[id]; s != nil && s.live() {
+		states = states[:3]
+	}
+	job.State = rapid.SampledFrom(states).Draw(g.r, "state")
 	if !job.State.Final() {
 		job.FinishedAt = time.Time{}
 	}
@@ -254,6 +268,9 @@ func (g *generator) attempt(id facts.JobID) facts.Write {
 	}
 	if last.Number == 0 || last.State != "" && !last.State.Live() && last.Again > 0 {
 		last.State = ""
+	}
+	if last.State == "" && s != nil && s.job.State.Final() {
+		return g.shares()
 	}
 	last.AttemptID = attemptID(id, item, last.Number)
 	w, last := g.next(last)

@@ -136,7 +136,9 @@ const (
 		groups = excluded.groups, properties = excluded.properties, resources = excluded.resources,
 		locked_by = excluded.locked_by, lock_reason = excluded.lock_reason, locked_slots = excluded.locked_slots, seen_at = excluded.seen_at, spec = excluded.spec, key = excluded.key`
 
-	sqlRenameHost  = `UPDATE attempt SET host = $2 WHERE host = $1 AND state IN ('running', 'stopping')`
+	// Only jobs that are not final have live attempts.
+	sqlRenameHost = `UPDATE attempt SET host = $2 WHERE host = $1 AND again = 0 AND state IN ('running', 'stopping')
+		AND job = ANY(ARRAY(SELECT id FROM job WHERE state IN ('active', 'blocked', 'suspended')))`
 	sqlDeleteHosts = `DELETE FROM host WHERE id = ANY($1::text[])`
 	// The tokens of a removed host are deleted with it; a renamed host still has them.
 	sqlForgetHosts = `DELETE FROM token WHERE host_key <> '' AND host_key IN (SELECT key FROM host WHERE id = ANY($1::text[]))`

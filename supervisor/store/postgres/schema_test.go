@@ -99,6 +99,58 @@ func TestQueriesFitTheSchema(t *testing.T) {
 	}
 }
 
+// readAll are the queries that may read all attempts: a person's audit, and what a restore or a promotion asks once.
+var readAll = regexp.MustCompile(`^sql(Audit.*|OlderRows|GivenUp|LastAttempt|Replaced|Restored)$`)
+
+// No other query reads the attempts of all jobs, however many have ended: it would take longer with each of them, and
+// beyond its time limit it would fail for good.
+func TestQueriesReadTheAttemptsOfSomeJobs(t *testing.T) {
+	conn, err := pgx.Connect(ctx, emptied(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	// A plan for any arguments, of indices if they serve.
+	if _, err := conn.Exec(ctx, "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"); err != nil {
+		t.Fatal(err)
+	}
+	for name, sql := range queries(t) {
+		if readAll.MatchString(name) || !regexp.MustCompile(`\battempt\b`).MatchString(sql) {
+			continue
+		}
+		prepared, err := conn.Prepare(ctx, name, sql)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		nulls := strings.TrimSuffix(strings.Repeat("NULL,", len(prepared.ParamOIDs)), ",")
+		var plans []map[string]any
+		if err := conn.QueryRow(ctx, `EXPLAIN (FORMAT JSON) EXECUTE "`+name+`" (`+nulls+`)`).Scan(&plans); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if whole := wholeScan(plans[0]["Plan"].(map[string]any)); whole != "" {
+			t.Errorf("%s reads all attempts: %s", name, whole)
+		}
+	}
+}
+
+// wholeScan is the scan of a plan that reads table attempt without a condition on its key, "" if there is none.
+func wholeScan(plan map[string]any) string {
+	kind, _ := plan["Node Type"].(string)
+	index, _ := plan["Index Name"].(string)
+	_, bounded := plan["Index Cond"]
+	switch {
+	case kind == "Seq Scan" && plan["Relation Name"] == "attempt", strings.HasPrefix(index, "attempt_") && !bounded:
+		return kind + " " + index
+	}
+	parts, _ := plan["Plans"].([]any)
+	for _, part := range parts {
+		if whole := wholeScan(part.(map[string]any)); whole != "" {
+			return whole
+		}
+	}
+	return ""
+}
+
 // migrating opens a database with what migrates it by these files.
 func migrating(t *testing.T, url string, files fs.FS) (*sql.DB, *goose.Provider) {
 	t.Helper()

@@ -5,7 +5,8 @@ package postgres
 const (
 	// Days and attempts never tell of the same work: an attempt becomes part of a day in the transaction that removes
 	// it. The job's own times bound what is looked at, for attempts have no index by time; a day is added to each
-	// side for clocks that were set back.
+	// side for clocks that were set back. OFFSET makes Postgres read the attempts of each of these jobs by key, and
+	// not all attempts of the farm.
 	sqlStats = `SELECT CASE WHEN 'day' = ANY($3::text[]) THEN day END AS day,
 		CASE WHEN 'user' = ANY($3) THEN owner ELSE '' END COLLATE "C" AS owner, CASE WHEN 'account' = ANY($3) THEN account ELSE '' END COLLATE "C" AS account,
 		CASE WHEN 'cluster' = ANY($3) THEN cluster ELSE '' END COLLATE "C" AS cluster, CASE WHEN 'host' = ANY($3) THEN host ELSE '' END COLLATE "C" AS host,
@@ -25,10 +26,12 @@ const (
 			UNION ALL
 			SELECT ` + attemptDay + `, a.owner, j.account, j.cluster, a.host, ` + attemptKind + `, a.charged, j.tags, 1,
 				a.slots * ` + attemptHeld + `, a.cpu, greatest(a.memory, a.peak) * ` + attemptWall + `, ` + attemptUsed + `
-			FROM job j JOIN attempt a ON a.job = j.id
+			FROM job j CROSS JOIN LATERAL (SELECT a.ended_at, a.started_at, a.owner, a.host, a.kind, a.state, a.charged, a.slots,
+				a.memory, a.peak, a.wall, a.cpu, a.suspended, a.released, a.charge_cpu, a.charge_ram, a.charge_gpu, a.charge_scratch
+				FROM attempt a WHERE a.job = j.id AND a.ended_at >= $1::date::timestamp AT TIME ZONE 'UTC'
+				AND a.ended_at < $2::date::timestamp AT TIME ZONE 'UTC' OFFSET 0) AS a
 			WHERE (j.finished_at IS NULL OR j.finished_at >= ($1::date - 1)::timestamp AT TIME ZONE 'UTC')
-			AND j.submitted_at < ($2::date + 1)::timestamp AT TIME ZONE 'UTC'
-			AND a.ended_at >= $1::date::timestamp AT TIME ZONE 'UTC' AND a.ended_at < $2::date::timestamp AT TIME ZONE 'UTC') AS u
+			AND j.submitted_at < ($2::date + 1)::timestamp AT TIME ZONE 'UTC' AND j.compacted_at IS NULL) AS u
 		LEFT JOIN unnest($11::text[], $12::text[]) AS c(name, class) ON c.name = u.host
 		WHERE ($4::text = '' OR owner = $4) AND ($5::text = '' OR account = $5 OR starts_with(account, rtrim($5, '/') || '/'))
 		AND ($6::text = '' OR cluster = $6 OR starts_with(cluster, rtrim($6, '/') || '/')) AND ($7::text = '' OR host = $7)

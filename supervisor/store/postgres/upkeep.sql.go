@@ -25,10 +25,10 @@ const (
 
 	zeroTime = `timestamptz '0001-01-01 00:00:00Z'` // Go's, for what has not happened
 
-	// A job that others wait for stays as it is: it may have to run again for them.
-	sqlClosed = `SELECT id FROM job j WHERE finished_at < $1 AND finished_at IS NOT NULL AND compacted_at IS NULL
+	// A job that others wait for stays as it is: it may have to run again for them. Whether all attempts of a job have
+	// ended is looked at when they are compacted: here it would be a scan of all attempts of the farm.
+	sqlClosed = `SELECT id FROM job WHERE finished_at < $1 AND finished_at IS NOT NULL AND compacted_at IS NULL
 		AND id <> ALL($3::bigint[])
-		AND NOT EXISTS (SELECT FROM attempt a WHERE a.job = j.id AND a.ended_at IS NULL)
 		AND id NOT IN (SELECT jsonb_path_query(w.wait_for, '$[*].job')::bigint FROM job w
 			WHERE w.state IN ('active', 'blocked', 'suspended'))
 		ORDER BY finished_at, id LIMIT $2`
