@@ -279,14 +279,15 @@ CREATE TABLE attempt (
 CREATE UNIQUE INDEX attempt_one_stands ON attempt (job, item) WHERE again = 0;
 
 -- What a job's expressions found in the output of an attempt. Few attempts have such a row; a new leader reads none.
+-- Rows go in the statement that removes their attempts. A foreign key would look for one at each removal of an attempt,
+-- which cost more than all else of it.
 CREATE TABLE attempt_found (
     job         bigint  NOT NULL,
     item        integer NOT NULL,
     number      integer NOT NULL,
     highlights  text[]  NOT NULL, -- lines
     outputpaths text[]  NOT NULL, -- files that it has written
-    PRIMARY KEY (job, item, number),
-    FOREIGN KEY (job, item, number) REFERENCES attempt (job, item, number) ON DELETE CASCADE
+    PRIMARY KEY (job, item, number)
 );
 
 -- A range of items that do not run, without an attempt: first, first + step and so on to last, so that an order on

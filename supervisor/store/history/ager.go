@@ -28,6 +28,7 @@ const (
 	clockSkew   = time.Hour             // most that this clock and the database's may differ
 	leastPause  = 50 * time.Millisecond // least pause between two chunks
 	restFactor  = 9                     // so many times what a chunk took
+	compactRest = 3                     // the same for attempts, which must become sums as fast as they end
 )
 
 // Ager lets history age while a term is led: what ended long ago becomes sums, later it is removed. It works beside
@@ -175,7 +176,7 @@ func (a *Ager) compactAll(ctx context.Context, jobs []facts.JobID, before time.T
 			a.Log.Info("history: attempts replaced with daily sums", "jobs", free, "attempts", attempts)
 			return free, nil
 		}
-		a.rest(ctx, time.Since(began))
+		_ = pause.For(ctx, max(leastPause, compactRest*time.Since(began)))
 	}
 	return 0, nil
 }

@@ -50,26 +50,21 @@ func (k *chunk) compact(ctx context.Context, c store.Compaction) (int64, error) 
 	if err != nil {
 		return 0, err
 	}
-	if _, err := k.tx.Exec(ctx, sqlSumChunk, k.jobs, k.last, k.item, c.HalfLife.Seconds()); err != nil {
-		return 0, fmt.Errorf("summing: %w", err)
-	}
-	if err := k.mark(ctx); err != nil {
-		return 0, fmt.Errorf("marking: %w", err)
-	}
-	if _, err := k.tx.Exec(ctx, sqlNoteChunk, k.jobs, k.last, k.item); err != nil {
-		return 0, fmt.Errorf("noting: %w", err)
-	}
 	var all int64
 	if err := k.tx.QueryRow(ctx, sqlCountChunk, k.jobs, k.last, k.item).Scan(&all); err != nil {
 		return 0, err
 	}
-	tag, err := k.tx.Exec(ctx, sqlDeleteChunk, k.jobs, k.last, k.item)
+	attempts, err := readRows(ctx, k.tx, "the attempts of a chunk", scanTaken, sqlCompactChunk, k.jobs, k.last, k.item,
+		c.HalfLife.Seconds(), k.at)
 	if err != nil {
-		return 0, fmt.Errorf("deleting: %w", err)
+		return 0, err
 	}
-	if tag.RowsAffected() != all {
-		return 0, fmt.Errorf("%w: %d attempts of closed jobs up to job %d are live; see qb audit", store.ErrRows,
-			all-tag.RowsAffected(), k.last)
+	if live := all - int64(len(attempts)); live != 0 {
+		return 0, fmt.Errorf("%w: %d attempts of closed jobs up to job %d are live; see qb audit", store.ErrRows, live,
+			k.last)
+	}
+	if err := k.mark(ctx, attempts); err != nil {
+		return 0, fmt.Errorf("marking: %w", err)
 	}
 	var done []facts.JobID
 	for _, id := range k.jobs {
@@ -81,37 +76,53 @@ func (k *chunk) compact(ctx context.Context, c store.Compaction) (int64, error) 
 }
 
 // mark lays the outcomes of the chunk over the marks of its jobs.
-func (k *chunk) mark(ctx context.Context) error {
-	outcomes, err := readRows(ctx, k.tx, "the ends of items", scanOutcome, sqlChunkOutcomes, k.jobs, k.last, k.item)
+func (k *chunk) mark(ctx context.Context, attempts []taken) error {
+	var jobs []facts.JobID
+	var first, last []facts.ItemNo
+	outcomes := map[facts.JobID][]rules.Outcome{}
+	for _, a := range attempts {
+		if !a.stands {
+			continue
+		}
+		if outcomes[a.Job] == nil {
+			jobs, first, last = append(jobs, a.Job), append(first, a.Item), append(last, a.Item)
+		}
+		last[len(last)-1] = a.Item
+		outcomes[a.Job] = append(outcomes[a.Job], a.Outcome)
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	rows, err := readRows(ctx, k.tx, "marks", pgx.RowToStructByPos[markRow], sqlTakeMarks, jobs, first, last)
 	if err != nil {
 		return err
 	}
+	marks := map[facts.JobID][]facts.Mark{}
+	for _, m := range rows {
+		marks[m.Job] = append(marks[m.Job], m.Mark)
+	}
 	var list markColumns
-	for len(outcomes) > 0 {
-		n := 1
-		for n < len(outcomes) && outcomes[n].Job == outcomes[0].Job {
-			n++
-		}
-		of := outcomes[:n]
-		marks, err := readRows(ctx, k.tx, "marks", pgx.RowToStructByPos[facts.Mark], sqlTakeMarks, of[0].Job, of[0].Item,
-			of[n-1].Item)
-		if err != nil {
-			return err
-		}
-		slices.SortFunc(marks, func(a, b facts.Mark) int { return cmp.Compare(a.First, b.First) })
-		list.add(of[0].Job, rules.Overlaid(marks, of))
-		outcomes = outcomes[n:]
+	for _, id := range jobs {
+		slices.SortFunc(marks[id], func(a, b facts.Mark) int { return cmp.Compare(a.First, b.First) })
+		list.add(id, rules.Overlaid(marks[id], outcomes[id]))
 	}
 	return list.statement().exec(ctx, k.tx)
 }
 
-func scanOutcome(row pgx.CollectableRow) (rules.Outcome, error) {
+// taken is an attempt that has become part of a sum.
+type taken struct {
+	rules.Outcome
+	stands bool // the outcome is its item's
+}
+
+func scanTaken(row pgx.CollectableRow) (t taken, err error) {
 	var job facts.JobID
 	var item facts.ItemNo
 	var state facts.AttemptState
 	var at time.Time
-	err := row.Scan(&job, &item, &state, &at)
-	return rules.OutcomeOf(job, item, state, at), err
+	err = row.Scan(&job, &item, &state, &at, &t.stands)
+	t.Outcome = rules.OutcomeOf(job, item, state, at)
+	return t, err
 }
 
 // finished notes jobs that have no attempts left.

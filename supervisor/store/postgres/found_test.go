@@ -31,8 +31,11 @@ func TestFound(t *testing.T) {
 		if some := must(rows.Found(ctx, id(0, 2), id(0, 2)))(t); len(some) != 1 {
 			t.Errorf("of one attempt: %+v", some)
 		}
-		exec(t, p, `DELETE FROM attempt WHERE number = 1`)
-		if left := must(rows.Found(ctx, id(0, 1), id(9, 9)))(t); len(left) != 1 {
+		commit(t, term, facts.PutJob{Job: changed(sampleJob(1), func(j *facts.JobFacts) {
+			j.Version, j.State, j.FinishedAt = 2, facts.Complete, at(1e5)
+		})})
+		must(p.Compact(ctx, compaction(term, []facts.JobID{1}, 1)))(t)
+		if left := must(rows.Found(ctx, id(0, 1), id(9, 9)))(t); len(left) != 0 {
 			t.Errorf("of attempts that are gone: %+v", left)
 		}
 	})

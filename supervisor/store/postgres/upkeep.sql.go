@@ -48,7 +48,16 @@ const (
 	sqlChunkEnd = `SELECT job, item, place FROM (SELECT job, item, row_number() OVER (ORDER BY job, item) AS place
 		FROM attempt WHERE job = ANY($1::bigint[]) ORDER BY job, item LIMIT $2) AS first ORDER BY place DESC LIMIT 1`
 
-	sqlSumChunk = `INSERT INTO usage_day AS d (day, owner, account, cluster, host, kind, charged, tags, attempts, wall,
+	// One statement reads and removes the rows of a chunk, adds them to the sums of their days and to what is kept of
+	// their jobs, and returns them: read for each of these again, they would cost more than all the rest.
+	sqlCompactChunk = `WITH a AS (DELETE FROM attempt a WHERE` + inChunk + `AND a.ended_at IS NOT NULL
+			RETURNING a.job, a.item, a.state, a.again, a.reason, a.kind, a.host, a.owner, a.slots, a.memory, a.wall, a.cpu, a.peak,
+			a.started_at, a.ended_at, a.suspended, a.released, a.charge_cpu, a.charge_ram, a.charge_gpu, a.charge_scratch, a.charged),
+		found AS (DELETE FROM attempt_found a WHERE` + inChunk + `),
+		days AS (` + addToDays + `),
+		jobs AS (` + addToJobs + `)
+		SELECT a.job, a.item, a.state, a.ended_at, a.again = 0 FROM a ORDER BY a.job, a.item`
+	addToDays = `INSERT INTO usage_day AS d (day, owner, account, cluster, host, kind, charged, tags, attempts, wall,
 		slot_seconds, cpu_seconds, memory_seconds, used_cpu, used_ram, used_gpu, used_scratch, left_cpu, left_ram,
 		left_gpu, left_scratch)
 		SELECT day, owner, account, cluster, host, kind, charged, tags, count(*), sum(wall), sum(slots * held), sum(cpu),
@@ -59,7 +68,7 @@ const (
 			` + attemptWall + ` AS wall, ` + attemptHeld + ` AS held, a.slots, a.cpu, greatest(a.memory, a.peak) AS bytes,
 			coalesce(a.charge_cpu, 0) AS used_cpu, coalesce(a.charge_ram, 0) AS used_ram,
 			coalesce(a.charge_gpu, 0) AS used_gpu, coalesce(a.charge_scratch, 0) AS used_scratch, ` + leftAtDaysEnd + ` AS rest
-			FROM attempt a JOIN job j ON j.id = a.job WHERE` + inChunk + `) AS a
+			FROM a JOIN job j ON j.id = a.job WHERE j.id = ANY($1)) AS a
 		GROUP BY day, owner, account, cluster, host, kind, charged, tags
 		ON CONFLICT (day, kind, charged, key) DO UPDATE SET
 		attempts = d.attempts + excluded.attempts, wall = d.wall + excluded.wall,
@@ -69,14 +78,9 @@ const (
 		used_scratch = d.used_scratch + excluded.used_scratch, left_cpu = d.left_cpu + excluded.left_cpu,
 		left_ram = d.left_ram + excluded.left_ram, left_gpu = d.left_gpu + excluded.left_gpu,
 		left_scratch = d.left_scratch + excluded.left_scratch`
-
-	// The items that the chunk's attempts decided, as runs of equal outcome; their marks are made of them.
-	sqlChunkOutcomes = `SELECT a.job, a.item, a.state, a.ended_at FROM attempt a WHERE` + inChunk +
-		`AND a.again = 0 ORDER BY a.job, a.item`
-	sqlTakeMarks = `DELETE FROM item_mark WHERE job = $1::bigint AND last + step >= $2::integer AND first <= $3::integer + step
-		RETURNING first, last, step, kind, by, at`
-
-	sqlNoteChunk = `UPDATE job j SET version = j.version + 1, compacted = coalesce(j.compacted, 0) + u.attempts,
+	// Of the last job there may be more attempts.
+	addToJobs = `UPDATE job j SET version = j.version + 1, compacted = coalesce(j.compacted, 0) + u.attempts,
+		compacted_at = CASE WHEN j.id < $2 THEN $5::timestamptz END,
 		first_start = least(j.first_start, u.first_start), done_wall = j.done_wall + u.done_wall, done_count = j.done_count + u.done,
 		failed_attempts = j.failed_attempts + u.failed,
 		peaks_returned = j.peaks_returned + u.returned, peak_returned = greatest(j.peak_returned, u.peak),
@@ -84,12 +88,16 @@ const (
 		FROM (SELECT a.job, count(*) AS attempts, min(a.started_at) AS first_start,
 			coalesce(sum(a.wall) FILTER (WHERE a.state = 'done'), 0) AS done_wall, count(*) FILTER (WHERE a.state = 'done') AS done,
 			count(*) FILTER (WHERE a.state = 'failed') AS failed,` + pastMemoryColumns + `
-			FROM attempt a WHERE` + inChunk + `GROUP BY a.job) AS u WHERE j.id = u.job`
+			FROM a GROUP BY a.job) AS u WHERE j.id = u.job AND j.id = ANY($1)`
+
+	// The marks of the chunk's items, and those next to them.
+	sqlTakeMarks = `DELETE FROM item_mark m USING unnest($1::bigint[], $2::integer[], $3::integer[]) AS u(job, first, last)
+		WHERE m.job = u.job AND m.last + m.step >= u.first AND m.first <= u.last + m.step
+		RETURNING m.job, m.first, m.last, m.step, m.kind, m.by, m.at`
+	sqlCountChunk = `SELECT count(*) FROM attempt a WHERE` + inChunk
+
 	sqlNoteCompacted = `UPDATE job SET version = version + 1, compacted = coalesce(compacted, 0), compacted_at = $2
 		WHERE id = ANY($1::bigint[]) AND compacted_at IS NULL`
-
-	sqlDeleteChunk = `DELETE FROM attempt a WHERE` + inChunk + `AND a.ended_at IS NOT NULL`
-	sqlCountChunk  = `SELECT count(*) FROM attempt a WHERE` + inChunk
 
 	sqlExpired     = `SELECT id FROM job WHERE finished_at < $1 AND compacted_at IS NOT NULL ORDER BY finished_at, id LIMIT $2`
 	sqlHoldExpired = `SELECT id FROM job WHERE id = ANY($1::bigint[]) AND finished_at < $2 AND compacted_at IS NOT NULL
