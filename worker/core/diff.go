@@ -137,8 +137,8 @@ func (c *Core) wishFrom(reply api.SyncReply) {
 	}
 }
 
-// keepListed forgets the specifications of jobs that the last answer does not list. An answer that is under way may
-// leave out one that the last sync named; the next sync names it no more, and gets it again.
+// keepListed forgets the specifications of jobs that the last answer does not list. An answer on its way may leave out
+// a specification named by the last sync; since the next sync does not name it, a later answer brings it again.
 func keepListed(specs map[int64]api.JobSpec, desired map[Key]api.Desired) {
 	listed := map[int64]bool{}
 	for key := range desired {
