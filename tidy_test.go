@@ -78,6 +78,7 @@ var homes = map[string][]string{
 	"github.com/danielgtaylor/huma/v2":    {"supervisor/serve/routes.go"},
 	"github.com/go-chi/chi/v5":            {"supervisor/serve/routes.go"},
 	"github.com/go-chi/httprate":          {"supervisor/access/gate"},
+	"github.com/go-json-experiment/json":  {"supervisor/access/gate/syncs.go"},
 	"github.com/prometheus/client_golang": {"supervisor/lead/metrics"},
 	"github.com/spf13/cobra":              {"cmd/qb", "cmd/qb-bench", "cmd/qb/commandline", "cmd/qb/find", "cmd/qb/service"},
 	"github.com/spf13/pflag":              {"cmd/qb", "cmd/qb/commandline", "cmd/qb/output"},

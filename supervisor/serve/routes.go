@@ -78,7 +78,7 @@ func humaConfig() huma.Config {
 	cfg.CreateHooks = nil // no $schema members
 	cfg.Formats = maps.Clone(cfg.Formats)
 	for kind, format := range cfg.Formats {
-		format.Unmarshal = gate.JSONInUTF8(gate.OneMeaning(format.Unmarshal))
+		format.Unmarshal = gate.JSONInUTF8(gate.OneMeaning(gate.FastSyncs(format.Unmarshal)))
 		cfg.Formats[kind] = format
 	}
 	cfg.Transformers = append(cfg.Transformers, func(ctx huma.Context, _ string, body any) (any, error) {
