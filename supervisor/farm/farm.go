@@ -35,6 +35,7 @@ type Farm struct {
 	dependencies dependencies
 	watch        watch
 	brake        brake
+	ticked       round        // through the hosts that ticks look at
 	orders       []*model.Job // with orders that take more than one commit, the one whose turn is next first
 	carried      bool         // the next Take has a piece of an order under way
 }
@@ -174,7 +175,9 @@ func (f *Farm) onTicked(now time.Time, unread time.Duration) {
 	if f.licences.Raise(now) {
 		f.resources.take()
 	}
-	for _, h := range f.hosts.Sorted() {
+	hosts := f.hosts.Sorted()
+	some, _ := f.ticked.next(hosts, max(ticksAll, len(hosts)/ticksRound))
+	for _, h := range some {
 		if h.WaitingSync != nil && !now.Before(h.WaitingSync.Deadline) {
 			f.syncs.answerSoon(h)
 		}

@@ -16,25 +16,30 @@ const slowEvery = time.Second
 // watch looks for items that run too long, or use more than they hold.
 type watch struct {
 	*shared
-	next time.Time // when it looks again
+	again time.Time // when it begins again with the first host
+	round round
 }
 
 // look reports each item, once, that runs several times as long as the longest of its job did, and items and
 // instances that run longer than the timeouts of their jobs. Nothing is ended for it.
 func (wa *watch) look(now time.Time) {
-	if now.Before(wa.next) {
+	if now.Before(wa.again) || wa.out.Spent() {
 		return
 	}
-	for _, h := range wa.hosts.Sorted() {
+	some, last := wa.round.next(wa.hosts.Sorted(), ticksAll)
+	for n, h := range some {
 		if wa.out.Spent() {
-			return // the next tick finds the others
+			wa.round.back(len(some) - n) // the next tick finds the others
+			return
 		}
 		for _, i := range wa.long(now, h) {
 			wa.recordTimeouts(now, i)
 			wa.maybeRecordSlow(now, i)
 		}
 	}
-	wa.next = now.Add(slowEvery)
+	if last {
+		wa.again = now.Add(slowEvery)
+	}
 }
 
 // long are the host's instances of which something may have to be recorded, in order. Mostly there are none, and to
