@@ -46,7 +46,7 @@ type Host struct {
 
 	Failing map[facts.JobID]*Failing // runs of failed items, since the last done one
 
-	Instances   map[instanceKey]*Instance
+	hosted
 	Used        int       // slots
 	Wanted      int       // slots of what waits to go on
 	ResumeDue   bool      // the farm is to look at what waits to go on
@@ -55,6 +55,12 @@ type Host struct {
 	WaitingSync *WaitingSync
 	Due         bool // the held sync is to be answered at the next Take
 	WasUsable   bool
+}
+
+// hosted is what runs on a host.
+type hosted struct {
+	Instances map[instanceKey]*Instance
+	sorted    []*Instance // by job and number; empty: to be sorted
 }
 
 type instanceKey struct {
@@ -72,7 +78,7 @@ type WaitingSync struct {
 }
 
 func NewHost(row facts.HostFacts) *Host {
-	h := &Host{Host: fit.Host{Refuses: map[string]fit.Refuses{}}, Instances: map[instanceKey]*Instance{},
+	h := &Host{Host: fit.Host{Refuses: map[string]fit.Refuses{}}, hosted: hosted{Instances: map[instanceKey]*Instance{}},
 		Holds: map[facts.JobID]int64{}}
 	h.Take(row)
 	return h
@@ -145,8 +151,12 @@ func (h *Host) ForPlan() (slots, ending int) {
 	return slots + sums.Released, min(sums.EndingSlots, slots-stay)
 }
 
+// SortedInstances are the host's instances by job and number; no one may change the list.
 func (h *Host) SortedInstances() []*Instance {
-	return slices.SortedFunc(maps.Values(h.Instances), CompareInstances)
+	if len(h.sorted) != len(h.Instances) {
+		h.sorted = slices.SortedFunc(maps.Values(h.Instances), CompareInstances)
+	}
+	return h.sorted
 }
 
 // count is the number of instances on the host for which so returns true.
@@ -307,7 +317,7 @@ func (h *Host) Evidence(now time.Time, js *Jobs) (evidence []facts.AttemptID, ow
 // as many as are locked too much, secondaries first, the newest first.
 func (h *Host) OnLocked() (list []*Instance) {
 	over, whole := h.Used-(h.Slots-h.Locked), h.LockedBy != ""
-	running := h.SortedInstances()
+	running := slices.Clone(h.SortedInstances())
 	slices.SortStableFunc(running, func(a, b *Instance) int {
 		return cmp.Or(cmp.Compare(b.Kind, a.Kind), b.Attempt.StartedAt.Compare(a.Attempt.StartedAt))
 	})

@@ -96,6 +96,7 @@ func (i *Instance) Attach() {
 	i.Job.Instances[i.Number] = i
 	i.Job.numbers.sorted = nil
 	i.Host.Instances[instanceKey{i.Job.ID, i.Number}] = i
+	i.Host.sorted = nil
 	i.Touch()
 }
 
@@ -105,6 +106,7 @@ func (i *Instance) Detach() {
 	i.Job.numbers.taken = min(i.Job.numbers.taken, i.Number)
 	i.Job.numbers.sorted = nil
 	delete(i.Host.Instances, instanceKey{i.Job.ID, i.Number})
+	i.Host.sorted = nil
 	i.Touch()
 }
 

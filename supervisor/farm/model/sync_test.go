@@ -14,7 +14,7 @@ import (
 // TestSpecificationsAreBounded: an answer has as many specifications as a worker surely reads, and the next ones have the others.
 func TestSpecificationsAreBounded(t *testing.T) {
 	const jobs = 40
-	h := &Host{Instances: map[instanceKey]*Instance{}}
+	h := &Host{hosted: hosted{Instances: map[instanceKey]*Instance{}}}
 	for n := range jobs {
 		j := &Job{JobFacts: facts.JobFacts{ID: facts.JobID(n + 1), Version: 1, Command: []string{strings.Repeat("x", 1<<20)}}}
 		if n == 0 {
