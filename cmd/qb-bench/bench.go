@@ -53,6 +53,7 @@ type benchResult struct {
 	Commits              int64              `json:"commits"`
 	RowsWritten          int64              `json:"rows_written"`
 	Plans                benchPlans         `json:"plans"`
+	Full                 benchFull          `json:"full"`
 	Hosts                int                `json:"hosts"`
 	Slots                int                `json:"slots"`
 }
@@ -60,6 +61,32 @@ type benchResult struct {
 // benchPlans is how often the supervisor planned.
 type benchPlans struct {
 	Whole int64 `json:"whole"`
+}
+
+// benchFull is how full the farm was. Shares are of its slots.
+type benchFull struct {
+	After90 float64 `json:"after_90"` // seconds until so many per cent of the slots were in use; 0: never
+	After97 float64 `json:"after_97"`
+	Mean    float64 `json:"mean"`  // from then on, by time, until the last item began
+	Least   float64 `json:"least"` // in that time
+	seconds float64 // of that time
+}
+
+// note takes in the share of slots in use at a time after the begin, the last time that it was looked at, and whether
+// there are items to begin.
+func (f *benchFull) note(share, at, before float64, waiting bool) {
+	if f.After90 == 0 && share >= 0.9 {
+		f.After90 = at
+	}
+	switch {
+	case f.After97 == 0 && share >= 0.97:
+		f.After97 = at
+		f.Least = share
+	case f.After97 > 0 && waiting:
+		f.Least = min(f.Least, share)
+		f.Mean = (f.Mean*f.seconds + share*(at-before)) / (f.seconds + at - before)
+		f.seconds += at - before
+	}
 }
 
 // newCommand is the program.
@@ -155,7 +182,11 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if err := encoder.Encode(result); err != nil {
 		return err
 	}
-	return errors.Join(b.verify(ctx, result.Items), leaked(result.Start, result.End, result.Items))
+	err = b.verify(ctx, result.Items)
+	if result.Items == b.items { // else it is not at rest
+		err = errors.Join(err, leaked(result.Start, result.End, result.Items))
+	}
+	return err
 }
 
 // startFarm runs the qb beside this program as a farm, with workers only if items are real, and finds its credentials.
@@ -246,6 +277,10 @@ func (b *benchRun) startHosts(errOut io.Writer) error {
 	return b.hosts.Start()
 }
 
+// benchLook is how often a run is looked at in its first seconds; later each look is a hundredth of the run, as each
+// costs the supervisor a list of the jobs.
+const benchLook = 50 * time.Millisecond
+
 // measure submits the jobs, lets the hosts at them and watches until all items have ended or the time is up.
 func (b *benchRun) measure(ctx context.Context, errOut io.Writer) (*benchResult, error) {
 	r := &benchResult{Hosts: b.benchOptions.hosts, Slots: b.slots}
@@ -263,13 +298,20 @@ func (b *benchRun) measure(ctx context.Context, errOut io.Writer) (*benchResult,
 	}
 	began := time.Now()
 	for r.Items < b.items {
-		if err := pause.For(ctx, 50*time.Millisecond); err != nil {
+		if err := pause.For(ctx, min(max(benchLook, time.Since(began)/100), 20*benchLook)); err != nil {
 			return nil, err
 		}
-		if r.Items, err = b.count(ctx, ids); err != nil {
+		var waiting, running int
+		if r.Items, err = b.sum(ctx, ids, func(c api.ItemCounts) int {
+			waiting += c.Pending
+			running += c.Running
+			return c.Complete
+		}); err != nil {
 			return nil, err
 		}
+		before := r.Seconds
 		r.Seconds = time.Since(began).Seconds()
+		r.Full.note(float64(running)/float64(r.Hosts*r.Slots), r.Seconds, before, waiting > 0)
 		if b.limit > 0 && r.Seconds > b.limit.Seconds() {
 			break
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,4 +79,19 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	os.RemoveAll(programs.dir)
 	os.Exit(code)
+}
+
+func TestFull(t *testing.T) {
+	var f benchFull
+	before := 0.0
+	for _, look := range []struct {
+		at, share float64
+		waiting   bool
+	}{{1, 0.5, true}, {2, 0.92, true}, {3, 0.98, true}, {4, 1, true}, {8, 0.95, true}, {9, 0.1, false}} {
+		f.note(look.share, look.at, before, look.waiting)
+		before = look.at
+	}
+	if f.After90 != 2 || f.After97 != 3 || f.Least != 0.95 || math.Abs(f.Mean-(1+4*0.95)/5) > 1e-9 {
+		t.Errorf("%+v", f)
+	}
 }
