@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,10 +37,9 @@ func TestSharesAreAskedForSeldom(t *testing.T) {
 // tell the answer before, and do not ask again while a question is open.
 func TestScrapesDoNotWaitForShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		var asked atomic.Int32
 		c := &shareCollector{owners: func() []accounting.OwnerShare {
-			asked++
-			rank := asked
+			rank := int(asked.Add(1))
 			time.Sleep(25 * time.Second)
 			return []accounting.OwnerShare{{Rank: rank}}
 		}}
@@ -56,9 +56,9 @@ func TestScrapesDoNotWaitForShares(t *testing.T) {
 			time.Sleep(tc.rest)
 			began := time.Now()
 			got := c.latest(began)
-			if waited := time.Since(began); waited != tc.waits || asked != tc.asked || got[0].Rank != tc.rank {
+			if waited := time.Since(began); waited != tc.waits || int(asked.Load()) != tc.asked || got[0].Rank != tc.rank {
 				t.Errorf("%s later: the answer %d after %s, asked %d times; want the answer %d after %s, asked %d times", tc.rest,
-					got[0].Rank, waited, asked, tc.rank, tc.waits, tc.asked)
+					got[0].Rank, waited, asked.Load(), tc.rank, tc.waits, tc.asked)
 			}
 		}
 		time.Sleep(time.Minute) // the open question is answered
