@@ -13,7 +13,7 @@ import (
 
 // Limits of connections.
 const (
-	maxConns      = 20_000 // of all addresses together
+	maxConns      = 30_000 // of all addresses together; a worker has two, and 10,000 hosts are a large farm
 	reservedConns = 1_000  // of them, for root, the service's own account and enrolled hosts
 	filesForRest  = 4_096  // open files that are not for connections: the database, output, listeners
 

@@ -192,7 +192,7 @@ func TestAttackUnshown(t *testing.T) {
 // TestRoomFor: connections leave open files for the rest, and places for root and hosts.
 func TestRoomFor(t *testing.T) {
 	for files, want := range map[uint64][2]int{1024: {512, 128}, 4096: {2048, 512}, 20_000: {15_904, 1000},
-		65_536: {20_000, 1000}, 1 << 40: {20_000, 1000}} {
+		65_536: {maxConns, 1000}, 1 << 40: {maxConns, 1000}} {
 		if most, reserved := roomFor(files); [2]int{most, reserved} != want {
 			t.Errorf("%d files: %d connections, %d reserved", files, most, reserved)
 		}
