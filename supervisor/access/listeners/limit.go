@@ -44,6 +44,7 @@ type conn struct {
 	places *connections
 	peer   peer
 	place  *list.Element // nil: it is closed
+	ready  *list.Element // nil: it does not wait for a request
 	phase  phase
 	shown  bool      // a credential came by it
 	waits  bool      // the server has set a deadline for the next request

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -111,7 +112,7 @@ func TestAttackAllPlaces(t *testing.T) {
 		hers = append(hers, c)
 	}
 	taken := s.count(func(p *connections) int { return p.ordinary })
-	if taken > 30 || closed(hers[39], 50*time.Millisecond) || !closed(hers[0], time.Second) {
+	if taken > 30 || closed(hers[39], 50*time.Millisecond) || !closed(hers[0], 10*time.Second) {
 		t.Errorf("%d places are taken", taken)
 	}
 	for n := range 10 {
@@ -196,5 +197,30 @@ func TestRoomFor(t *testing.T) {
 		if most, reserved := roomFor(files); [2]int{most, reserved} != want {
 			t.Errorf("%d files: %d connections, %d reserved", files, most, reserved)
 		}
+	}
+}
+
+// BenchmarkEnter gives a new connection the place of an idle one, of a peer with so many that are being served.
+func BenchmarkEnter(b *testing.B) {
+	for _, serving := range []int{100, 10_000} {
+		b.Run(fmt.Sprint(serving), func(b *testing.B) {
+			p := &connections{log: slog.New(slog.DiscardHandler), whose: func(net.Conn) peer { return peer{kind: ofUID} }, limited: func() {},
+				most: serving + 1, of: map[peer]*account{}}
+			last := (*conn)(nil)
+			for n := range serving + 1 {
+				mine, _ := net.Pipe()
+				if last = p.enter(mine, fresh); n < serving {
+					p.note(last, http.StateActive)
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				p.note(last, http.StateActive)
+				p.note(last, http.StateIdle)
+				if last = p.enter(last.Conn, fresh); last == nil {
+					b.Fatal("no place")
+				}
+			}
+		})
 	}
 }
