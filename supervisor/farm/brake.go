@@ -23,10 +23,15 @@ type brake struct {
 	since    time.Time
 	cause    string // while it is engaged
 	released bool
+	looked   time.Time
 }
 
 // look engages and releases the brake.
 func (br *brake) look(now time.Time) {
+	if len(br.hosts.ByID) > ticksAll && now.Sub(br.looked) < time.Second { // far less than the shortest lease
+		return
+	}
+	br.looked = now
 	silent, known := 0, 0
 	for _, h := range br.hosts.ByID {
 		if len(h.Instances) == 0 || h.Removing() {
