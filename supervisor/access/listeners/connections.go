@@ -49,8 +49,8 @@ type connections struct {
 	said     time.Time
 }
 
-// account is what one peer has. Its connections are in order of their last answer; ready are those of them that wait for
-// a request. Most of a large farm's do not: to look through all of them for one cost a fifth of a supervisor's time.
+// account is what one peer has. Its connections are in order of their last answer; ready are those of them that wait
+// for a request. Most of a large farm's do not, and each new connection may look for one.
 type account struct {
 	trusted          bool
 	conns, ready     *list.List
