@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -48,6 +49,7 @@ func TestAttackSwappedProgram(t *testing.T) {
 			}
 			dir := filepath.Join(t.TempDir(), "bin")
 			program := filepath.Join(dir, "qb")
+			syscall.ForkLock.RLock() // a process forked meanwhile would have the file open, and it is busy then
 			err := os.Mkdir(dir, 0o755)
 			if err == nil {
 				err = os.WriteFile(program, []byte("#!/bin/sh\ncd "+dir+"\n"+c.script+"\n"), 0o755)
@@ -55,6 +57,7 @@ func TestAttackSwappedProgram(t *testing.T) {
 			if err == nil && c.spoil != nil {
 				err = c.spoil(program)
 			}
+			syscall.ForkLock.RUnlock()
 			if err != nil {
 				t.Fatal(err)
 			}
