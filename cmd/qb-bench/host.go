@@ -57,7 +57,16 @@ type benchFlight struct {
 	sequence uint64
 	sent     time.Time
 	carries  bool // results, so that it is answered at once
+	follows  bool // a sync that was given up, whose response is to carry the answer
 	giveUp   context.CancelFunc
+}
+
+// lostAt is when the results of a sync are sent again, as its answer may be lost. Others end with their request.
+func (f *benchFlight) lostAt(h *benchHost) time.Time {
+	if f.carries && f.follows {
+		return f.sent.Add(h.waits.Lost(&h.limits, h.lease))
+	}
+	return f.sent.Add(h.limits.Hold + h.limits.Overdue)
 }
 
 // benchAnswer is what came of one; reply is nil if it failed.
@@ -134,7 +143,8 @@ func (h *benchHost) unsent() bool {
 func (h *benchHost) maybeSync(ctx context.Context, now time.Time) {
 	unsent := h.unsent()
 	if h.flight != nil {
-		if !unsent || h.flight.carries && now.Sub(h.flight.sent) < h.patience() {
+		newer := unsent && (!h.flight.carries || now.Sub(h.flight.sent) >= h.patience())
+		if !newer && now.Before(h.flight.lostAt(h)) {
 			return
 		}
 		h.waits.GaveUp(h.flight.carries)
@@ -166,6 +176,8 @@ func (h *benchHost) wake(now time.Time) time.Time {
 		sooner(h.next)
 	case h.flight.carries && h.unsent():
 		sooner(h.flight.sent.Add(h.patience()))
+	default:
+		sooner(h.flight.lostAt(h))
 	}
 	for _, s := range h.running {
 		if _, known := h.ended[s.attempt]; !known {
@@ -197,7 +209,8 @@ func (h *benchHost) send(ctx context.Context, now time.Time) {
 		h.ended[id] = e
 	}
 	within, giveUp := context.WithTimeout(ctx, h.limits.Hold+h.limits.Overdue)
-	f := &benchFlight{sequence: s.Sequence, sent: now, carries: len(s.Finished) > 0, giveUp: giveUp}
+	f := &benchFlight{sequence: s.Sequence, sent: now, carries: len(s.Finished) > 0,
+		follows: len(h.earlier) > 0, giveUp: giveUp}
 	h.flight = f
 	body := *s
 	go func() {

@@ -2,8 +2,9 @@ package farm
 
 import "qb/supervisor/farm/model"
 
-// A farm of up to ticksAll hosts is looked at in each tick. Of a larger one a tick looks at a part, so that what a tick
-// costs is bounded: what depends on time alone is noticed at most ticksRound ticks later there.
+// A tick looks at all hosts of a farm of up to ticksAll. Of a larger one it looks at a part, so that ticksRound ticks
+// see all: held answers, silence and locks that end are noticed up to that many ticks late there. Slow items are
+// looked for in parts of ticksAll hosts, one part a tick.
 const (
 	ticksAll   = 500
 	ticksRound = 5

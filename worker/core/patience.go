@@ -38,6 +38,15 @@ func (p *Patience) Wait(l *Limits, lease time.Duration) time.Duration {
 	return max(l.Patience, min(wait, most))
 }
 
+// Lost is for how long results wait for an answer that the response to the sync before was to carry: it may have been
+// lost with that sync's connection.
+func (p *Patience) Lost(l *Limits, lease time.Duration) time.Duration {
+	return max(lostAnswer*l.Patience, p.Wait(l, lease))
+}
+
+// lostAnswer is after how many times Limits.Patience, at least, results are sent again.
+const lostAnswer = 10
+
 // GaveUp notes a sync that is waited for no longer.
 func (p *Patience) GaveUp(carries bool) {
 	if carries {
@@ -117,19 +126,16 @@ func (s *openSyncs) firstAnswered(sequence, of uint64) (answered pendingSync, ok
 
 // sendAgainAt is when a sync under way is followed by another although nothing new has happened: its first answer left
 // something open, or its results have no answer, which may have been lost with the connection of the sync before.
-func (s *openSyncs) sendAgainAt(l *Limits, patience time.Duration) Moment {
+func (s *openSyncs) sendAgainAt(lost time.Duration) Moment {
 	p := &s.pendingSync
 	switch {
 	case p.again != 0:
 		return p.again
 	case p.carries && len(s.earlier) > 0:
-		return p.sentAt + max(lostAnswer*l.Patience, patience)
+		return p.sentAt + lost
 	}
 	return never
 }
-
-// lostAnswer is after how many times Limits.Patience results are sent again.
-const lostAnswer = 10
 
 // never is later than all moments.
 const never = Moment(math.MaxInt64)

@@ -63,7 +63,7 @@ func (c *Core) Wake() Moment {
 	if c.pendingSync.carries && c.unsent() {
 		wake = min(wake, c.pendingSync.sentAt+c.patience())
 	}
-	wake = min(wake, c.sendAgainAt(&c.limits, c.patience()))
+	wake = min(wake, c.sendAgainAt(c.waits.Lost(&c.limits, c.lease)))
 	if c.hostMoved() {
 		wake = min(wake, c.pendingSync.sentAt+c.limits.Report)
 	}
@@ -125,7 +125,7 @@ func (c *Core) maybeSync() {
 			c.giveUp(true)
 			c.backOff()
 		case unsent && (!c.pendingSync.carries || waited >= c.patience()),
-			c.now >= c.sendAgainAt(&c.limits, c.patience()):
+			c.now >= c.sendAgainAt(c.waits.Lost(&c.limits, c.lease)):
 			c.giveUp(false)
 			c.nextSync = c.now
 		case c.hostMoved() && waited >= c.limits.Report:

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attend is with the process of an item, or of a stage of it, until its whole tree is gone. It runs on the forker's
-// thread, which has nothing else to do meanwhile. A process that is gone soon and says nothing, as most that are short,
-// needs no other goroutine. Beside one that lasts a goroutine reads its pipes, and its orphans are reaped as they end.
+// attend waits for the process of an item, or of a stage of it, until its whole tree is gone. It runs on the forker's
+// thread, which has nothing else to do meanwhile. A process that ends soon and writes nothing, as most short ones do,
+// needs no other goroutine. For a longer one, a goroutine reads the pipes, and orphans are reaped as they end.
 func (s *shim) attend(it *shimItem, pid, pidfd int, pipes [2]int, last bool) {
 	silent := s.forker.waiter.silent(firstLook, pidfd, &pipes)
 	if silent {

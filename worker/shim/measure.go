@@ -38,8 +38,8 @@ type meter struct {
 	afterLook func()
 }
 
-// What the kernel says of a process at its end is enough for one that is gone before the first look, which costs more
-// than the whole of a short item. The next looks follow closely, as short trees are gone at the first regular one.
+// A process that ends before the first look is measured by what the kernel reports at its end: a look costs more than a
+// whole short item. The next looks follow closely, because short trees have ended by the first regular one.
 const (
 	firstLook   = 20 * time.Millisecond
 	regularLook = 500 * time.Millisecond

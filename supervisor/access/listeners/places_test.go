@@ -204,8 +204,10 @@ func TestRoomFor(t *testing.T) {
 func BenchmarkEnter(b *testing.B) {
 	for _, serving := range []int{100, 10_000} {
 		b.Run(fmt.Sprint(serving), func(b *testing.B) {
-			p := &connections{log: slog.New(slog.DiscardHandler), whose: func(net.Conn) peer { return peer{kind: ofUID} }, limited: func() {},
-				most: serving + 1, of: map[peer]*account{}}
+			p := &connections{
+				log: slog.New(slog.DiscardHandler), whose: func(net.Conn) peer { return peer{kind: ofUID} },
+				limited: func() {}, most: serving + 1, of: map[peer]*account{},
+			}
 			last := (*conn)(nil)
 			for n := range serving + 1 {
 				mine, _ := net.Pipe()
