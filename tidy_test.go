@@ -208,7 +208,7 @@ var largeTypes = map[string]struct{ methods, fields int }{
 	"supervisor/lead/term.Loop":        {33, 32},
 	"supervisor/share/planner.balance": {76, 28},
 	"supervisor/store/postgres.Store":  {87, 8},
-	"supervisor/wire/settings.Config":  {30, 113},
+	"supervisor/wire/settings.Config":  {30, 114},
 	"worker.agent":                     {32, 35},
 	"worker.shimConn":                  {28, 26},
 	"worker/core.Core":                 {61, 40},

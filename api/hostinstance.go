@@ -16,7 +16,7 @@ type HostInstance struct {
 	Holds    map[string]int64 `json:"holds,omitempty" doc:"Other resources it holds, such as host.gpus or license.nuke."`
 	Devices  []int            `json:"devices,omitempty" doc:"GPUs of the host that it holds."`
 
-	State         string     `json:"state" enum:"active,draining,suspended,resuming,stopping" doc:"draining: it ends after its item; suspended: its processes stand still; resuming: they do until its slots are free; stopping: it ends now."`
+	State         string     `json:"state" enum:"active,draining,suspended,resuming,stopping,loaded,unloading" doc:"draining: it ends after its item; loaded: it has no item, and its program waits for one; unloading: its program ends; suspended: its processes stand still; resuming: they do until its slots are free; stopping: it ends now."`
 	ItemStartedAt *time.Time `json:"item_started_at,omitempty"`
 
 	SuspendedAt      *time.Time `json:"suspended_at,omitempty" doc:"Since when its processes stand still by order; absent: they run."`

@@ -162,6 +162,7 @@ type Finished struct {
 	CPU        float64   `json:"cpu" doc:"Seconds, whole tree."`
 	PeakMemory int64     `json:"peak_memory" doc:"Bytes, whole tree."`
 	Suspended  float64   `json:"suspended,omitempty" doc:"Seconds for which it was suspended."`
+	Loaded     bool      `json:"loaded,omitempty" doc:"Of a job with load_once: its program is still there and takes another item."`
 	InLease    bool      `json:"in_lease,omitempty" doc:"Its whole tree had ended before its lease did, by the host's clock since boot: so an exit code of 0 that is reported after the attempt was given up counts for its item, if the item's next attempt has not ended."`
 
 	Highlights  []string `json:"highlights,omitempty" doc:"Up to 20 lines of its output that match regex_highlights, of up to 400 bytes. Ends whose highlights and output paths take more than 4 MiB in one sync wait for the next."`
@@ -210,7 +211,8 @@ type Desired struct {
 	NoLicence []NoLicence `json:"no_licence,omitempty" doc:"How the item says that it found no licence, for those that it holds."`
 	Suspended bool        `json:"suspended,omitempty" doc:"Its processes are to stand still until an answer says otherwise."`
 
-	SuspensionID int64 `json:"suspension_id,omitempty" doc:"Number of the suspension, which the worker reports back once its whole tree stands still."`
+	SuspensionID int64  `json:"suspension_id,omitempty" doc:"Number of the suspension, which the worker reports back once its whole tree stands still."`
+	Program      string `json:"program,omitempty" enum:",waiting,blocked,pending,complete" doc:"The attempt has ended, and its instance's program, of a job with load_once, is still there: it waits for an item (waiting, or blocked: by a person), or is to end (pending: its job goes on without it; complete: its job has no item left). Empty: the attempt is to run."`
 }
 
 // NoLicence is how an item says that it found no licence. An attempt that fails and says so ends with the code
@@ -246,6 +248,8 @@ type JobSpec struct {
 	AgendaPreflights  []string `json:"agenda_preflights,omitempty" doc:"The same before each item; code agenda_preflight_failed."`
 	AgendaPostflights []string `json:"agenda_postflights,omitempty" doc:"The same after each item; code postflight_failed."`
 	Validate          []string `json:"validate,omitempty" doc:"Output files of each item, as PATH, PATH:SIZE, PATH:new or PATH:SIZE:new; code output_missing."`
+
+	LoadOnce bool `json:"load_once,omitempty" doc:"The command is started once for each instance, and takes its items one after another over a socket."`
 
 	RegexProgress string `json:"regex_progress,omitempty" doc:"Regular expressions for lines of output, one in each line."`
 	RegexErrors   string `json:"regex_errors,omitempty" doc:"Likewise; a line that matches lets the item fail with the outcome launch and the code log_error."`

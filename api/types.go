@@ -25,7 +25,7 @@ type Job struct {
 	FinishedAt       *time.Time        `json:"finished_at"`
 	MeanItemSeconds  *float64          `json:"mean_item_seconds" doc:"Mean wall time of this job's complete items; null before the first."`
 	EstimatedItem    *float64          `json:"estimated_item_seconds" doc:"Expected run time of the next item: the longest so far, or their supervisor_cpu_share_quantile, before the first result time_estimate, and at least the run time of the oldest running item; null if nothing is known, and if no item is left."`
-	Type             string            `json:"type" enum:"cmdline,cmdrange"`
+	Type             string            `json:"type" enum:"cmdline,cmdrange,loadonce" doc:"loadonce: the command is started once for each instance, and takes its items one after another."`
 	Agenda           bool              `json:"agenda" doc:"False for a job without a range, which runs its command cpus times."`
 	Range            string            `json:"range" doc:"Lists leave out one of more than 8 KiB."`
 	RetryWork        int               `json:"retrywork"`
@@ -236,6 +236,7 @@ type SubmitRequest struct {
 	PGrp            int               `json:"pgrp,omitempty" doc:"Process group: the id of its first job, which must be of the same user unless an operator asks. 0: a group of its own."`
 	Label           string            `json:"label,omitempty" doc:"Name of the job within its process group, up to 255 characters without commas. It names one submission of its group, with all jobs that this becomes."`
 	Kind            string            `json:"kind,omitempty" doc:"Name that jobs of one sort share, up to 255 characters without commas."`
+	Type            string            `json:"type,omitempty" enum:",cmdline,cmdrange,loadonce" doc:"loadonce: the command is started once for each instance, and takes its items one after another over the socket that QB_WORK names. Empty: cmdrange with a range, else cmdline."`
 	System          string            `json:"system,omitempty" doc:"System whose paths and programs the job has: linux, darwin (macOS) or windows. A host of another family (Windows; Linux and macOS) gets the job only if pathmap, or with the flag convert_path its own path map, has all paths of the command. Empty or any: hosts of all systems may run it."`
 	PID             int               `json:"pid,omitempty" doc:"The job that it belongs to, which must exist; 0: none. It has no effect on when the job runs."`
 	Notes           string            `json:"notes,omitempty" doc:"Text for people, up to 4096 bytes; shown to everybody."`

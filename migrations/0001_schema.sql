@@ -101,6 +101,7 @@ CREATE TABLE job (
     pgrp               bigint      NOT NULL,            -- process group: jobs that belong together
     pid                bigint      NOT NULL DEFAULT 0 CHECK (pid >= 0), -- job that it belongs to; 0: none
     kind               text        NOT NULL DEFAULT '', -- common to jobs of a sort, for filters and requirements
+    type               text        NOT NULL DEFAULT '', -- as given: '', cmdline, cmdrange, loadonce
     system             text        NOT NULL DEFAULT '', -- whose paths and programs it has: linux, darwin, windows, any
     notes              text        NOT NULL DEFAULT '', -- for people
     tags               jsonb       NOT NULL DEFAULT '{}', -- for reports, such as {"prod_show": "heron"}

@@ -200,7 +200,9 @@ func (a *simAgent) tell(o core.Command) {
 	case core.StopItem:
 		a.host.world.note("%s order: stop %s %v", a.host.name, o.Key, o.Attempt)
 	case core.CloseShim:
-		a.host.world.note("%s order: close %s", a.host.name, o.Key)
+		a.host.world.note("%s order: close %s: %s", a.host.name, o.Key, o.Word)
+	case core.TellShim:
+		a.host.world.note("%s order: tell %s: %s", a.host.name, o.Key, o.Word)
 	}
 }
 
@@ -219,6 +221,8 @@ func (a *simAgent) carryOut(o core.Command) {
 	case core.SuspendItem:
 		a.toLink(o.Key, o)
 	case core.CloseShim:
+		a.toLink(o.Key, o)
+	case core.TellShim:
 		a.toLink(o.Key, o)
 	case core.WriteLease:
 		if !h.world.chance(5) { // else the link is too busy for it

@@ -437,8 +437,9 @@ func (r *simRows) agree(f *farm.Farm, now time.Time, what string) {
 	}
 	for _, h := range view.Hosts {
 		used[h.ID] = h.Used
-		if h.Used != r.held[h.ID] {
-			r.world.fail("S9: %s counts %d slots in use on %s, the rows %d", what, h.Used, h.ID, r.held[h.ID])
+		if loaded, _, _ := programs(&h); h.Used != r.held[h.ID]+loaded {
+			r.world.fail("S9: %s counts %d slots in use on %s, %d of them by programs, the rows %d", what, h.Used, h.ID, loaded,
+				r.held[h.ID])
 		}
 	}
 	if running != r.live {
@@ -471,7 +472,8 @@ func (r *simRows) same(live, rebuilt *message.View) {
 	}
 	for _, was := range live.Hosts {
 		at := slices.IndexFunc(rebuilt.Hosts, func(h message.HostView) bool { return h.ID == was.ID })
-		if at < 0 || rebuilt.Hosts[at].Used != was.Used || rebuilt.Hosts[at].Promised != was.Promised || rebuilt.Hosts[at].LockedBy != was.LockedBy {
+		slots, memory, _ := programs(&was)
+		if at < 0 || rebuilt.Hosts[at].Used != was.Used-slots || rebuilt.Hosts[at].Promised != was.Promised-memory || rebuilt.Hosts[at].LockedBy != was.LockedBy {
 			w.fail("S9: a new term would change host %s", was.ID)
 		}
 	}

@@ -111,7 +111,7 @@ func (c *simClients) submit(n int) {
 	given := facts.JobFacts{
 		Name: fmt.Sprintf("j%d", n), User: fmt.Sprintf("u%d", w.random.IntN(3)), Submission: fmt.Sprintf("token%d", n), Command: []string{"true"},
 		CPUs: 1 + w.random.IntN(3), MaxCPUs: &width, Priority: 1 + w.random.IntN(3), RetryWork: w.random.IntN(3), RetryDelay: []int{0, 0, 2, 15}[(w.seed/3+uint64(n))%4],
-		Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)},
+		Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)}, JobType: map[uint64]string{3: "loadonce"}[(w.seed+uint64(n))%5],
 	}
 	if (w.seed+uint64(n))%6 == 1 {
 		given.StartAt = fmt.Sprintf("+%d", 1+n%20)

@@ -116,6 +116,8 @@ func (l *simLink) carryOut(o core.Command) {
 		l.send(func(s *simShim) { s.suspend(o) })
 	case core.WriteLease:
 		l.send(func(s *simShim) { s.setLease(o.End) })
+	case core.TellShim:
+		l.a.host.world.some("a program told to wait")
 	case core.CloseShim:
 		l.closing = true
 		l.sendOrForce("", "", func(s *simShim) { s.close() })
@@ -132,8 +134,16 @@ func (l *simLink) sendOrForce(reason, code string, f func(*simShim)) {
 }
 
 func (s *simShim) close() {
+	if s.closing {
+		return
+	}
 	s.closing = true
-	if s.item == nil {
+	switch {
+	case s.item != nil:
+	case s.program:
+		s.host.world.some("a program ended by order")
+		s.do(s.host.world.mostly(20*time.Millisecond, 20*time.Second, 10), s.exit)
+	default:
 		s.exit()
 	}
 }
@@ -145,7 +155,7 @@ func (l *simLink) prepare(item core.Item) {
 func (l *simLink) run(item core.Item, lease core.Moment) {
 	d := item.Desired
 	l.ordered = true
-	l.send(func(s *simShim) { s.order(d, lease) })
+	l.send(func(s *simShim) { s.order(d, item.Spec.LoadOnce, lease) })
 }
 
 // start declares the instance, forks its shim, connects, and gives the first order; the agent may die

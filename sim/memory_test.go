@@ -145,6 +145,13 @@ func (m *simMachine) used(of *simHost) (sum int64) {
 			sum += now
 		}
 	}
+	for _, h := range m.hosts {
+		for _, s := range h.everyShim() {
+			if (of == nil || h == of) && s.alive && s.program && (s.item == nil || s.item.exited || s.item.run == nil) {
+				sum += s.keeps
+			}
+		}
+	}
 	return sum
 }
 

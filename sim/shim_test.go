@@ -23,6 +23,8 @@ type simShim struct {
 	item       *simProcess
 	last       api.AttemptID
 	closing    bool
+	program    bool  // of a load-once job, that takes one item after another
+	keeps      int64 // memory that it has between two items
 	conn       *simConn
 	deafTill   time.Duration // it answers no one, though its timer rings
 	timer      int           // of the lease; an older one rings for nothing
@@ -53,6 +55,7 @@ type simProcess struct {
 	killedAt  time.Duration
 	exited    bool
 	over      bool
+	loadOnce  bool
 	reason    string
 	code      string
 	outcome   string // of a stop or a kill, if not the usual
@@ -126,7 +129,7 @@ func (s *simShim) hangUp() {
 }
 
 func (s *simShim) hello() core.Adopted {
-	return core.Adopted{Key: s.intent.key, Attempt: s.attempt(), State: s.state()}
+	return core.Adopted{Key: s.intent.key, Attempt: s.attempt(), State: s.state(), Loaded: s.program}
 }
 
 func (s *simShim) attempt() api.AttemptID {
@@ -153,13 +156,16 @@ func (s *simShim) state() string {
 }
 
 // order takes an attempt once: the same order again changes nothing.
-func (s *simShim) order(d api.Desired, lease core.Moment) {
+func (s *simShim) order(d api.Desired, loadOnce bool, lease core.Moment) {
 	id := d.Attempt
 	if s.item != nil || id == s.last || s.closing {
 		return
 	}
 	w := s.host.world
-	it := &simProcess{attempt: id, instance: d.Instance, suspended: d.Suspended, number: d.SuspensionID}
+	if s.program {
+		w.some("a program took another item")
+	}
+	it := &simProcess{attempt: id, instance: d.Instance, loadOnce: loadOnce, suspended: d.Suspended, number: d.SuspensionID}
 	it.remaining, it.exit, it.stubborn = w.clients.fate(id)
 	if s.host.broken {
 		it.remaining, it.exit = 50*time.Millisecond, 1
@@ -231,6 +237,7 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 	w := s.host.world
 	it.exited = true
 	it.running = false
+	s.keeps, _ = s.host.machine.resident(it.run)
 	w.truth.end(it.run, !killed && it.exit == 0)
 	code, signal := it.exit, 9
 	f := api.Finished{Code: it.code, Reason: it.reason, Wall: it.ran(w.now).Seconds(), Suspended: it.suspendedUntil(w.now).Seconds(), CPU: 1, Limit: it.limit}
@@ -254,6 +261,8 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 			w.fail("W1: %v ended by itself before its stop signal, and is told as %s", it.attempt, f.Outcome)
 		}
 	}
+	f.Loaded = it.loadOnce && !killed && !it.stopped && !w.chance(100)
+	s.program = f.Loaded
 	s.do(w.mostly(time.Millisecond, 2*time.Second, 10), func() { s.finish(it, f) })
 }
 
@@ -336,6 +345,9 @@ func (s *simShim) record(it *simProcess, f api.Finished) {
 	s.say(func(l *simLink) { l.end(f) })
 	if s.closing || s.folderGone {
 		s.exit()
+	}
+	if s.program && h.world.chance(30) { // it dies between two items
+		s.program = false
 	}
 }
 

@@ -450,9 +450,10 @@ func (t *simTerm) compare() {
 		w.fail("the rows cannot be read: %v", err)
 		return
 	}
-	w.rows.same(t.farm.View(now), f.View(now))
+	view := t.farm.View(now)
+	w.rows.same(view, f.View(now))
 	w.sameProfiles(now, t.farm, f)
-	w.sameResources(now, t.farm, f)
+	w.sameResources(now, t.farm, f, view)
 }
 
 // ask sends an event to the farm and waits for the reply, no longer than wait.

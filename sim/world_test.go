@@ -108,7 +108,7 @@ func drawPolicy(w *simWorld) message.Policy {
 			Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"},
 		},
 		PrimaryPreempt: simPick(w, policies), DefaultPriority: 9999, MaxPriority: 9999, DefaultCluster: "/", MaxItems: 1000,
-		Liveness: 5 * time.Second, ExecutionLease: 20 * time.Second, KillGrace: 2 * time.Second, LeaseMargin: 2 * time.Second, WallSlack: time.Second,
+		Liveness: 5 * time.Second, ExecutionLease: 20 * time.Second, KillGrace: 2 * time.Second, LoadOnceWait: 6 * time.Second, LeaseMargin: 2 * time.Second, WallSlack: time.Second,
 		Memory: drawMemoryPolicy(w), Resources: map[string]int64{simLicence: int64(1 + w.random.IntN(3))}, Licences: licences.Policy{Fresh: time.Minute, Wait: 2 * time.Second}, TimeFactor: 3, MinRun: 3 * time.Second, Settle: time.Second, PlanDelay: 50 * time.Millisecond,
 	}
 	p.ReleaseSlots = w.seed/3%2 == 1

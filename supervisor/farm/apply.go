@@ -105,6 +105,7 @@ func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 	switch s.When {
 	case planner.AfterSlots, planner.AfterStock, planner.AfterMemory:
 		f.planning.await(a, s)
+		f.programs.giveWay(h)
 		return
 	case planner.AfterReserved, planner.AfterItems:
 		return

@@ -145,8 +145,9 @@ func (f *Farm) close(i *model.Instance) {
 	f.planStale = true
 }
 
-// nextItemOrClose gives an instance whose attempt ended its next item, or closes it.
-func (f *Farm) nextItemOrClose(now time.Time, i *model.Instance) {
+// nextItemOrClose gives an instance whose attempt ended its next item, or closes it. Loaded says that its program is
+// still there, of a load-once job.
+func (f *Farm) nextItemOrClose(now time.Time, i *model.Instance, loaded bool) {
 	end := f.itemEnd(now, i)
 	rule := end.Rule()
 	if rule == planner.TakesNextItem && (f.yieldSlot(now, i) || f.giveItem(now, i)) {
@@ -162,6 +163,9 @@ func (f *Farm) nextItemOrClose(now time.Time, i *model.Instance) {
 		f.recordOf(now, i, facts.EventFacts{Type: "left", Why: why})
 	}
 	f.close(i)
+	if loaded {
+		f.programs.keep(now, i, rule)
+	}
 }
 
 // noteDemand asks for a plan where an instance went on and that changed what others may have: its job has no
@@ -208,11 +212,15 @@ func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 			f.licences.Found(name)
 		}
 	}
+	loaded := r.Loaded && i.Job.LoadOnce()
 	if closes {
 		f.close(i)
 		f.resources.lower(now, i, end)
+		if loaded {
+			f.programs.keep(now, i, planner.InstanceLeaves)
+		}
 	} else {
-		f.nextItemOrClose(now, i)
+		f.nextItemOrClose(now, i, loaded)
 	}
 	f.maybeFinish(now, i.Job)
 }

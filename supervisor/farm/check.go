@@ -3,6 +3,7 @@ package farm
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"qb/supervisor/job/facts"
 )
@@ -30,8 +31,19 @@ func (f *Farm) Check() error {
 			if i.LeaseEnds.Before(h.NoneLapses) {
 				return fmt.Errorf("host %s: the lease of instance %s ends before it is looked at", h.ID, i.Name())
 			}
-			if i.Job.Instances[i.Number] != i || f.jobs.ByID[i.Job.ID] != i.Job {
+			if i.Job.Instances[i.Number] != i || i.Loaded() || f.jobs.ByID[i.Job.ID] != i.Job {
 				return fmt.Errorf("host %s: instance %s is not its job's", h.ID, i.Name())
+			}
+		}
+		for _, i := range h.SortedPrograms() {
+			used += i.Taken()
+			switch {
+			case i.LeaseEnds.Before(h.NoneLapses):
+				return fmt.Errorf("host %s: the lease of program %s ends before it is looked at", h.ID, i.Name())
+			case !i.Loaded() || i.Host != h || i.Attached() || i.Attempt.State.Live():
+				return fmt.Errorf("host %s: instance %s has become no program", h.ID, i.Name())
+			case i.AwaitsItem() && !slices.Contains(f.programs.waiting, i):
+				return fmt.Errorf("host %s: program %s waits and will not be given an item", h.ID, i.Name())
 			}
 		}
 		if is := h.SumAnew(); h.Sums != nil && *h.Sums != is {

@@ -60,6 +60,7 @@ type workerDouble struct {
 	running  []facts.AttemptID
 	stopping []facts.AttemptID
 	finished []message.ReportedEnd
+	programs programsDouble
 
 	clock  *time.Time // the rig's, from the first answer on
 	leased time.Time  // until when the answer that it took last lets it run what it lists
@@ -105,6 +106,7 @@ func (w *workerDouble) sync(ticket outbox.Ticket) message.WorkerSynced {
 	for n, id := range w.stopping {
 		e.Instances = append(e.Instances, message.ReportedInstance{Job: id.Job, Instance: 100 + n, Attempt: id, State: state})
 	}
+	w.programs.report(&e, w.slow)
 	w.mem.report(&e)
 	return e
 }
@@ -120,7 +122,12 @@ func (w *workerDouble) hear(reply message.SyncReply) {
 	w.heard = reply.Number
 	var desired []facts.AttemptID
 	w.limits, w.standing = map[facts.AttemptID]int64{}, map[facts.AttemptID]int64{}
+	listed := map[programKey]bool{}
 	for _, d := range reply.Instances {
+		listed[programKey{d.Job, d.Instance}] = true
+		if w.programs.hear(w.host, d) {
+			continue
+		}
 		desired = append(desired, d.Attempt)
 		if d.Suspended {
 			w.standing[d.Attempt] = d.SuspensionID
@@ -129,6 +136,7 @@ func (w *workerDouble) hear(reply message.SyncReply) {
 			w.limits[d.Attempt] = d.Memory
 		}
 	}
+	w.programs.leftOut(listed)
 	known := func(id facts.AttemptID) bool {
 		return slices.Contains(w.running, id) || slices.Contains(w.stopping, id) ||
 			slices.ContainsFunc(w.finished, func(e message.ReportedEnd) bool { return e.Attempt == id })

@@ -32,6 +32,7 @@ type Farm struct {
 	faults       faults
 	syncs        syncs
 	suspensions  suspensions
+	programs     programs
 	dependencies dependencies
 	watch        watch
 	brake        brake
@@ -62,6 +63,7 @@ func New(p message.Policy) *Farm {
 	}
 	f.faults = faults{sh, &f.retries, &f.folders}
 	f.suspensions = suspensions{shared: sh, syncs: &f.syncs}
+	f.programs = programs{shared: sh, syncs: &f.syncs}
 	f.setPolicy(p)
 	f.policy.Promised = p.Promise()
 	return f
@@ -142,7 +144,7 @@ func (f *Farm) Doing() (facts.JobID, facts.HostID) { return f.doing.job, f.doing
 // Pending says whether there is anything that a Take would return, or that is left for the next commit.
 func (f *Farm) Pending() bool {
 	return len(f.dependencies.unsettled) > 0 || len(f.dependencies.freeing) > 0 || len(f.suspensions.resumeDue) > 0 ||
-		!f.out.Empty() || len(f.syncs.answer) > 0 || len(f.syncs.registrations) > 0
+		!f.out.Empty() || f.licences.Unwritten() || len(f.syncs.answer) > 0 || len(f.syncs.registrations) > 0
 }
 
 // Full reports whether no further event is to be stepped before the next Take.

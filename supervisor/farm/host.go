@@ -102,12 +102,12 @@ func (f *Farm) onHostConfirmedDead(now time.Time, e message.HostConfirmedDead) {
 // maybeLose ends the attempts whose execution lease, with grace and margin, has lapsed unheard: at its end
 // the shims have frozen them.
 func (f *Farm) maybeLose(now time.Time, h *model.Host) {
-	if len(h.Instances) == 0 || now.Before(h.NoneLapses) {
+	if h.Idle() || now.Before(h.NoneLapses) {
 		return
 	}
 	var lapsed []*model.Instance
 	first := time.Time{}
-	for _, i := range h.Instances {
+	for i := range h.Holding() {
 		if first.IsZero() || i.LeaseEnds.Before(first) {
 			first = i.LeaseEnds
 		}
@@ -120,6 +120,10 @@ func (f *Farm) maybeLose(now time.Time, h *model.Host) {
 	for _, i := range lapsed {
 		if f.out.Spent() {
 			return // the next tick finds the others
+		}
+		if i.Loaded() {
+			f.programs.gone(i)
+			continue
 		}
 		f.lose(now, i, h.OutOfTouch(now, f.policy))
 	}

@@ -89,7 +89,7 @@ func (f *Farm) Resources(now time.Time) []licences.Status {
 func (ad *admission) allHeld() map[string]int64 {
 	all := map[string]int64{}
 	for _, h := range ad.hosts.ByID {
-		for _, i := range h.Instances {
+		for i := range h.Holding() {
 			for name, n := range i.Attempt.Holds {
 				all[name] += n
 			}
@@ -118,7 +118,7 @@ func (ad *admission) held(name string) (sum int64) {
 func (ad *admission) seats(name string) map[licences.Seat]bool {
 	taken, p := map[licences.Seat]bool{}, ad.licences.Policy()
 	for _, h := range ad.hosts.ByID {
-		for _, i := range h.Instances {
+		for i := range h.Holding() {
 			if i.Attempt.Holds[name] > 0 {
 				taken[p.SeatOf(name, string(h.ID), i.Job.User)] = true
 			}

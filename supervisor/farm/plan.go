@@ -66,6 +66,7 @@ func (f *Farm) Plan(now time.Time) {
 	f.carryOrders(now)
 	f.doing.job = 0
 	f.suspensions.resumeWaiting(now)
+	f.programs.revive(now, f.itemEnd, f.giveItem)
 	f.dependencies.follow()
 	switch {
 	case f.out.Spent():

@@ -49,12 +49,16 @@ func (f *Farm) loseAll(now time.Time, h *model.Host, why facts.Why) int {
 	for _, i := range h.SortedInstances() {
 		f.lose(now, i, why)
 	}
+	f.programs.goneOf(h, func(*model.Instance) bool { return true })
 	return n
 }
 
 // dropHost takes a host without instances out of the farm.
 func (sy *syncs) dropHost(h *model.Host) {
 	sy.silence(h, "host %q was removed", h.ID)
+	for _, i := range h.SortedPrograms() {
+		model.Unload(i)
+	}
 	sy.hosts.Unseat(h)
 	sy.hosts.Drop(h)
 	sy.registry.Remove(h.ID)
@@ -85,7 +89,7 @@ func (sy *syncs) rename(now time.Time, h *model.Host, to facts.HostID) {
 	h.DropClaims()
 	sy.hosts.Add(h)
 	sy.registry.Rename(from, to)
-	for _, i := range h.Instances {
+	for i := range h.Holding() {
 		i.Attempt.Host = to
 		i.Touch()
 	}

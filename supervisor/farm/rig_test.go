@@ -50,7 +50,7 @@ func testPolicy() message.Policy {
 		Share: planner.SharePolicy{Mode: "jobs", Preempt: "aggressive", DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots", Promote: true,
 			Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"}},
 		Licences: testLicences, PrimaryPreempt: "passive", DefaultPriority: 9999, MaxPriority: 9999, DefaultCluster: "/", MaxItems: 1_000_000,
-		Liveness: 30 * time.Second, ExecutionLease: 15 * time.Minute, KillGrace: 10 * time.Second, LeaseMargin: 5 * time.Second,
+		Liveness: 30 * time.Second, ExecutionLease: 15 * time.Minute, KillGrace: 10 * time.Second, LeaseMargin: 5 * time.Second, LoadOnceWait: 30 * time.Second,
 		Memory: items.MemoryPolicy{Default: 2 << 30, Placement: "best_fit", Quantile: 1, Margin: 1.1},
 	}
 }
@@ -161,6 +161,7 @@ func (r *rig) worker(verb string, args []string) {
 		w.boots++
 		w.restart()
 		w.running, w.finished = nil, nil
+		w.programs = programsDouble{}
 	case "restart":
 		w.restart()
 	case "rename": // it is restarted with another worker_name
@@ -274,6 +275,10 @@ func (r *rig) deliver(reply outbox.Reply) {
 				w.leased = r.now.Add(body.Lease)
 			}
 			w.hear(body)
+			for _, line := range w.programs.said {
+				r.out.WriteString(line)
+			}
+			w.programs.said = nil
 		} else if ok && w.deaf && body.Sequence == w.sequence {
 			w.missed = true
 		}
@@ -426,6 +431,7 @@ func (r *rig) submission(args []string) message.JobSubmitted {
 	row.Requirements, row.Reservations = strings.ReplaceAll(option(args, "requirements", ""), "_", " "), option(args, "reservations", "")
 	row.Restrictions, row.HostOrder = strings.ReplaceAll(option(args, "restrictions", ""), "_", " "), option(args, "hostorder", "")
 	row.Kind, row.StartAt = option(args, "kind", ""), option(args, "start", "")
+	row.JobType = option(args, "type", "")
 	row.Cwd, row.Profile = option(args, "cwd", ""), option(args, "profile", "")
 	row.Cluster, row.Account = option(args, "cluster", ""), option(args, "account", "")
 	row.Label, row.PGrp = option(args, "label", ""), facts.JobID(number(option(args, "pgrp", "0")))
@@ -534,6 +540,10 @@ func (r *rig) finish(args []string) {
 				w.end(id, option(args, "outcome", "exit"), number(option(args, "exit", "0")), strings.ReplaceAll(option(args, "reason", ""), "_", " "), 10)
 				w.ends(id, args)
 				found = true
+				if job := r.rows.jobs[id.Job]; job.LoadOnce() && !slices.Contains(args, "dies") {
+					w.programs.keeps(id)
+					w.finished[len(w.finished)-1].Loaded = true
+				}
 			}
 		}
 	}

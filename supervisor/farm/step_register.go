@@ -95,7 +95,7 @@ func (sy *syncs) refusesClaim(now time.Time, h *model.Host, e message.WorkerSync
 	}
 	sy.registry.NoteClaim(h.ID, e.Word())
 	v := h.Claim(now, h.HostFacts, e.Host, agents.Situation{
-		Busy: len(h.Instances) > 0, Same: func() bool { return sy.hosts.Of(e.Host) == h },
+		Busy: !h.Idle(), Same: func() bool { return sy.hosts.Of(e.Host) == h },
 		Lease: max(sy.policy.ExecutionLease, sy.policy.Promised.Lease),
 	})
 	if v.First {

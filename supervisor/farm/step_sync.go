@@ -187,6 +187,7 @@ func (f *Farm) endOldBoot(now time.Time, h *model.Host) {
 			f.lose(now, i, facts.Because(facts.ReasonHostRestarted, facts.Params{Host: h.ID}, ""))
 		}
 	}
+	f.programs.goneOf(h, func(i *model.Instance) bool { return i.Attempt.Boot != h.Boot })
 }
 
 // endReported ends what the worker says has ended, still runs here by what the farm knows, and counts.
@@ -226,6 +227,7 @@ func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 			f.lose(now, i, facts.Why{})
 		}
 	}
+	f.programs.reconcile(h, &e)
 }
 
 // replySync answers the held sync, by the response to itself or to the one before it; then it is held on.

@@ -128,7 +128,7 @@ func (f *Farm) explained(now time.Time) *explain.Farm {
 	all, meant := make([]explain.Instance, 0, instances), f.planning.last.meantFor()
 	for _, h := range f.hosts.Sorted() {
 		first := len(all)
-		for _, i := range h.Instances {
+		for i := range h.Holding() {
 			all = append(all, explain.Instance{Job: i.Job.ID, Hold: i.Hold(), Slots: i.Taken(), Holds: i.Attempt.Holds})
 		}
 		e.Hosts = append(e.Hosts, h.Explained(now, f.policy, all[first:]))

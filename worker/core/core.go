@@ -34,8 +34,8 @@ type Item struct {
 	Spec    api.JobSpec
 }
 
-// States of an instance, as api.SyncInstance names them. An instance that closes is in no list: its item
-// has ended and nothing of it runs.
+// States of an instance, as api.SyncInstance names them. An instance that closes is in no list, as its item has ended
+// and nothing of it runs; if it has a program of a load-once job, it is listed as stopping until that has ended.
 const (
 	StateStarting  = "starting"
 	StateRunning   = "running"
@@ -64,6 +64,8 @@ type instance struct {
 	progress       int    // per cent
 	measured       Moment // when memory and wall were reported
 	suspendedUnder int64  // suspension under which nothing of it runs; 0: something may
+	loaded         bool   // its program takes further items, of a load-once job
+	word           string // the answer to it while it has no item, as last sent
 }
 
 // sentSuspension is what a shim was last sent: whether its item is to stand still, and under which suspension. None
@@ -219,7 +221,7 @@ func (c *Core) onBooted(ev Booted) {
 	c.booted = true
 	c.held, c.obeyed = ev.Held, c.now
 	for _, a := range ev.Instances {
-		c.instances[a.Key] = &instance{key: a.Key, attempt: a.Attempt, state: a.State}
+		c.instances[a.Key] = &instance{key: a.Key, attempt: a.Attempt, state: a.State, loaded: a.Loaded}
 	}
 	for _, f := range ev.Finished {
 		c.records[f.Attempt] = &record{finished: bounded(f)}
@@ -249,19 +251,23 @@ func (c *Core) onItemEnded(ev ItemEnded) {
 			return // said twice; the record may already have been let go
 		}
 		lost := i.state == StateUnknown
-		if c.goneAtLook(i, ev.Finished) {
+		i.loaded = ev.Finished.Loaded && !lost
+		if !i.loaded && c.goneAtLook(i, ev.Finished) {
 			c.noteLess(i, 0)
 		}
 		c.stress.itemCPU += max(0, ev.Finished.CPU-i.cpu)
 		i.state = StateIdle
 		i.stopped = false
-		i.memory = 0
-		i.counted = false
+		i.word = ""
+		if !i.loaded {
+			i.memory = 0
+			i.counted = false
+		}
 		i.cpu = 0
 		i.progress = 0
 		if lost { // its shim is dead or as good as dead: it is handed nothing more
 			i.state = StateClosing
-			c.order(CloseShim{i.key})
+			c.order(CloseShim{Key: i.key})
 		}
 	}
 	if c.records[id] == nil {
@@ -284,7 +290,7 @@ func (c *Core) onShimReached(ev ShimReached) {
 	if i == nil || i.state != StateUnknown {
 		return
 	}
-	*i = instance{key: i.key, attempt: ev.Adopted.Attempt, state: ev.Adopted.State}
+	*i = instance{key: i.key, attempt: ev.Adopted.Attempt, state: ev.Adopted.State, loaded: ev.Adopted.Loaded}
 	i.stopped = i.state == StateStopping
 	if i.state == StateIdle && ev.Awaited {
 		i.state = StateRunning
@@ -293,10 +299,14 @@ func (c *Core) onShimReached(ev ShimReached) {
 
 func (c *Core) onShimMeasured(ev ShimMeasured) {
 	i := c.instances[ev.Key]
-	if i == nil || i.state == StateIdle || i.state == StateClosing {
+	if i == nil || (i.state == StateIdle || i.state == StateClosing) && !i.loaded {
 		return
 	}
 	c.noteLess(i, ev.Memory)
+	if i.state == StateIdle || i.state == StateClosing {
+		i.memory = ev.Memory
+		return
+	}
 	c.stress.itemCPU += max(0, ev.CPU-i.cpu)
 	i.memory = ev.Memory
 	i.cpu = ev.CPU

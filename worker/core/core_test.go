@@ -153,7 +153,7 @@ var coreDialogues = map[string][]coreStep{
 		{ms, ended(0, 0, "exit"), "give up sync 2; sync 3 [1.0 1-0-1 idle, 1-0-1 ended: exit]"},
 		{ms, answer(3, 1, 1), "forget 1-0-1; hand 1-1-1 to 1.0"},
 		{ms, ShimUnreachable{Key{1, 0}}, ""},
-		{ms, ShimReached{Adopted{Key{1, 0}, attempt(1, 0), StateIdle}, false}, "hand 1-1-1 to 1.0"},
+		{ms, ShimReached{Adopted{Key{1, 0}, attempt(1, 0), StateIdle, false}, false}, "hand 1-1-1 to 1.0"},
 	},
 	"a tree that outlives KILL is told as unkillable": {
 		{ms, Unanswered{Sequence: 2}, ""},
@@ -174,7 +174,7 @@ var coreDialogues = map[string][]coreStep{
 		{time.Second, Ticked{}, "give up sync 3; sync 4 [1.0 1-0-1 suspended under 7]"},
 		{ms, standing(4, 9, 0), "suspend 1-0-1: true, 9; lease of 1.0 until 10m1.08s"},
 		{ms, ShimUnreachable{Key{1, 0}}, ""},
-		{ms, ShimReached{Adopted{Key{1, 0}, attempt(1, 0), StateSuspended}, false}, "suspend 1-0-1: true, 9; lease of 1.0 until 10m1.08s"},
+		{ms, ShimReached{Adopted{Key{1, 0}, attempt(1, 0), StateSuspended, false}, false}, "suspend 1-0-1: true, 9; lease of 1.0 until 10m1.08s"},
 		{50 * ms, Ticked{}, "sync 5 [1.0 1-0-1 suspended]"},
 		{ms, answer(5, 1, 0), "suspend 1-0-1: false, 0"},
 	},
@@ -248,7 +248,7 @@ func (w *world) boot() {
 		if s.running {
 			state = StateRunning
 		}
-		b.Instances = append(b.Instances, Adopted{key, s.attempt, state})
+		b.Instances = append(b.Instances, Adopted{key, s.attempt, state, false})
 	}
 	for _, f := range w.spool {
 		b.Finished = append(b.Finished, f)

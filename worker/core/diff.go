@@ -18,7 +18,15 @@ func (c *Core) reconcile() {
 		want, wanted := c.desired[i.key]
 		switch {
 		case !wanted || c.closing != "":
-			c.leave(i)
+			c.leave(i, wordPending)
+		case want.Program != "" && i.leaves(want):
+			c.leave(i, want.Program)
+		case want.Program != "":
+			if i.state == StateIdle && i.word != want.Program {
+				i.word = want.Program
+				c.order(TellShim{i.key, i.word})
+			}
+			c.maybeRenew(i)
 		case want.Attempt == i.attempt:
 			c.maybeSuspend(i, want)
 			c.maybeRenew(i)
@@ -32,19 +40,33 @@ func (c *Core) reconcile() {
 		return
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(c.desired), compareKeys) {
-		if c.instances[key] == nil {
-			c.maybeRun(key, c.desired[key])
+		if want := c.desired[key]; c.instances[key] == nil && want.Program == "" {
+			c.maybeRun(key, want)
 		}
 	}
 }
 
-// leave ends an instance that is not wanted any more.
-func (c *Core) leave(i *instance) {
+// Words for the program of a load-once job that has no item, as in api.Desired.
+const (
+	wordWaiting = "waiting"
+	wordBlocked = "blocked"
+	wordPending = "pending"
+)
+
+// leaves says that the program of an instance is to end, or has ended already, as an answer has a word for it in place
+// of an item. An end that is being recorded is waited for.
+func (i *instance) leaves(want api.Desired) bool {
+	waits := i.loaded && (want.Program == wordWaiting || want.Program == wordBlocked)
+	return i.attempt != want.Attempt || i.state == StateIdle && !waits
+}
+
+// leave ends an instance that is not wanted any more, with that word for its program if it has no item.
+func (c *Core) leave(i *instance, word string) {
 	switch i.state {
 	case StateClosing:
 	case StateIdle:
 		i.state = StateClosing
-		c.order(CloseShim{i.key})
+		c.order(CloseShim{i.key, word, c.grace})
 	default:
 		c.stop(i)
 	}
@@ -67,7 +89,8 @@ func (c *Core) stop(i *instance) {
 
 // maybeRenew sends the shim a later lease end, but not each time that it moves by a moment.
 func (c *Core) maybeRenew(i *instance) {
-	if i.state == StateIdle || i.state == StateClosing || i.state == StateUnknown || i.stopped || c.leaseEnd <= c.now {
+	if i.state == StateIdle && !i.loaded || i.state == StateClosing || i.state == StateUnknown || i.stopped ||
+		c.leaseEnd <= c.now {
 		return
 	}
 	moved, step := c.leaseEnd-i.leaseSent, min(c.limits.LeaseStep, c.lease/8)
@@ -100,12 +123,19 @@ func (c *Core) runnable(want api.Desired) (Item, bool) {
 // maybeRun gives the item to the instance, which is idle, or to a new one if there is none.
 func (c *Core) maybeRun(key Key, want api.Desired) {
 	item, ok := c.runnable(want)
-	fresh := c.instances[key] == nil
+	former := c.instances[key]
+	fresh := former == nil
 	if !ok || fresh && len(c.instances) >= c.limits.Instances || c.livesElsewhere(key, want.Attempt) || !c.admits(want) {
 		return
 	}
-	c.instances[key] = &instance{key: key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd,
+	i := &instance{key: key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd,
 		told: wantedSuspension(want)}
+	if !fresh && former.loaded { // what its program has stays its own
+		i.loaded = true
+		i.memory = former.memory
+		i.counted = former.counted
+	}
+	c.instances[key] = i
 	if fresh {
 		c.order(StartShim{Key: key, Item: item, Lease: c.leaseEnd})
 	} else {
@@ -151,7 +181,9 @@ func keepListed(specs map[int64]api.JobSpec, desired map[Key]api.Desired) {
 func (c *Core) letGo(answered pendingSync) (dropped int) {
 	listed := map[api.AttemptID]bool{}
 	for _, d := range c.desired {
-		listed[d.Attempt] = true
+		if d.Program == "" { // else its attempt is known to have ended
+			listed[d.Attempt] = true
+		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(c.records), compareAttempts) {
 		if r := c.records[id]; r.firstIn <= answered.sequence && answered.sequence <= r.sentIn && !listed[id] {

@@ -22,6 +22,7 @@ type Adopted struct {
 	Key     Key
 	Attempt api.AttemptID
 	State   string // as in api.SyncInstance
+	Loaded  bool   // the program of a load-once job is there, whether it has an item or not
 }
 
 // ItemStarted says that the attempt's process runs.
@@ -158,8 +159,19 @@ type StopItem struct {
 	Close   bool
 }
 
-// CloseShim lets an idle shim end.
-type CloseShim struct{ Key Key }
+// CloseShim lets an idle shim end. The program that it keeps, if there is one, gets Word as its answer, and has Grace
+// to end by itself; after that it is stopped.
+type CloseShim struct {
+	Key   Key
+	Word  string
+	Grace time.Duration
+}
+
+// TellShim has the program of an idle shim wait for an item, with Word as the answer until there is one.
+type TellShim struct {
+	Key  Key
+	Word string
+}
 
 // WriteLease sends a shim the time until when its tree may run.
 type WriteLease struct {
@@ -195,6 +207,7 @@ func (Restart) command()     {}
 func (HandItem) command()    {}
 func (StopItem) command()    {}
 func (CloseShim) command()   {}
+func (TellShim) command()    {}
 func (WriteLease) command()  {}
 func (SuspendItem) command() {}
 func (Forget) command()      {}

@@ -125,7 +125,10 @@ func (c *Core) admits(want api.Desired) bool {
 	}
 	left := m.Available - m.Reserve
 	for _, i := range c.instances {
-		if d, ok := c.promised(i); ok && i.state != StateIdle && i.state != StateClosing {
+		switch d, ok := c.promised(i); {
+		case i.loaded && i.key == (Key{want.Attempt.Job, want.Instance}): // the program that gets the item has it
+			left += i.memory
+		case ok && (i.state != StateIdle || i.loaded) && i.state != StateClosing:
 			left -= max(0, d.Memory-i.memory)
 		}
 	}

@@ -77,12 +77,16 @@ type announced struct {
 	away      int
 	keptFor   string
 	stands    int64 // all suspensions under which something is frozen, added up
+	programs  int   // without an item
 }
 
 func (c *Core) announcing() announced {
-	a := announced{c.memory.Available, c.refusing != "", c.away(), c.keptFor(), 0}
+	a := announced{c.memory.Available, c.refusing != "", c.away(), c.keptFor(), 0, 0}
 	for _, i := range c.instances {
 		a.stands += i.suspendedUnder
+		if i.loaded && (i.state == StateIdle || i.state == StateClosing) {
+			a.programs++
+		}
 	}
 	return a
 }
@@ -95,7 +99,7 @@ func (c *Core) hostMoved() bool {
 	moved := max(now.available-told.available, told.available-now.available) > min(c.memory.Total/50, memoryStep)
 	return c.limits.Report > 0 && !c.pendingSync.carries && !c.hurried &&
 		(moved || now.refuses != told.refuses || now.away != told.away || now.keptFor != told.keptFor ||
-			now.stands != told.stands)
+			now.stands != told.stands || now.programs < told.programs)
 }
 
 // memoryStep is the change of free memory that is worth a sync; on small hosts a fiftieth of their memory is.
@@ -186,7 +190,7 @@ func (c *Core) send() {
 		s.Jobs = append(s.Jobs, api.JobVersion{Job: job, Version: c.specs[job].Version})
 	}
 	for _, i := range c.sortedInstances() {
-		if i.state != StateClosing {
+		if i.state != StateClosing || i.loaded {
 			s.Instances = append(s.Instances, api.SyncInstance{
 				Job: i.key.Job, Instance: i.key.Instance, Attempt: i.attempt, State: i.shown(),
 				Memory: i.memory, CPU: i.cpu, Wall: i.wall, Progress: i.progress, SuspensionID: i.suspendedUnder,
@@ -345,7 +349,7 @@ func (c *Core) onUnanswered(ev Unanswered) {
 func (c *Core) freeze() {
 	c.leaseEnd = min(c.leaseEnd, c.now)
 	for _, i := range c.sortedInstances() {
-		if i.state != StateIdle && i.state != StateClosing && i.state != StateFrozen && !i.stopped {
+		if (i.state != StateIdle || i.loaded) && i.state != StateClosing && i.state != StateFrozen && !i.stopped {
 			i.leaseSent = c.now
 			c.order(WriteLease{i.key, c.now})
 		}

@@ -5,5 +5,8 @@ func (i *instance) shown() string {
 	if i.stuck && i.state != StateIdle && i.state != StateClosing {
 		return StateStuck
 	}
+	if i.state == StateClosing {
+		return StateStopping
+	}
 	return i.state
 }

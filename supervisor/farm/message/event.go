@@ -202,6 +202,7 @@ type ReportedEnd struct {
 	Limit     bool // outcome memory: it reached its own limit
 	Suspended float64
 	InLease   bool // by its host's clock
+	Loaded    bool // its program is there for another item
 	Found     facts.Found
 }
 

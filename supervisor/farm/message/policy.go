@@ -32,6 +32,7 @@ type Policy struct {
 	Liveness       time.Duration
 	ExecutionLease time.Duration
 	KillGrace      time.Duration
+	LoadOnceWait   time.Duration // of a load-once program for its next item
 	LeaseMargin    time.Duration
 	Promised       facts.PromiseFacts // the longest of these that answers may have named; the farm's own copy has it
 	WallSlack      time.Duration      // by which an end may claim to have run longer than since it was given; 0: any time

@@ -82,4 +82,6 @@ type DesiredInstance struct {
 	// SuspensionID is the number of the suspension, which the worker reports back once they all do.
 	SuspensionID int64
 	NoLicence    []licences.Sign
+	// Program is the word for the program of a load-once job, when the attempt has ended; "": the attempt is to run.
+	Program string
 }

@@ -57,16 +57,16 @@ func (h *Host) Serves(now time.Time, j *Job) bool { return h.Refusal(now, j, nil
 // Grants is how many slots an instance would get on the host now, 0 if it cannot start there.
 func (h *Host) Grants(n fit.Needs) int { return n.Grant(h.Free(), h.Used) }
 
-// Held is what live attempts on the host hold of a resource: always a count, never a counter.
+// Held is what live attempts and loaded programs on the host hold of a resource: always a count, never a counter.
 func (h *Host) Held(name string) int64 {
 	var sum int64
-	for _, i := range h.Instances {
+	for i := range h.Holding() {
 		sum += i.Attempt.Holds[name]
 	}
 	return sum
 }
 
-// Left is what the live attempts on the host leave of a resource.
+// Left is what is left of a resource of the host.
 func (h *Host) Left(name string) int64 { return h.Stock(name) - h.Held(name) }
 
 // RoomFor is how many instances of the job, each with so much memory, the host could take beside the ones that it has:
@@ -80,7 +80,7 @@ func (h *Host) RoomFor(now time.Time, j *Job, memory int64, yield bool) int {
 		left[name] = h.Left(name)
 	}
 	if yield {
-		for _, i := range h.Instances {
+		for i := range h.Holding() {
 			if !i.yields() || i.Job == j {
 				continue
 			}
@@ -104,7 +104,7 @@ func (h *Host) RoomFor(now time.Time, j *Job, memory int64, yield bool) int {
 
 // Yielding are the slots of instances that end, or give way where others have fewer.
 func (h *Host) Yielding() (slots int) {
-	for _, i := range h.Instances {
+	for i := range h.Holding() {
 		if i.yields() {
 			slots += i.Slots
 		}
@@ -126,6 +126,9 @@ func (h *Host) FreeFor(now time.Time, j *Job) (at, sure float64) {
 	for _, i := range h.SortedInstances() {
 		ends = append(ends, i.end(now))
 	}
+	for _, i := range h.SortedPrograms() {
+		ends = append(ends, i.end(now))
+	}
 	return planner.FreeAt(Seconds(now), h.Free(), left, ends, j.Needs.Slots, j.Needs.Takes)
 }
 
@@ -145,6 +148,10 @@ func AddEnds(now time.Time, p *planner.Snapshot, j *Job) {
 
 // end is when the instance gives back what it takes of its host, if it takes no other item.
 func (i *Instance) end(now time.Time) planner.End {
+	if i.Loaded() {
+		at := Seconds(later(i.Until, now))
+		return planner.End{At: at, Sure: at, Slots: i.Taken(), Holds: i.Attempt.Holds}
+	}
 	began, stood := Seconds(i.Attempt.StartedAt), i.Attempt.SuspendedUntil(now).Seconds()
 	e := planner.EndOf(Seconds(now), began, i.Job.ExpectedItem().Seconds(), stood, KnowsItems(i.Job), i.Suspended())
 	e.Slots, e.Holds = i.Taken(), i.Attempt.Holds
@@ -185,9 +192,12 @@ func (j *Job) LacksPrimary() bool {
 
 // HasSeat says whether a live attempt on the host has the seat of a resource that is counted per seat.
 func (h *Host) HasSeat(p licences.Policy, name string, seat licences.Seat) bool {
-	return h.count(func(i *Instance) bool {
-		return i.Attempt.Holds[name] > 0 && p.SeatOf(name, string(h.ID), i.Job.User) == seat
-	}) > 0
+	for i := range h.Holding() {
+		if i.Attempt.Holds[name] > 0 && p.SeatOf(name, string(h.ID), i.Job.User) == seat {
+			return true
+		}
+	}
+	return false
 }
 
 // Present is what the host can take now, as the choice of hosts goes by it. Its machine has no number yet.

@@ -60,7 +60,8 @@ type Host struct {
 // hosted is what runs on a host.
 type hosted struct {
 	Instances map[instanceKey]*Instance
-	sorted    []*Instance // by job and number; empty: to be sorted
+	sorted    []*Instance               // by job and number; empty: to be sorted
+	programs  map[instanceKey]*Instance // that outlive their instances
 }
 
 type instanceKey struct {
@@ -154,9 +155,13 @@ func (h *Host) ForPlan() (slots, ending int) {
 // SortedInstances are the host's instances by job and number; no one may change the list.
 func (h *Host) SortedInstances() []*Instance {
 	if len(h.sorted) != len(h.Instances) {
-		h.sorted = slices.SortedFunc(maps.Values(h.Instances), CompareInstances)
+		h.sorted = sortedInstances(h.Instances)
 	}
 	return h.sorted
+}
+
+func sortedInstances(of map[instanceKey]*Instance) []*Instance {
+	return slices.SortedFunc(maps.Values(of), CompareInstances)
 }
 
 // count is the number of instances on the host for which so returns true.

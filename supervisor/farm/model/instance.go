@@ -24,13 +24,10 @@ type Instance struct {
 	Slots         int
 	Devices       []int // GPUs of the host that are its own
 	// SmartShare wants the slot at the item's end; taken back if the target rises
-	Draining                    bool
-	SlowRecorded                facts.AttemptID // whose event "slow" was recorded
-	TimeoutRecorded             facts.AttemptID // of which its agenda_timeout was reported
-	TimedOutRecorded            bool            // its own timeout was reported
-	DrainRecorded, StayRecorded facts.AttemptID // whose events "draining" and "kept" were recorded
-	SentAway                    bool            // a person wants it to go at the item's end
-	ForGood                     bool            // it drains, and nothing of its job may start in its place
+	Draining bool
+	recorded
+	SentAway bool // a person wants it to go at the item's end
+	ForGood  bool // it drains, and nothing of its job may start in its place
 	// of the mark that its item lies under: what it is instead of coming back; Pending: none
 	Under agenda.State
 
@@ -47,6 +44,15 @@ type Instance struct {
 	Stopped   bool          // it was ordered to end
 	Inherited bool          // its attempt was given in an earlier term
 	stood     time.Duration // for which its earlier attempts were suspended
+	Program                 // that outlives it
+}
+
+// recorded is what events have said of an instance already.
+type recorded struct {
+	SlowRecorded                facts.AttemptID // whose event "slow" was recorded
+	TimeoutRecorded             facts.AttemptID // of which its agenda_timeout was reported
+	TimedOutRecorded            bool            // its own timeout was reported
+	DrainRecorded, StayRecorded facts.AttemptID // whose events "draining" and "kept" were recorded
 }
 
 func (i *Instance) Stopping() bool { return i.Attempt.State == facts.Stopping }
@@ -77,7 +83,9 @@ func (i *Instance) SuspensionID() int64 {
 
 // Ending says that the instance takes no further item, whatever a plan says, and that its slots come free without
 // anybody's doing.
-func (i *Instance) Ending() bool { return i.Stopping() || (i.SentAway || i.ForGood) && !i.Suspended() }
+func (i *Instance) Ending() bool {
+	return i.Stopping() || i.Loaded() || (i.SentAway || i.ForGood) && !i.Suspended()
+}
 
 // NextAttempt remembers for how long the attempts of the instance were suspended so far, as it takes another one.
 func (i *Instance) NextAttempt() { i.stood += i.Attempt.SuspendedUntil(i.Attempt.EndedAt) }
@@ -95,7 +103,7 @@ func (i *Instance) Name() string {
 func (i *Instance) Attach() {
 	i.Job.Instances[i.Number] = i
 	i.Job.numbers.sorted = nil
-	i.Host.Instances[instanceKey{i.Job.ID, i.Number}] = i
+	i.Host.Instances[keyOf(i)] = i
 	i.Host.sorted = nil
 	i.Touch()
 }
@@ -105,12 +113,14 @@ func (i *Instance) Detach() {
 	delete(i.Job.Instances, i.Number)
 	i.Job.numbers.taken = min(i.Job.numbers.taken, i.Number)
 	i.Job.numbers.sorted = nil
-	delete(i.Host.Instances, instanceKey{i.Job.ID, i.Number})
+	delete(i.Host.Instances, keyOf(i))
 	i.Host.sorted = nil
 	i.Touch()
 }
 
-func (i *Instance) Attached() bool { return i.Host.Instances[instanceKey{i.Job.ID, i.Number}] == i }
+func (i *Instance) Attached() bool { return i.Host.Instances[keyOf(i)] == i }
+
+func keyOf(i *Instance) instanceKey { return instanceKey{i.Job.ID, i.Number} }
 
 // FreeDevices are the lowest GPUs of the host that no instance has.
 func (h *Host) FreeDevices(n int) []int {
@@ -118,7 +128,7 @@ func (h *Host) FreeDevices(n int) []int {
 		return nil
 	}
 	taken := map[int]bool{}
-	for _, i := range h.Instances {
+	for i := range h.Holding() {
 		for _, d := range i.Devices {
 			taken[d] = true
 		}

@@ -51,8 +51,9 @@ type Job struct {
 
 // numbers are those of a job's instances.
 type numbers struct {
-	taken  int         // all below it are
-	sorted []*Instance // by number; empty: to be sorted
+	taken    int               // all below it are
+	sorted   []*Instance       // by number; empty: to be sorted
+	programs map[int]*Instance // that outlive their instances
 }
 
 // Noticed is what events have said of a job's items.
@@ -85,13 +86,17 @@ func NewJob(row facts.JobFacts, s *items.Items, n fit.Needs) *Job {
 
 func (j *Job) HasAgenda() bool { return j.Agenda.Range != "" }
 
-// FreeNumber is the lowest instance number not in use. It is sought from where the last one was found: from zero,
-// a job of a hundred thousand instances would take minutes to get them.
+// FreeNumber is the lowest instance number that neither an instance nor a program of one has. It is sought from where
+// the last one was found: from zero, a job of a hundred thousand instances would take minutes to get them.
 func (j *Job) FreeNumber() int {
 	for j.Instances[j.numbers.taken] != nil {
 		j.numbers.taken++
 	}
-	return j.numbers.taken
+	n := j.numbers.taken
+	for j.Instances[n] != nil || j.numbers.programs[n] != nil {
+		n++
+	}
+	return n
 }
 
 // sortedInstances are the job's instances by number; no one may change the list.

@@ -40,7 +40,7 @@ func (h *Host) Limited() bool { return h.Memory > 0 && h.Machine != nil && h.Mac
 func (m *Machine) resident() int64 {
 	var sum int64
 	for _, o := range m.Hosts {
-		for _, i := range o.Instances {
+		for i := range o.Holding() {
 			sum += i.Memory
 		}
 	}
@@ -93,7 +93,7 @@ func (h *Host) unused() int64 {
 		return h.Available
 	}
 	m, own := h.Machine, h.Memory
-	for _, i := range h.Instances {
+	for i := range h.Holding() {
 		own -= i.Memory
 	}
 	return max(0, min(m.total-m.foreign-h.reserve-m.resident(), own))

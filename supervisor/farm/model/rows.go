@@ -116,7 +116,7 @@ func (i *Instance) Recount() {
 	i.Job.Parts[is]++
 	i.recountBounds(i.part, is)
 	i.part = is
-	i.recountSlots(is != roleNone)
+	i.recountSlots(is != roleNone || i.Loaded())
 }
 
 // recountSlots corrects what is taken of its host, and what is wanted there to go on.
@@ -152,7 +152,7 @@ func (h *Host) Summed() hostSums {
 }
 
 func (h *Host) SumAnew() (sums hostSums) {
-	for _, i := range h.Instances {
+	for i := range h.Holding() {
 		sums.taken += i.Takes()
 		if !i.Released() {
 			sums.Extra += i.Slots - i.Job.Needs.Slots

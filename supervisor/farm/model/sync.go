@@ -20,7 +20,12 @@ func (h *Host) Hold(p *message.Policy, asked time.Duration) time.Duration {
 
 // LeaseBefore says whether a lease would lapse while the answer is held, so that it must not be.
 func (h *Host) LeaseBefore(t time.Time) bool {
-	return h.count(func(i *Instance) bool { return i.GivenUnder(h.HostFacts) && !i.LeaseEnds.After(t) }) > 0
+	for i := range h.Holding() {
+		if i.GivenUnder(h.HostFacts) && !i.LeaseEnds.After(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // GivenUnder says whether the word of a worker with that row reaches back to when the attempt was given: the same boot
@@ -59,6 +64,12 @@ func (h *Host) Differs() bool {
 		}
 	}
 	on := h.ByAttempt()
+	for i := range h.Programs() {
+		if _, ok := h.Reported[i.Attempt.AttemptID]; !ok && i.GivenUnder(h.HostFacts) {
+			return true
+		}
+		on[i.Attempt.AttemptID] = i
+	}
 	for id, state := range h.Reported {
 		switch state {
 		case "stopping", "unkillable", "unknown":
@@ -66,7 +77,7 @@ func (h *Host) Differs() bool {
 		case "frozen":
 			return true // it waits for a lease
 		}
-		if i := on[id]; i == nil || i.Stopping() {
+		if i := on[id]; i == nil || i.Stopping() || i.Loaded() && !i.AwaitsItem() {
 			return true
 		}
 	}
@@ -103,6 +114,17 @@ func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, 
 			specs[i.Job.ID] = true
 			reply.Specs = append(reply.Specs, i.Job.JobFacts)
 		}
+	}
+	for _, i := range h.SortedPrograms() {
+		if !i.GivenUnder(row) {
+			continue
+		}
+		if i.AwaitsItem() && !unacked {
+			i.Lengthen(now, p)
+		}
+		reply.Instances = append(reply.Instances, message.DesiredInstance{Job: i.Job.ID, Version: i.Job.Version,
+			Instance: i.Number, Kind: i.Kind, Attempt: i.Attempt.AttemptID, Slots: i.Slots, Memory: i.Attempt.Memory,
+			Program: string(i.Word)})
 	}
 }
 

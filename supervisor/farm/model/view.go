@@ -87,21 +87,10 @@ func (h *Host) View(now time.Time, p message.Policy, jobs []*Job) message.HostVi
 		v.Remark = strings.TrimPrefix(v.Remark+"; "+fit.AvoidedText(v.Avoided), "; ")
 	}
 	v.Claims = h.Claims(h.HostFacts)
-	for _, i := range h.SortedInstances() {
-		state := "active"
-		switch {
-		case i.Stopping():
-			state = "stopping"
-		case i.Resuming():
-			state = "resuming"
-		case i.Suspended():
-			state = "suspended"
-		case i.Draining || i.SentAway:
-			state = "draining"
-		}
+	for _, i := range append(h.SortedPrograms(), h.SortedInstances()...) {
 		v.Promised += i.Attempt.Memory
 		v.Instances = append(v.Instances, message.InstanceView{
-			Job: i.Job.ID, Number: i.Number, Kind: i.Kind, State: state, Attempt: i.Attempt.AttemptID,
+			Job: i.Job.ID, Number: i.Number, Kind: i.Kind, State: stateOf(i), Attempt: i.Attempt.AttemptID,
 			ItemName: i.Job.Entries.Item(int(i.Attempt.Item)).Name, Started: i.Began, ItemStarted: i.Attempt.StartedAt,
 			Progress:    i.Progress,
 			SuspendedAt: i.Attempt.SuspendedAt, Suspended: i.Attempt.Suspended,
@@ -109,6 +98,25 @@ func (h *Host) View(now time.Time, p message.Policy, jobs []*Job) message.HostVi
 		})
 	}
 	return v
+}
+
+// stateOf is an instance's state as listings show it.
+func stateOf(i *Instance) string {
+	switch {
+	case i.AwaitsItem():
+		return "loaded"
+	case i.Loaded():
+		return "unloading"
+	case i.Stopping():
+		return "stopping"
+	case i.Resuming():
+		return "resuming"
+	case i.Suspended():
+		return "suspended"
+	case i.Draining || i.SentAway:
+		return "draining"
+	}
+	return "active"
 }
 
 func (h *Host) Explained(now time.Time, p message.Policy, instances []explain.Instance) explain.Host {

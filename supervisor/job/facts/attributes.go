@@ -65,6 +65,11 @@ var Attributes = slices.Concat([]Attribute{
 		Option: "`NAME` that jobs of one sort share, for filters and requirements such as 'not (job.kind in host.duty.kind)'",
 	},
 	{
+		Name: "type", Effect: Decides, Value: func(j *JobFacts) any { return &j.JobType }, Trim: true, Runes: MaxName,
+		Check:  checkType,
+		Option: "`TYPE` of the job: loadonce starts the command once for each instance, and it takes one item after another (docs/sessions.md); default: cmdrange with -range, else cmdline",
+	},
+	{
 		Name: "pid", Effect: Offers, Value: func(j *JobFacts) any { return &j.PID }, Most: MaxJobID,
 		Option: "job `N` that the job belongs to; without effect on the order of jobs, see -dependency",
 	},

@@ -130,6 +130,7 @@ type JobFacts struct {
 	PID       JobID             `db:"pid,fixed" json:"pid"`     // the job that it belongs to; 0: none
 	Label     string            `db:"label,fixed" json:"label"` // its name within the process group
 	Kind      string            `db:"kind,fixed" json:"kind"`   // what jobs of one sort share
+	JobType   string            `db:"type,fixed" json:"type"`   // as given; see Type
 	System    string            `db:"system" json:"system"`     // whose paths and programs it has; see FamilyOf
 	Division  *Division         `db:"division,fixed" json:"division"`
 	Notes     string            `db:"notes" json:"notes"`

@@ -164,6 +164,9 @@ func (b *Book) Take(now time.Time, r Report, by string) (news bool) {
 	return before.Total != row.Total || before.Outside != row.Outside || before.ReportedAt.IsZero()
 }
 
+// Unwritten says whether there is anything that Changed would write.
+func (b *Book) Unwritten() bool { return len(b.changed) > 0 }
+
 // Changed has the rows written that have changed since the last call.
 func (b *Book) Changed(write func(facts.Write)) {
 	for _, name := range slices.Sorted(maps.Keys(b.changed)) {

@@ -35,6 +35,10 @@ func previews(row *facts.JobFacts) bool {
 // check refuses members that mean nothing without others.
 func check(row *facts.JobFacts) error {
 	switch hosts := slices.Contains(row.Flags, facts.FlagHostList); {
+	case row.JobType == "cmdline" && row.Agenda.Range != "":
+		return fault("type", "a job of type cmdline has no range; leave type out, or range")
+	case row.JobType == "cmdrange" && row.Agenda.Range == "":
+		return fault("type", "a job of type cmdrange has a range; give one such as 1-100, or leave type out")
 	case !previews(row) && row.PAgendaPriority != 0:
 		return fault("p_agenda_priority", "give p_agenda, the items that are to be seen first, or the flag p_agenda")
 	case !previews(row) && row.PAgendaCPUs != 0:

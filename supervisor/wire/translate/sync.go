@@ -59,6 +59,7 @@ func reportedEnd(f api.Finished) message.ReportedEnd {
 		Attempt: AttemptID(f.Attempt), Outcome: problem.Clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal,
 		Code: facts.Reason(f.Code), Reason: f.Reason, Resource: problem.Clip(f.Resource),
 		Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit, Suspended: f.Suspended, InLease: f.InLease,
+		Loaded: f.Loaded,
 		Found: facts.Found{Highlights: kept(f.Highlights, patterns.MostHighlights, patterns.MaxHighlight),
 			OutputPaths: kept(f.OutputPaths, patterns.MostPaths, patterns.MaxPath)},
 	}
@@ -113,7 +114,7 @@ func desired(i message.DesiredInstance) api.Desired {
 		Name: i.Name, Start: i.Start, End: i.End, Step: i.Step, Env: i.Env,
 		Memory: i.Memory, HardLimit: i.HardLimit, TimeLimit: i.TimeLimit, Suspended: i.Suspended,
 		SuspensionID: i.SuspensionID,
-		NoLicence:    noLicence(i.NoLicence),
+		NoLicence:    noLicence(i.NoLicence), Program: i.Program,
 	}
 }
 
@@ -126,6 +127,7 @@ func jobSpec(j facts.JobFacts) api.JobSpec {
 		Preflights: j.Preflights, Postflights: j.Postflights, AgendaPreflights: j.AgendaPreflights,
 		AgendaPostflights: j.AgendaPostflights, Validate: j.Validate,
 		RegexProgress: j.RegexProgress, RegexErrors: j.RegexErrors, RegexHighlights: j.RegexHighlights,
+		LoadOnce:         j.LoadOnce(),
 		RegexOutputPaths: j.RegexOutputPaths, ConvertPath: slices.Contains(j.Flags, facts.FlagConvertPath),
 		PathMap: j.PathMap,
 	}

@@ -1,0 +1,84 @@
+package farm_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"qb/supervisor/farm/message"
+	"qb/supervisor/job/facts"
+)
+
+// programKey is the instance whose program a worker double keeps.
+type programKey struct {
+	job    facts.JobID
+	number int
+}
+
+func (k programKey) compare(o programKey) int {
+	return cmp.Or(cmp.Compare(k.job, o.job), cmp.Compare(k.number, o.number))
+}
+
+// programsDouble are the programs of load-once jobs that have no item on a worker, with their last attempts.
+type programsDouble struct {
+	there   map[programKey]facts.AttemptID
+	ordered map[programKey]bool   // they are to end, and have ended with the next report unless the worker is slow
+	words   map[programKey]string // the last answer to them
+	numbers map[facts.AttemptID]int
+	said    []string
+}
+
+// keeps notes that an attempt has ended by the word of its program, which takes another item.
+func (p *programsDouble) keeps(id facts.AttemptID) {
+	if p.there == nil {
+		*p = programsDouble{map[programKey]facts.AttemptID{}, map[programKey]bool{}, map[programKey]string{}, p.numbers, nil}
+	}
+	p.there[programKey{id.Job, p.numbers[id]}] = id
+}
+
+func (p *programsDouble) report(e *message.WorkerSynced, slow bool) {
+	for _, key := range slices.SortedFunc(maps.Keys(p.there), programKey.compare) {
+		state := "idle"
+		if p.ordered[key] && !slow {
+			p.end(key)
+			continue
+		} else if p.ordered[key] {
+			state = "stopping"
+		}
+		e.Instances = append(e.Instances, message.ReportedInstance{Job: key.job, Instance: key.number, Attempt: p.there[key],
+			State: state})
+	}
+}
+
+func (p *programsDouble) end(key programKey) {
+	delete(p.there, key)
+	delete(p.ordered, key)
+	delete(p.words, key)
+}
+
+// hear takes in the word for a program, and says whether the entry has one.
+func (p *programsDouble) hear(host string, d message.DesiredInstance) bool {
+	key := programKey{d.Job, d.Instance}
+	if d.Program == "" {
+		if p.numbers == nil {
+			p.numbers = map[facts.AttemptID]int{}
+		}
+		p.numbers[d.Attempt] = d.Instance
+		p.end(key)
+		return false
+	}
+	if _, there := p.there[key]; there && p.words[key] != d.Program {
+		p.words[key] = d.Program
+		p.said = append(p.said, fmt.Sprintf("program %d.%d on %s is told: %s\n", d.Job, d.Instance, host, d.Program))
+	}
+	p.ordered[key] = p.ordered[key] || d.Program == "pending" || d.Program == "complete"
+	return true
+}
+
+// leftOut has the programs end that an answer does not list.
+func (p *programsDouble) leftOut(listed map[programKey]bool) {
+	for key := range p.there {
+		p.ordered[key] = p.ordered[key] || !listed[key]
+	}
+}
