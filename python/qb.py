@@ -1515,12 +1515,14 @@ def _request(job: Mapping[str, Any]) -> Tuple[Any, Dict[str, Any]]:
     """The command and the attributes of a submission."""
     package = job.get("package") or {}
     prototype = job.get("prototype", "cmdrange" if job.get("agenda") or package.get("range") else "cmdline")
-    if prototype.lower() not in ("cmdline", "cmdrange", "pycmdline", "pycmdrange"):
-        raise Error("usage", "prototype %r: qb runs command lines; use cmdline or cmdrange" % prototype)
+    if prototype.lower() not in ("cmdline", "cmdrange", "pycmdline", "pycmdrange", "loadonce"):
+        raise Error("usage", "prototype %r: qb runs command lines; use cmdline, cmdrange or loadonce" % prototype)
     command = package.get("cmdline")
     if not command:
         raise Error("usage", "job %r has no package['cmdline']" % job.get("name", ""))
     body = _attributes(job, _READ_ONLY)
+    if prototype.lower() == "loadonce":
+        body["type"] = "loadonce"
     if job.get("waitfor"):
         links = [body["dependency"]] if body.get("dependency") else []
         body["dependency"] = ",".join(links + ["link-done-job-%s" % one for one in _split(job["waitfor"])])

@@ -475,7 +475,7 @@ class OnTheFarm(unittest.TestCase):
     def test_every_attribute_of_the_farm(self):
         """Dictionaries take each attribute that the farm's own document has, and no other."""
         schemas = self.farm.request("GET", "/v1/openapi.json")["components"]["schemas"]
-        from_package = {"command", "shell", "range", "chunk", "partitions", "order", "padding"}
+        from_package = {"command", "shell", "range", "chunk", "partitions", "order", "padding", "type"}
         taken = set(qb._SAME) | set(qb._LISTS) | set(qb._RENAMED.values()) | {"tags"}
         self.assertEqual(taken, set(schemas["SubmitRequest"]["properties"]) - from_package - {"$schema"})
         self.assertLessEqual(set(schemas["ModifyRequest"]["properties"]) - {"$schema"}, taken)

@@ -70,7 +70,7 @@ func TestRewriteRefuses(t *testing.T) {
 // without a word.
 func TestSecondValues(t *testing.T) {
 	plain := map[string]string{
-		"sub": `priority cpus max_cpus cluster pgrp label kind system pid name notes security account start timeout agenda_timeout timelimit
+		"sub": `priority cpus max_cpus cluster pgrp label kind system type pid name notes security account start timeout agenda_timeout timelimit
 			agendatimelimit retrywork retryworkdelay retrysubjob status state timereq profile prod_show prod_seq prod_shot prod_dept
 			prod_client prod_custom1 prod_custom2 prod_custom3 prod_custom4 prod_custom5 cwd user umask export import chunk partitions
 			padding p_priority p_cpus processors`,

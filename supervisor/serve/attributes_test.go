@@ -36,6 +36,7 @@ var attributeSamples = map[string][2]any{
 	"pgrp":         {1, 2}, // jobs that lead groups
 	"pid":          {1, nil},
 	"system":       {"linux", "windows"},
+	"type":         {"loadonce", "loadonce"},
 	"mailaddress":  {[]string{"ada@studio.example", "b@c"}, []string{"d@e"}},
 	"pathmap":      {[]string{"/a=/b", "P:=/c"}, []string{"/d=/e"}},
 	"p_agenda":     {"2", nil},

@@ -65,7 +65,8 @@ var Attributes = slices.Concat([]Attribute{
 		Option: "`NAME` that jobs of one sort share, for filters and requirements such as 'not (job.kind in host.duty.kind)'",
 	},
 	{
-		Name: "type", Effect: Decides, Value: func(j *JobFacts) any { return &j.JobType }, Trim: true, Runes: MaxName,
+		Name: "type", Effect: Decides, Value: func(j *JobFacts) any { return &j.JobType }, Trim: true,
+		Runes:  MaxName,
 		Check:  checkType,
 		Option: "`TYPE` of the job: loadonce starts the command once for each instance, and it takes one item after another (docs/sessions.md); default: cmdrange with -range, else cmdline",
 	},

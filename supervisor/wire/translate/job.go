@@ -27,7 +27,7 @@ func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 		Instances:        api.InstanceCounts{Primary: v.Primary, Secondary: v.Secondary, Draining: v.Draining},
 		Items:            api.ItemCounts(v.Items), FailedAttempts: v.FailedAttempts,
 		SubmittedAt: Time(v.SubmittedAt), StartedAt: timeOrNil(v.StartedAt), FinishedAt: timeOrNil(v.FinishedAt),
-		Type: "cmdline", Agenda: v.Agenda.Range != "", Version: v.Version, Orders: ordersOf(v),
+		Agenda: v.Agenda.Range != "", Version: v.Version, Orders: ordersOf(v),
 		Memory: api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak, Returned: v.Memory.Returned,
 			RanOut: v.Memory.RanOut},
 	}
@@ -39,9 +39,7 @@ func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 	j.Memory.Requested = orNil(v.Memory.Requested)
 	j.MeanItemSeconds = orNil(v.MeanItemSeconds)
 	j.EstimatedItem = orNil(v.EstimatedItemSeconds)
-	if j.Agenda {
-		j.Type = "cmdrange"
-	}
+	j.Type = v.Type()
 	if e := v.Learned; e.Known() {
 		l := learned(e)
 		j.Learned = &l
