@@ -34,6 +34,8 @@ const (
 	MaxOrder = 8 << 20
 	// MaxOutputs is how many files of one item are looked for.
 	MaxOutputs = 10_000
+	// MaxResult bounds what a program that stays loaded may report of an item, in bytes of JSON.
+	MaxResult = 4096
 	// MaxReason bounds why an attempt ended, in bytes.
 	MaxReason = 4096
 )

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -166,7 +167,10 @@ type Finished struct {
 	InLease    bool      `json:"in_lease,omitempty" doc:"Its whole tree had ended before its lease did, by the host's clock since boot: so an exit code of 0 that is reported after the attempt was given up counts for its item, if the item's next attempt has not ended."`
 
 	Highlights  []string `json:"highlights,omitempty" doc:"Up to 20 lines of its output that match regex_highlights, of up to 400 bytes. Ends whose highlights and output paths take more than 4 MiB in one sync wait for the next."`
-	OutputPaths []string `json:"outputpaths,omitempty" doc:"Up to 50 paths that regex_outputpaths found in its output, of up to 1024 bytes."`
+	OutputPaths []string `json:"outputpaths,omitempty" doc:"Up to 50 paths that regex_outputpaths found in its output, of up to 1024 bytes, and those that a program that stays loaded named."`
+
+	Result      json.RawMessage `json:"result,omitempty" doc:"Of an item of a program that stays loaded: what the program reported, of up to 4096 bytes."`
+	PeakSampled bool            `json:"peak_sampled,omitempty" doc:"Of such an item: the kernel did not let the worker measure peak_memory for this item alone, and it is the most that was seen at looks, twice a second."`
 }
 
 // SyncReply is what should run: the complete list. An answer with a lower epoch than one heard before is ignored.
