@@ -39,9 +39,11 @@ var bareGoroutines = map[string]struct {
 	"worker/shimconn.go":                          {1, "the same as agent.go"},
 	"worker/supervisorconn.go":                    {1, "the same as agent.go"},
 	"worker/temps.go":                             {2, "the same as agent.go; waits for a child"},
-	"worker/shim/attend.go":                       {1, "a shim that ends is seen by its agent, which ends its items"},
+	"worker/shim/attend.go":                       {3, "a shim that ends is seen by its agent, which ends its items"},
 	"worker/shim/look.go":                         {1, "waits for a child"},
 	"worker/shim/private.go":                      {1, "the same as attend.go"},
+	"worker/shim/session.go":                      {1, "the same as attend.go"},
+	"worker/shim/worksocket.go":                   {2, "the same as attend.go"},
 	"worker/shim/shim.go":                         {6, "the same as attend.go"},
 	"worker/shim/stop.go":                         {1, "the same as attend.go"},
 }

@@ -41,6 +41,7 @@ var ItemVariables = []ItemVariable{
 	{"ROCR_VISIBLE_DEVICES", "empty: no AMD GPU. Not set for an item with GPUs: ROCm would number those that it lists from 0, and HIP_VISIBLE_DEVICES would name others"},
 	{"ZE_AFFINITY_MASK", "the same, for programs that use Intel's Level Zero (oneAPI); `999999`, a number that no device has: none, as an empty mask shows all"},
 	{"TMPDIR", "folder of the item alone, removed at its end; a job can name another by `-env`"},
+	{"QB_WORK", "of jobs whose program stays loaded: socket at which the program asks for items"},
 	{InstanceMark, "for qb alone"},
 }
 

@@ -109,6 +109,7 @@ func (l *shimConn) adopt(in shim.Intent) *core.Adopted {
 	now, err := readNow(l.dir)
 	l.attempt = in.Attempt
 	l.ended = false
+	l.loadOnce = true // perhaps
 	l.reported = make(chan struct{})
 	if err == nil {
 		l.attempt = now.Attempt
@@ -119,16 +120,17 @@ func (l *shimConn) adopt(in shim.Intent) *core.Adopted {
 		}
 	} else if h, ok := l.ask(); ok {
 		l.attempt, l.ended = h.Attempt, h.State == core.StateIdle
+		l.loadOnce = h.Loaded
 		if l.ended {
 			l.reported = closedChannel()
 		}
 		if h.Attempt == (api.AttemptID{}) { // never got an order: nothing of it ever ran
-			l.closing = true
+			l.closing = &shim.Ending{}
 			l.send(shim.Command{Close: true})
 			return &core.Adopted{Key: l.key, State: core.StateClosing}
 		}
 		l.log.Info("instance adopted", "attempt", shim.AttemptName(h.Attempt), "state", h.State)
-		return &core.Adopted{Key: l.key, Attempt: h.Attempt, State: h.State}
+		return &core.Adopted{Key: l.key, Attempt: h.Attempt, State: h.State, Loaded: h.Loaded}
 	}
 	l.retry.Reset(l.pause)
 	return &core.Adopted{Key: l.key, Attempt: l.attempt, State: core.StateUnknown}

@@ -191,7 +191,8 @@ func newAgent(ctx context.Context, config settings.Config, options Options, stat
 		runAs: config.RunAs, agentUser: statedir.OwnName(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
 		supervisor: strings.Join(config.Supervisor, ","), host: config.Name, logLimit: int64(config.LogLimit),
 		environ: os.Environ, programs: programFolder(), owners: map[string]ownerFacts{},
-		lowest: config.LowestUID, lowUsers: config.LowUsersFile, paths: config.PathEntries(),
+		instances: filepath.Join(state.root, "i"),
+		lowest:    config.LowestUID, lowUsers: config.LowUsersFile, paths: config.PathEntries(),
 	}
 	if os.Geteuid() == 0 {
 		a.launcher.private, a.launcher.temps = a.ownThings()
@@ -398,6 +399,8 @@ func (a *agent) carryOut(o core.Command) {
 	case core.SuspendItem:
 		a.toLink(o.Key, o)
 	case core.CloseShim:
+		a.toLink(o.Key, o)
+	case core.TellShim:
 		a.toLink(o.Key, o)
 	case core.WriteLease:
 		if l := a.conns[o.Key]; l != nil {

@@ -37,7 +37,7 @@ func flights(item core.Item, now time.Time, order *shim.RunCommand, room *expans
 			*to = append(*to, shim.Stage{Argv: []string{"/bin/sh", "-c", line}, Text: shown(text), Code: code, First: first})
 		}
 	}
-	add(&order.Before, spec.Preflights, codePreflight, spec.Agenda)
+	add(&order.Before, spec.Preflights, codePreflight, spec.Agenda || spec.LoadOnce)
 	add(&order.Before, spec.AgendaPreflights, codeAgendaPreflight, false)
 	for _, text := range spec.Validate {
 		stages, err := outputChecks(item, text, now, room)

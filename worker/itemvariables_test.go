@@ -20,7 +20,7 @@ import (
 // outerItem is an item with everything that qb can set for one.
 func outerItem() core.Item {
 	var item core.Item
-	item.Spec = api.JobSpec{Job: 124, User: "ann", Agenda: true, Padding: 4, Command: []string{"true"}}
+	item.Spec = api.JobSpec{Job: 124, User: "ann", Agenda: true, Padding: 4, Command: []string{"true"}, LoadOnce: true}
 	item.Desired.Attempt = api.AttemptID{Job: 124, Item: 7, Number: 2}
 	item.Desired.Start, item.Desired.End, item.Desired.Step, item.Desired.Name = "0007", "0009", "2", "7-9x2"
 	item.Desired.Env = map[string]string{"QB_GPUS": "1"}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os/user"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +34,7 @@ type launcher struct {
 	lowUsers   string // file of exceptions
 	private    shim.Private
 	temps      string // folder of items' own folders; empty: they have none
+	instances  string // folder of the instances' folders
 	environ    func() []string
 	programs   string   // folder of qb's programs
 	paths      []string // entries of worker_path_map
@@ -87,9 +87,7 @@ func (l *launcher) orderFor(item core.Item, owner ownerFacts) (shim.RunCommand, 
 		order.Login = &owner.login
 	}
 	order.Private = l.private
-	if l.temps != "" {
-		order.Private.Temp = filepath.Join(l.temps, shim.AttemptName(d.Attempt))
-	}
+	order.Private.Temp = l.tempOf(item)
 	room := newExpansion()
 	if order.Argv, err = arguments(item, room); err != nil {
 		return shim.RunCommand{}, err
@@ -101,6 +99,9 @@ func (l *launcher) orderFor(item core.Item, owner ownerFacts) (shim.RunCommand, 
 		return shim.RunCommand{}, err
 	}
 	order.NoLicence = d.NoLicence
+	if order.Session, err = l.session(item); err != nil {
+		return shim.RunCommand{}, err
+	}
 	if order.Dir == "" {
 		order.Dir, order.DirOptional = owner.home, true
 	}
@@ -152,11 +153,8 @@ func (l *launcher) environment(item core.Item, owner ownerFacts) ([]string, erro
 	if l.runAs == settings.RunAsOwner && owner.path != "" && !slices.Contains(l.passEnv, "PATH") {
 		env["PATH"] = owner.path
 	}
-	switch {
-	case l.temps != "" && l.private.OwnTmp:
-		env["TMPDIR"] = shim.TmpFolder
-	case l.temps != "":
-		env["TMPDIR"] = filepath.Join(l.temps, shim.AttemptName(item.Desired.Attempt))
+	if l.temps != "" {
+		env["TMPDIR"] = l.seenTemp(item)
 	}
 	env["HOME"], env["SHELL"] = owner.home, owner.shell
 	env["USER"], env["LOGNAME"] = item.Spec.User, item.Spec.User
@@ -229,6 +227,9 @@ func (l *launcher) itemVariables(item core.Item) map[string]string {
 		"QB_FRAME_PADDING": strconv.Itoa(spec.Padding), "QB_SUPERVISOR": l.supervisor,
 		"QB_ATTEMPT": strconv.Itoa(d.Attempt.Number), "QB_ITEM": strconv.Itoa(d.Attempt.Item), "QB_HOST": l.host,
 		"QBDIR": l.programs, "QB_DOMAIN": ".",
+	}
+	if spec.LoadOnce {
+		env["QB_WORK"] = l.workSocket(item, l.seenTemp)
 	}
 	for _, token := range itemTokens(item) {
 		env[token.name] = token.value

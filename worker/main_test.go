@@ -53,6 +53,8 @@ func TestMain(m *testing.M) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			os.Exit(int(held[len(held)-1]) - 1)
+		case "program": // of a load-once job
+			os.Exit(programMain(os.Args[2]))
 		case "hostile": // an item that tries what it can against these processes and this folder, and says what succeeded
 			os.Exit(hostile(os.Args[2], os.Args[3:]))
 		case "exit": // with so many megabytes, page by page, to give back, and say so by making a file

@@ -40,6 +40,9 @@ func (a *agent) sweep() {
 	for _, id := range a.core.Attempts() {
 		runs[shim.AttemptName(id)] = true
 	}
+	for key := range a.conns { // folders of programs that are kept
+		runs[key.String()] = true
+	}
 	if a.sweeping.CompareAndSwap(false, true) {
 		go func() {
 			defer a.sweeping.Store(false)

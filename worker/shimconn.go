@@ -49,8 +49,9 @@ type shimConn struct {
 	left       atomic.Bool      // the same, for the agent itself; the core may learn of the end much later
 	reported   chan struct{}    // closed when the core knows of that end
 	ordered    bool             // an item went out on this connection; a hello read after it was said before it
-	closing    bool
-	forced     string // why its shim was killed
+	closing    *shim.Ending     // as it was ordered; nil: it was not
+	loadOnce   bool             // its shim keeps a program between two items
+	forced     string           // why its shim was killed
 	forcedCode string
 
 	handed   api.AttemptID // last made an order for
@@ -114,7 +115,7 @@ func (l *shimConn) carryOut(o core.Command) (gone bool) {
 			Attempt: o.Attempt, Grace: o.Grace, Reason: o.Reason, Code: o.Code, Outcome: o.Outcome, Limit: o.Limit,
 		}}, o.Reason, o.Code)
 		if o.Close && l.conn != nil {
-			l.closing = true
+			l.closing = &shim.Ending{}
 			l.send(shim.Command{Close: true})
 		}
 	case core.WriteLease:
@@ -123,8 +124,10 @@ func (l *shimConn) carryOut(o core.Command) (gone bool) {
 		l.send(shim.Command{Suspend: &shim.SuspendCommand{Attempt: o.Attempt, Suspended: o.Suspended,
 			SuspensionID: o.SuspensionID}})
 	case core.CloseShim:
-		l.closing = true
-		l.sendOrForce(shim.Command{Close: true}, "", "")
+		l.closing = &shim.Ending{Word: o.Word, Grace: o.Grace}
+		l.sendOrForce(shim.Command{Close: true, Ending: *l.closing}, "", "")
+	case core.TellShim:
+		l.send(shim.Command{Tell: o.Word})
 	}
 	return false
 }
@@ -154,6 +157,7 @@ func (l *shimConn) prepare(item core.Item, lease core.Moment) (r ready, ok bool)
 	l.ended = false
 	l.reported = make(chan struct{})
 	l.left.Store(false)
+	l.loadOnce = l.loadOnce || item.Spec.LoadOnce
 	if id != l.handed {
 		l.handed, l.handings = id, 0
 	}
@@ -339,6 +343,7 @@ func (l *shimConn) hear(h heard) {
 func (l *shimConn) greet(h shim.Hello) {
 	l.pause = reconnectMin
 	l.unheard = time.Time{}
+	l.loadOnce = l.loadOnce || h.Loaded
 	l.said = false
 	if h.Attempt != l.attempt && l.ordered {
 		h.Attempt, h.State = l.attempt, core.StateStarting
@@ -356,10 +361,10 @@ func (l *shimConn) greet(h shim.Hello) {
 			l.endHere(l.lost())
 		}
 	}
-	l.a.post(core.ShimReached{Adopted: core.Adopted{Key: l.key, Attempt: h.Attempt, State: h.State}, Awaited: l.ended &&
-		!isClosed(l.reported)})
-	if l.closing {
-		l.send(shim.Command{Close: true})
+	l.a.post(core.ShimReached{Adopted: core.Adopted{Key: l.key, Attempt: h.Attempt, State: h.State, Loaded: h.Loaded},
+		Awaited: l.ended && !isClosed(l.reported)})
+	if l.closing != nil {
+		l.send(shim.Command{Close: true, Ending: *l.closing})
 	}
 }
 

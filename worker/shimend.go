@@ -18,7 +18,7 @@ import (
 // shim could not write. Without one the next agent would start the attempt again, if this one died before its
 // word was taken in: so the instance stays until there is space for it.
 func (l *shimConn) finish(ctx context.Context) (gone bool) {
-	if !l.ended && !l.cleared() {
+	if (!l.ended || l.loadOnce) && !l.cleared() {
 		return l.tryLater("the item's shim has ended, and processes of the item outlive KILL")
 	}
 	if !l.ended {
@@ -50,6 +50,7 @@ func (l *shimConn) discard() {
 		l.log.Warn("the control group of an ended instance cannot be removed", "error", err)
 	}
 	l.a.temps.ended(shim.AttemptName(l.attempt)) // of an end that was reported before, too
+	l.a.temps.ended(l.key.String())              // of a program that was kept
 	if err := os.RemoveAll(l.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		l.log.Warn("the folder of an ended instance cannot be removed", "error", err)
 	}

@@ -9,27 +9,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attend waits for the process of an item, or of a stage of it, until its whole tree is gone. It runs on the forker's
-// thread, which has nothing else to do meanwhile. A process that ends soon and writes nothing, as most short ones do,
-// needs no other goroutine. For a longer one, a goroutine reads the pipes, and orphans are reaped as they end.
-func (s *shim) attend(it *shimItem, pid, pidfd int, pipes [2]int, last bool) {
-	silent := s.forker.waiter.silent(firstLook, pidfd, &pipes)
-	if silent {
-		it.pump.run(pipes[0], pipes[1])
+// attend waits for a program until its whole tree is gone. It runs on the forker's thread, which has nothing else to do
+// meanwhile. A process that ends soon and writes nothing, as most short ones do, needs no other goroutine. For a longer
+// one, a goroutine reads the pipes, and orphans are reaped as they end.
+func (s *shim) attend(p *program, pid, pidfd int, pipes [2]int, last bool) {
+	pumped := func() { s.post(func() { p.pumped = true; s.advance(p) }) }
+	silent := false
+	if k := p.session; k != nil {
+		go k.accept()
+		go func() { p.pump.rest(); pumped() }()
+	} else if silent = s.forker.waiter.silent(firstLook, pidfd, &pipes); silent {
+		p.pump.run(pipes[0], pipes[1])
 	} else {
-		go func() {
-			it.pump.run(pipes[0], pipes[1])
-			s.post(func() { it.pumped = true; s.advance(it) })
-		}()
+		go func() { p.pump.run(pipes[0], pipes[1]); pumped() }()
 	}
-	s.reap(it, pid, silent)
+	s.reap(p, pid, silent)
+	if p.session != nil {
+		p.session.unlink()
+	}
 	if last {
-		s.forker.unseclude(it.order)
+		s.forker.unseclude(p.order)
 	}
 }
 
 // reap waits for every process of the tree, orphans too, until the kernel says that there is none.
-func (s *shim) reap(it *shimItem, pid int, pumped bool) {
+func (s *shim) reap(p *program, pid int, pumped bool) {
 	for {
 		var status unix.WaitStatus
 		var usage unix.Rusage
@@ -37,19 +41,19 @@ func (s *shim) reap(it *shimItem, pid int, pumped bool) {
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
-			s.post(func() { it.treeGone = true; s.advance(it) })
+			s.post(func() { p.treeGone = true; s.advance(p) })
 			return
 		default:
-			it.meter.reaped(&usage)
+			p.meter.reaped(&usage)
 			if ended != pid {
 				continue
 			}
 			// Mostly it was alone; then nothing needs to be looked for and killed.
 			alone := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == unix.ECHILD
 			s.post(func() {
-				it.treeGone = alone
-				it.pumped = it.pumped || pumped
-				s.exited(it, syscall.WaitStatus(status))
+				p.treeGone = alone
+				p.pumped = p.pumped || pumped
+				s.exited(p, syscall.WaitStatus(status))
 			})
 			if alone {
 				return

@@ -48,29 +48,37 @@ func (s *shim) setLease(end core.Moment) {
 	s.checkLease()
 }
 
-// checkLease freezes or thaws the tree, as the lease and the order to suspend it say now.
+// checkLease freezes or thaws the tree, as the lease and the order to suspend it say now. A program that is kept, and
+// has no item when the lease ends, is ended.
 func (s *shim) checkLease() {
 	still := s.suspended || BootNow() >= s.lease
-	switch it := s.item; {
-	case it == nil:
-	case it.pid == 0:
-		if !still {
+	switch it, p := s.item, s.program; {
+	case p == nil || p.pid == 0:
+		if it != nil && !still {
 			s.maybeLaunch(it)
 		}
-	case still && !s.frozen && !it.exited:
+	case it == nil:
+		if still {
+			s.kill(p, killRepeat)
+		}
+	case still && !s.frozen && !p.exited:
 		s.frozen, s.frozenAt = true, time.Now()
-		s.keepFrozen(it)
-	case !still && s.frozen:
-		s.frozen, it.frozen = false, 0
-		s.tree.Thaw()
-		s.sayMeasured(it)
+		s.keepFrozen(p)
+	case !still:
+		if s.frozen {
+			s.frozen, it.frozen = false, 0
+			s.tree.Thaw()
+			s.sayMeasured()
+		}
+		s.maybeLaunch(it)
 	}
 }
 
 // keepFrozen freezes and looks again as long as the tree is to stand still, for a person or a program may wake
 // what was stopped. A tree that outruns the end of its lease is killed.
-func (s *shim) keepFrozen(it *shimItem) {
-	if !s.frozen || s.item != it || it.treeGone || it.killing {
+func (s *shim) keepFrozen(p *program) {
+	it := s.item
+	if it == nil || !s.frozen || s.program != p || p.treeGone || p.killing {
 		return
 	}
 	again := time.Second
@@ -86,9 +94,9 @@ func (s *shim) keepFrozen(it *shimItem) {
 		} else if time.Since(s.frozenAt) > freezeWait && BootNow() >= s.lease {
 			it.stopped, it.reason = true,
 				"the host's lease ended without an answer of the supervisor, and the item's processes could not be frozen"
-			s.kill(it, killRepeat)
+			s.kill(p, killRepeat)
 		}
 	}
-	s.sayMeasured(it)
-	s.after(again, func() { s.keepFrozen(it) })
+	s.sayMeasured()
+	s.after(again, func() { s.keepFrozen(p) })
 }

@@ -39,9 +39,7 @@ func leftBehind(running []proc.Process) string {
 }
 
 // tellLeft says in the log, and of the item's own command in its end, what had to be ended.
-func (s *shim) tellLeft(it *shimItem, f *api.Finished) {
-	text := it.left
-	it.left = ""
+func (s *shim) tellLeft(it *shimItem, text string, f *api.Finished) {
 	if text == "" {
 		return
 	}

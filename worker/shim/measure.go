@@ -30,6 +30,10 @@ type meter struct {
 	peak      int64
 	cpu       float64 // of all that was reaped
 	liveCPU   float64
+	base      float64 // processor time before the present item of a program that is kept
+	lookedAt  time.Time
+	resetAt   time.Time // when the kernel began to count the peak of each process again
+	sampled   bool      // it does not let us have it begin
 	walkedAt  time.Time
 	walkTook  time.Duration
 	shareOf   float64 // proportional over resident, at the last walk
@@ -70,20 +74,21 @@ func (m *meter) run() {
 	}
 }
 
-func (m *meter) look() {
+func (m *meter) look() []int {
 	family, resident, cpu := tree.Use(m.root)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.liveCPU = cpu
+	m.lookedAt = time.Now()
 	if m.group.Kind != "" {
 		if bytes, ok := m.group.MemoryNow(); ok {
 			m.memory, m.peak = bytes, max(m.peak, bytes)
-			return
+			return family
 		}
 	}
 	m.memory = int64(float64(resident) * m.shareOf)
 	if resident <= m.peak || time.Since(m.walkedAt) < 20*m.walkTook {
-		return
+		return family
 	}
 	began := time.Now()
 	var proportional int64
@@ -96,6 +101,51 @@ func (m *meter) look() {
 	}
 	m.memory = proportional
 	m.peak = max(m.peak, proportional)
+	return family
+}
+
+// next begins with the next item of a program that is kept. Of items that follow one another within a moment the last
+// look at the one is the first at the other.
+func (m *meter) next() {
+	m.mu.Lock()
+	recent := time.Since(m.lookedAt) < firstLook
+	m.mu.Unlock()
+	if !recent {
+		m.reset(m.look())
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.base = m.cpu + m.liveCPU
+	m.peak = m.memory
+}
+
+// lap is the figures of an item that the program has reported: the processor time since it got the item, and the most
+// memory of all its processes at a time that was seen, or of one process by the kernel's own count.
+func (m *meter) lap() (peak int64, cpu float64, sampled bool) {
+	family := m.look()
+	largest := int64(0)
+	if time.Since(m.resetAt) >= firstLook {
+		for _, pid := range family {
+			largest = max(largest, tree.Peak(pid))
+		}
+	}
+	m.mu.Lock()
+	peak, cpu, sampled = max(m.peak, largest), max(0, m.cpu+m.liveCPU-m.base), m.sampled
+	m.mu.Unlock()
+	m.reset(family)
+	return peak, cpu, sampled
+}
+
+// reset has the kernel count the peak of each process from now on, but not again for each of many short items.
+func (m *meter) reset(family []int) {
+	if time.Since(m.resetAt) < firstLook {
+		return
+	}
+	m.resetAt = time.Now()
+	m.sampled = false
+	for _, pid := range family {
+		m.sampled = !tree.ResetPeak(pid) || m.sampled
+	}
 }
 
 // reaped adds a process that has ended. A peak near the shim's own is the shim's, so that process is left to the
@@ -127,11 +177,11 @@ func (m *meter) end() (peak int64, cpu float64) {
 		close(m.stop)
 		<-m.stopped
 	}
-	return m.peak, m.cpu
+	return m.peak, max(0, m.cpu-m.base)
 }
 
 func (m *meter) now() (memory int64, cpu float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.memory, m.cpu + m.liveCPU
+	return m.memory, max(0, m.cpu+m.liveCPU-m.base)
 }

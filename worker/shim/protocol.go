@@ -29,6 +29,15 @@ type Command struct {
 	Close bool         `json:"close,omitempty"`
 
 	Suspend *SuspendCommand `json:"suspend,omitempty"`
+
+	Ending Ending `json:"ending,omitzero"` // beside Close
+	Tell   string `json:"tell,omitempty"`  // why a program that is kept gets no item: waiting or blocked
+}
+
+// Ending is how a program that is kept is ended.
+type Ending struct {
+	Word  string        `json:"word,omitempty"`  // that it gets in place of an item
+	Grace time.Duration `json:"grace,omitempty"` // before TERM, and again before KILL
 }
 
 // RunCommand is all that a shim needs to run one attempt.
@@ -51,6 +60,14 @@ type RunCommand struct {
 	NoLicence      []api.NoLicence `json:"no_licence,omitempty"`
 	Suspended      bool            `json:"suspended,omitempty"` // it waits with its start until it is ordered to go on
 	SuspensionID   int64           `json:"suspension_id,omitempty"`
+	Session        *Session        `json:"session,omitempty"` // of a load-once job: the program is kept for the next items
+}
+
+// Session is what a program that is kept may ask for.
+type Session struct {
+	Socket string `json:"socket"` // where it asks
+	Work   Work   `json:"work"`
+	Job    Job    `json:"job"`
 }
 
 // Login is whom the process runs as; nil is the agent's own user.
@@ -88,6 +105,7 @@ type Hello struct {
 	Shim    proc.ID       `json:"shim"`
 	Attempt api.AttemptID `json:"attempt"` // zero before the first
 	State   string        `json:"state"`
+	Loaded  bool          `json:"loaded,omitempty"` // it keeps the program of a load-once job
 }
 
 type sample struct {

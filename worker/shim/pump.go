@@ -2,9 +2,8 @@ package shim
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,24 +21,13 @@ const (
 	drainPause = 4 * time.Millisecond // after each piece that is dropped: at most 16 MiB a second
 )
 
-// pump carries a process's two pipes into one log file in the order in which it reads them. It ends when both pipes are
-// closed by all who hold them, or when it is cut. A log that reached its limit takes only the end of the output, when
-// that has come. A piece that cannot be written, as its disk is full, goes on when it can be, with a note of what is
-// missing. Either way the pipes are drained, so that the process is not held up for good; a process that writes on
-// beyond the limit waits for its pipe at times, for what is read and dropped costs the worker's user, not its own.
+// pump carries a process's two pipes into a log in the order in which it reads them. It ends when both pipes are closed
+// by all who hold them, or when it is cut. Of a program that is kept, the log changes from item to item.
 type pump struct {
-	file    *os.File
-	limit   int64
-	head    int64 // most of it that is written before the tail
-	tail    tail
-	size    int64
-	full    bool  // the head is: what comes now is the tail's
-	noted   bool  // the log says that it reached its limit
-	missing int64 // bytes that could not be written and that the log does not mention yet
-	lost    int64 // bytes that could not be written, in all
-	err     error // why not
+	mu      sync.Mutex // held to read the pipes into the log, and to change it
+	log     *itemLog
+	pipes   [2]int // -1: it has ended
 	cutting atomic.Bool
-	watcher // of the output of the item's own command
 	*pumping
 }
 
@@ -57,61 +45,70 @@ func newPumping() (*pumping, error) {
 	return &pumping{wake, new([HeaderSize + pumpBuffer]byte)}, nil
 }
 
-func newPump(file *os.File, limit int64, shared *pumping) *pump {
+func newPump(log *itemLog, shared *pumping) *pump {
 	var former [8]byte
 	unix.Read(shared.wake, former[:]) // a cut of the pump before
-	most, size := min(tailKept, limit/2), int64(0)
-	if info, err := file.Stat(); err == nil {
-		size = info.Size() // of the stages before
-	}
-	return &pump{file: file, size: size, limit: limit, head: limit - most - noteRoom, tail: tail{most: int(most)},
-		watcher: newWatcher(), pumping: shared}
+	return &pump{log: log, pipes: [2]int{-1, -1}, pumping: shared}
 }
 
-// run reads until the end and closes the pipes and the file. A pipe of -1 has ended.
+// run reads until the end, and closes the pipes and the log. A pipe of -1 has ended.
 func (p *pump) run(out, errs int) {
-	streams := map[int32]byte{int32(out): StreamOut, int32(errs): StreamErr}
-	fds := []unix.PollFd{
-		{Fd: int32(out), Events: unix.POLLIN}, {Fd: int32(errs), Events: unix.POLLIN},
-		{Fd: int32(p.wake), Events: unix.POLLIN},
+	p.begin(out, errs)
+	p.rest()
+}
+
+func (p *pump) rest() {
+	p.carry()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for n := range p.pipes {
+		p.closePipe(n)
 	}
-	open := 0
-	for _, fd := range fds[:2] {
-		if fd.Fd >= 0 {
-			open++
+	p.log.close()
+}
+
+// begin gives the pump its pipes. They are read without waiting, as another goroutine may read them meanwhile.
+func (p *pump) begin(out, errs int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for n, fd := range [2]int{out, errs} {
+		if p.pipes[n] = fd; fd >= 0 {
+			_ = unix.SetNonblock(fd, true) // the kernel refuses it for no pipe
 		}
 	}
-	for open > 0 {
+}
+
+func (p *pump) carry() {
+	for {
+		fds := []unix.PollFd{{Fd: int32(p.pipes[0]), Events: unix.POLLIN}, {Fd: int32(p.pipes[1]), Events: unix.POLLIN},
+			{Fd: int32(p.wake), Events: unix.POLLIN}}
+		if p.pipes == [2]int{-1, -1} {
+			return
+		}
 		if _, err := unix.Poll(fds, -1); err != nil {
 			if err != unix.EINTR { // the kernel is out of memory
 				time.Sleep(pollRetry)
 			}
 			continue
 		}
-		for i := range fds[:2] {
-			if fds[i].Fd >= 0 && fds[i].Revents != 0 && !p.read(int(fds[i].Fd), streams[fds[i].Fd]) {
-				unix.Close(int(fds[i].Fd))
-				fds[i].Fd = -1
-				open--
+		p.mu.Lock()
+		for n := range p.pipes {
+			if fds[n].Revents != 0 && p.read(n) < 0 {
+				p.closePipe(n)
 			}
 		}
-		if p.cutting.Load() && open > 0 && fds[0].Revents|fds[1].Revents == 0 {
-			break
-		}
-		fds[0].Revents, fds[1].Revents = 0, 0
-	}
-	for _, fd := range fds[:2] {
-		if fd.Fd >= 0 {
-			unix.Close(int(fd.Fd))
+		p.mu.Unlock()
+		if p.cutting.Load() && fds[0].Revents|fds[1].Revents == 0 {
+			return
 		}
 	}
-	p.end()
-	p.finish()
-	if why := p.unlooked(); why != "" {
-		p.note("[qb: %s]\n", why)
+}
+
+func (p *pump) closePipe(n int) {
+	if p.pipes[n] >= 0 {
+		unix.Close(p.pipes[n])
+		p.pipes[n] = -1
 	}
-	p.mark(0)
-	p.file.Close()
 }
 
 // cut ends the pump once nothing is left to read, though somebody still holds a pipe.
@@ -122,75 +119,50 @@ func (p *pump) cut() {
 	unix.Write(p.wake, one[:])
 }
 
-// read takes one piece; false when the pipe has ended.
-func (p *pump) read(fd int, stream byte) bool {
-	n, err := unix.Read(fd, p.buffer[HeaderSize:])
+// read takes one piece of a pipe and returns its size; less than 0 when the pipe has ended.
+func (p *pump) read(pipe int) int {
+	n, err := unix.Read(p.pipes[pipe], p.buffer[HeaderSize:])
 	if err == unix.EINTR || err == unix.EAGAIN {
-		return true
+		return 0
 	}
 	if err != nil || n <= 0 {
-		return false
+		return -1
 	}
-	p.look(stream, p.buffer[HeaderSize:HeaderSize+n])
-	p.append(stream, n)
-	if p.full {
-		time.Sleep(drainPause)
-	}
-	return true
+	p.log.take([2]byte{StreamOut, StreamErr}[pipe], n)
+	return n
 }
 
-// append takes the first n bytes of the buffer's body.
-func (p *pump) append(stream byte, n int) {
-	if p.full || p.size+int64(HeaderSize+n) > p.head {
-		p.beyond(stream, n)
-		return
+// turn puts what the pipes hold now into the present log and goes on with another one. Over says that nothing more
+// comes into the present log. What is written meanwhile goes into the next one, however much it is.
+func (p *pump) turn(next *itemLog, over bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.log.closed {
+		return // the program has ended, and so has all that it wrote
 	}
-	p.put(stream, n)
-}
-
-// put writes the first n bytes of the buffer's body, whole or not at all.
-func (p *pump) put(stream byte, n int) {
-	if !p.mark(HeaderSize+n) || !p.write(stream, p.buffer[:HeaderSize+n]) {
-		p.missing += int64(n)
-		p.lost += int64(n)
-	}
-}
-
-// mark notes in the log what is missing at this place, if anything is; false if it cannot. It waits until there is
-// room for what comes next too, for a note is never taken back: it may have been shipped.
-func (p *pump) mark(next int) bool {
-	if p.missing == 0 {
-		return true
-	}
-	piece := fmt.Appendf(make([]byte, HeaderSize), "\n[qb: %d bytes of the log were dropped: %v]\n", p.missing, p.err)
-	err := unix.Fallocate(int(p.file.Fd()), unix.FALLOC_FL_KEEP_SIZE, p.size, int64(len(piece)+next))
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || !p.write(StreamErr, piece) {
-		return false
-	}
-	p.missing = 0
-	return true
-}
-
-// write puts one piece behind the others, whole or not at all; its first bytes are for the header.
-func (p *pump) write(stream byte, piece []byte) bool {
-	piece[0] = stream
-	binary.LittleEndian.PutUint32(piece[1:HeaderSize], uint32(len(piece)-HeaderSize))
-	if _, err := p.file.WriteAt(piece, p.size); err != nil {
-		p.err = err
-		if path := (*os.PathError)(nil); errors.As(err, &path) {
-			p.err = path.Err // where the worker keeps it is no news to a user
+	for n, fd := range p.pipes {
+		for held := waitingIn(fd); held > 0; {
+			took := p.read(n)
+			if took <= 0 {
+				break
+			}
+			held -= took
 		}
-		p.file.Truncate(p.size)
-		return false
 	}
-	p.size += int64(len(piece))
-	return true
+	if over {
+		p.log.close()
+	}
+	p.log = next
 }
 
-// shortfall says what the log lacks, or what of it was not looked at; "" for nothing. Good after run.
-func (p *pump) shortfall() string {
-	if p.lost == 0 {
-		return p.unlooked()
+// waitingIn is how many bytes a pipe holds.
+func waitingIn(fd int) int {
+	if fd < 0 {
+		return 0
 	}
-	return fmt.Sprintf("the item's log is not complete: %d bytes of its output could not be written: %v", p.lost, p.err)
+	held, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+	if err != nil {
+		return 0
+	}
+	return held
 }

@@ -18,7 +18,7 @@ func TestDroppedOutputCostsTheItem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPump(log, 64<<10, shared)
+	p := newPump(newLog(log, 64<<10, shared), shared)
 	var pipes [2][2]int
 	for n := range pipes {
 		if err := syscall.Pipe2(pipes[n][:], syscall.O_CLOEXEC); err != nil {
@@ -37,8 +37,8 @@ func TestDroppedOutputCostsTheItem(t *testing.T) {
 	p.run(pipes[0][0], pipes[1][0])
 	used, took := ownCPU(t)-before, time.Since(began)
 	_ = yes.Wait() // it was killed
-	if !p.full || used > took/8 {
-		t.Errorf("reading what is dropped took %v of processor in %v; full: %v", used, took, p.full)
+	if !p.log.full || used > took/8 {
+		t.Errorf("reading what is dropped took %v of processor in %v; full: %v", used, took, p.log.full)
 	}
 	t.Logf("%v of processor in %v", used, took)
 }

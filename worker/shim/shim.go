@@ -62,19 +62,26 @@ type shim struct {
 	generation int // of the connection; what came over a former one is not obeyed
 	out        chan Report
 
-	lease        core.Moment
-	leaseTimer   *bootTimer
-	frozenAt     time.Time // zero: not frozen
-	frozen       bool
-	suspended    bool  // the item is to stand still by order
-	suspensionID int64 // number of that order
+	lease      core.Moment
+	leaseTimer *bootTimer
+	standstill
 
 	item       *shimItem
+	program    *program // nil: none runs, and nothing is left of the last one
 	last       api.AttemptID
 	readied    bool // the preflights of the instance have succeeded
 	closing    bool
-	spareTaken bool // the space for a record is in use by one
-	wiped      bool // the state folder is gone, and with it all who could ask for a result
+	ending     Ending // of a program that is kept, once it is closing
+	spareTaken bool   // the space for a record is in use by one
+	wiped      bool   // the state folder is gone, and with it all who could ask for a result
+}
+
+// standstill says whether the tree is to stand still, and why.
+type standstill struct {
+	frozenAt     time.Time // since when it is to be frozen, and is not; zero: it is
+	frozen       bool
+	suspended    bool  // the item is to stand still by order
+	suspensionID int64 // number of that order
 }
 
 // Main runs a shim for the instance's folder in args and returns its exit code. The agent starts it.
@@ -204,7 +211,7 @@ func (s *shim) loop() {
 	defer close(s.quit)
 	tick := time.Tick(shimTick)
 	for !s.done {
-		if s.item == nil || !s.item.launching {
+		if s.program == nil || !s.program.launching {
 			s.garbage.collect()
 		}
 		select {
@@ -243,9 +250,14 @@ func (s *shim) onTick() {
 			s.stop(StopCommand{Attempt: s.item.order.Attempt})
 		}
 	}
-	if s.item == nil && (s.wiped || (s.conn == nil && BootNow() >= s.lease)) {
-		s.done = true
+	if s.item != nil || !s.wiped && (s.conn != nil || BootNow() < s.lease) {
+		return
 	}
+	if s.program != nil {
+		s.kill(s.program, killRepeat)
+		return
+	}
+	s.done = true
 }
 
 func (s *shim) accept(listener net.Listener) {
@@ -269,7 +281,8 @@ func (s *shim) connected(conn net.Conn) {
 	s.conn, s.out = conn, make(chan Report, shimBacklog)
 	go s.read(conn, s.generation)
 	go s.write(conn, s.out)
-	s.say(Report{Hello: &Hello{Shim: s.tree.Shim, Attempt: s.attempt(), State: s.state()}})
+	s.say(Report{Hello: &Hello{Shim: s.tree.Shim, Attempt: s.attempt(), State: s.state(),
+		Loaded: s.program != nil && s.program.session != nil || s.item != nil && s.item.order.Session != nil}})
 }
 
 func (s *shim) hangUp() {
@@ -336,7 +349,13 @@ func (s *shim) obey(m Command) {
 		s.suspend(*m.Suspend)
 	case m.Close:
 		s.closing = true
-		s.done = s.item == nil
+		s.ending = m.Ending
+		s.done = s.item == nil && s.program == nil
+		if s.item == nil && s.program != nil {
+			s.program.session.end(s.ending)
+		}
+	case m.Tell != "" && s.program != nil && s.program.session != nil:
+		s.program.session.told = m.Tell
 	}
 }
 
@@ -348,12 +367,15 @@ func (s *shim) attempt() api.AttemptID {
 }
 
 func (s *shim) state() string {
-	switch {
-	case s.item == nil:
+	it, p := s.item, s.program
+	if it == nil {
 		return core.StateIdle
-	case s.item.stopped || s.item.killing:
+	}
+	untaken := p != nil && p.session != nil && !it.given
+	switch {
+	case it.stopped || p != nil && p.killing && !(untaken && p.session.given > 0):
 		return core.StateStopping
-	case s.item.pid == 0: // also while it is being forked
+	case p == nil || p.pid == 0 || untaken: // also while it is being forked
 		return core.StateStarting
 	case s.frozen && s.suspended:
 		return core.StateSuspended

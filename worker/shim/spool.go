@@ -127,7 +127,7 @@ func (s Spool) Put(r Spooled) error {
 // record by renaming; a disk that copies on each write may have no space for that either.
 const (
 	SpareName   = "room"
-	roomSize    = 4096
+	roomSize    = 4096 + api.MaxResult
 	SpareReason = 1024 // bytes that a reason may take there
 )
 
@@ -167,6 +167,10 @@ func (s Spool) PutSpare(dir string, r Spooled) error {
 	data, err := Seal(r)
 	for err == nil && len(data) > roomSize && r.Finished.Reason != "" {
 		r.Finished.Reason = strings.ToValidUTF8(r.Finished.Reason[:len(r.Finished.Reason)/2], "")
+		data, err = Seal(r)
+	}
+	if err == nil && len(data) > roomSize && r.Finished.Result != nil { // signs that take six bytes each
+		r.Finished.Result, r.Finished.Reason = nil, "the worker's disk is full, and the item's result could not be kept"
 		data, err = Seal(r)
 	}
 	if err != nil {

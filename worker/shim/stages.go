@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/worker/proc"
 )
 
 // Stage is a command that runs before or after the item's own, in its folder and with its environment and rights.
@@ -51,7 +50,9 @@ type stages struct {
 
 // begin leaves out what the instance has behind it.
 func (s *shim) begin(o *RunCommand) {
-	if s.readied {
+	if s.program != nil { // its job has one item for it after another
+		o.Before = nil
+	} else if s.readied {
 		o.Before = slices.DeleteFunc(o.Before, func(stage Stage) bool { return stage.First })
 	}
 }
@@ -95,54 +96,38 @@ func (it *shimItem) present() *RunCommand {
 // Done says whether an attempt has ended well.
 func Done(f api.Finished) bool { return f.Outcome == "exit" && f.ExitCode != nil && *f.ExitCode == 0 }
 
-// afterInStage has f run after d if the item is still in the same stage then: what is begun for one, such as killing
-// what its process left behind until nothing is left, must not reach the process of the next.
-func (s *shim) afterInStage(it *shimItem, d time.Duration, f func()) {
-	at := it.at
-	s.after(d, func() {
-		if it.at == at {
-			f()
-		}
-	})
-}
-
 // watchStage ends a stage that takes too long.
-func (s *shim) watchStage(it *shimItem) {
+func (s *shim) watchStage(it *shimItem, p *program) {
 	if stage := it.stage(); stage != nil {
-		s.afterInStage(it, stage.limit(), func() {
-			if !it.over && !it.exited {
+		s.whileIn(p, stage.limit(), func() {
+			if !p.exited {
 				it.late = true
-				s.kill(it, killRepeat)
+				s.kill(p, killRepeat)
 			}
 		})
 	}
 }
 
-// ended goes on with the next stage, or ends the attempt.
-func (s *shim) ended(it *shimItem) {
-	stage, f := it.stage(), s.verdict(it)
+// stageEnded goes on with the next stage, or ends the attempt.
+func (s *shim) stageEnded(it *shimItem, p *program) {
+	stage, f := it.stage(), p.verdict(it, &s.hostKills)
 	it.cpu, it.peak = it.cpu+f.CPU, max(it.peak, f.PeakMemory)
 	f.CPU, f.PeakMemory = it.cpu, it.peak
 	more := it.at < len(it.order.Before)+len(it.order.After)
 	if stage == nil {
-		it.highlights, it.paths = it.pump.seen.Highlights(), it.pump.seen.OutputPaths()
+		it.highlights, it.paths = it.log.seen.Highlights(), it.log.seen.OutputPaths()
 	}
-	s.tellLeft(it, &f)
+	if it.verdict == nil {
+		s.tellLeft(it, p.left, &f)
+	}
 	switch {
+	case it.verdict != nil: // what the program itself reported, and the figures of then
+		s.finish(it, *it.verdict)
+		return
 	case it.stopped:
 		more = false
 	case stage == nil:
-		if line := it.pump.seen.Failure(); line != "" && Done(f) {
-			f.Outcome = "launch"
-			f.ExitCode = nil
-			f.Code = codeLogError
-			f.Reason = fmt.Sprintf("a line of the output matches regex_errors: %q", line)
-		} else if it.cancel != nil && it.pump.skipped && len(it.order.Errors) > 0 && Done(f) { // it may not be done
-			f.Outcome = it.cancel.Outcome
-			f.ExitCode = nil
-			f.Code = it.cancel.Code
-			f.Reason = it.cancel.Reason
-		}
+		it.judge(&f)
 		it.result = &f
 	case it.result == nil && !Done(f):
 		f, more = stage.failure(f, it.late), false
@@ -172,22 +157,28 @@ func (s *shim) ended(it *shimItem) {
 		s.finish(it, f)
 		return
 	}
-	it.kills.release()
-	it.closePidfd()
 	it.at = it.at + 1
 	it.first = true
 	it.late = false
-	it.pid = 0
-	it.process = proc.ID{}
 	it.frozen = 0
-	it.exited = false
-	it.treeGone = false
-	it.pumped = false
-	it.drained = false
-	it.signalled = false
-	it.killing = false
+	s.frozen = false
 	s.maybeLaunch(it)
 	s.sayUnstarted(it)
+}
+
+// judge takes from the output of the item's own command whether that is done.
+func (it *shimItem) judge(f *api.Finished) {
+	if line := it.log.seen.Failure(); line != "" && Done(*f) {
+		f.Outcome = "launch"
+		f.ExitCode = nil
+		f.Code = codeLogError
+		f.Reason = fmt.Sprintf("a line of the output matches regex_errors: %q", line)
+	} else if it.cancel != nil && it.log.skipped && len(it.order.Errors) > 0 && Done(*f) { // it may not be done
+		f.Outcome = it.cancel.Outcome
+		f.ExitCode = nil
+		f.Code = it.cancel.Code
+		f.Reason = it.cancel.Reason
+	}
 }
 
 // failure is the end of an attempt whose stage failed.

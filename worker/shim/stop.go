@@ -2,7 +2,6 @@ package shim
 
 import (
 	"cmp"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -16,19 +15,20 @@ import (
 func EndedByStop(ordered, signalled, killed bool) bool { return ordered && (signalled || killed) }
 
 // stop ends the attempt's tree. A tree whose lease has ended is not woken for its TERM: its item may already
-// run elsewhere. A suspended item is.
+// run elsewhere. A suspended item is. An item of which nothing has begun, as the program that is kept has not taken it,
+// ends alone.
 func (s *shim) stop(o StopCommand) {
-	it := s.item
-	if it == nil || it.order.Attempt != o.Attempt || it.stopped || it.over {
+	it, p := s.item, s.program
+	if it == nil || it.order.Attempt != o.Attempt || it.stopped || it.over || it.report != nil {
 		return
 	}
-	if it.pid == 0 && !it.launching {
-		s.finish(it, api.Finished{Outcome: core.OutcomeStopped, Code: o.Code, Reason: o.Reason})
+	if p == nil || p.session != nil && p.session.given > 0 && !it.given {
+		s.finish(it, api.Finished{Outcome: cmp.Or(o.Outcome, core.OutcomeStopped), Code: o.Code, Reason: o.Reason})
 		return
 	}
-	it.pump.giveUp(lookStopped)
+	it.log.giveUp(lookStopped)
 	s.suspend(SuspendCommand{Attempt: o.Attempt}) // no more: it hears its TERM
-	if it.exited {
+	if p.exited {
 		it.cancel = &api.Finished{Outcome: cmp.Or(o.Outcome, core.OutcomeStopped), Code: o.Code, Reason: o.Reason,
 			Limit: o.Limit}
 	} else {
@@ -38,25 +38,25 @@ func (s *shim) stop(o StopCommand) {
 		it.outcome = o.Outcome
 		it.limit = o.Limit
 	}
-	if s.frozen || it.exited || o.Grace <= 0 || it.launching {
-		s.kill(it, killRepeat)
+	if s.frozen || p.exited || o.Grace <= 0 || p.launching {
+		s.kill(p, killRepeat)
 		return
 	}
-	s.afterInStage(it, o.Grace, func() { s.kill(it, killRepeat) })
-	if it.pidfd < 0 {
-		s.terminate(it)
+	s.whileIn(p, o.Grace, func() { s.kill(p, killRepeat) })
+	if p.pidfd < 0 {
+		s.terminate(p)
 		return
 	}
-	it.halting = true
-	fd := it.pidfd
+	p.halting = true
+	fd := p.pidfd
 	go func() {
 		still := halt(fd)
 		s.post(func() {
-			it.halting = false
-			if it.over {
-				it.closePidfd()
+			p.halting = false
+			if s.program != p {
+				p.closePidfd()
 			} else if still {
-				s.terminate(it)
+				s.terminate(p)
 			}
 		})
 	}()
@@ -82,36 +82,13 @@ func halt(pidfd int) bool {
 const cldStopped = 5 // of SIGCHLD's codes: it is stopped
 
 // terminate sends TERM to the tree, the first process of which is stopped.
-func (s *shim) terminate(it *shimItem) {
+func (s *shim) terminate(p *program) {
 	switch {
-	case it.treeGone || it.killing:
+	case p.treeGone || p.killing:
 	case s.frozen:
-		s.kill(it, killRepeat)
+		s.kill(p, killRepeat)
 	default:
-		it.signalled = !it.exited
+		p.signalled = !p.exited
 		s.tree.Terminate()
 	}
-}
-
-func (it *shimItem) closePidfd() {
-	if it.pidfd >= 0 && !it.halting {
-		unix.Close(it.pidfd)
-		it.pidfd = -1
-	}
-}
-
-// kill repeats itself until the kernel says that nothing is left, however long that takes: a process in
-// the kernel's hands dies only when it comes back.
-func (s *shim) kill(it *shimItem, wait time.Duration) {
-	if it.treeGone || it.over || (it.pid == 0 && !it.launching) {
-		return
-	}
-	if !it.killing {
-		it.killing, it.killed = true, BootNow()
-	}
-	if !it.exited && it.pidfd >= 0 { // first, or it might exit because its children died
-		unix.PidfdSendSignal(it.pidfd, unix.SIGKILL, nil, 0)
-	}
-	s.tree.Kill(it.launching)
-	s.afterInStage(it, wait, func() { s.kill(it, min(2*wait, killRepeatMx)) })
 }

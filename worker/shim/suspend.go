@@ -33,10 +33,11 @@ func (s *shim) timeSuspension(it *shimItem) {
 // more than what the last look found: a tree that is to stand still may not do so yet.
 func (s *shim) provenSuspension(it *shimItem) int64 {
 	still := s.frozen && s.frozenAt.IsZero()
-	if it.pid == 0 {
-		still = !it.launching
+	p := s.program
+	if p == nil || p.pid == 0 {
+		still = p == nil
 	}
-	if !s.suspended || !still || it.over || it.stopped || it.killing {
+	if !s.suspended || !still || it.over || it.stopped || p != nil && p.killing {
 		return 0
 	}
 	return s.suspensionID
@@ -45,9 +46,9 @@ func (s *shim) provenSuspension(it *shimItem) int64 {
 // sayUnstarted tells the agent of an item, nothing of which runs yet or between two stages, that it is frozen.
 func (s *shim) sayUnstarted(it *shimItem) {
 	switch n := s.provenSuspension(it); {
-	case n == 0 || it.pid != 0:
+	case n == 0 || s.program != nil:
 	case it.meter != nil:
-		s.sayMeasured(it)
+		s.sayMeasured()
 	default:
 		s.say(Report{Sample: &sample{SuspensionID: n}})
 	}

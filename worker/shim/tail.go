@@ -72,40 +72,40 @@ func (t *tail) trim() {
 const maxLineCut = 4 << 10
 
 // beyond takes the first n bytes of the buffer's body when the log's head is full.
-func (p *pump) beyond(stream byte, n int) {
-	p.tail.add(stream, p.buffer[HeaderSize:HeaderSize+n])
-	p.full = true
-	p.noteLimit()
+func (l *itemLog) beyond(stream byte, n int) {
+	l.tail.add(stream, l.buffer[HeaderSize:HeaderSize+n])
+	l.full = true
+	l.noteLimit()
 }
 
 // noteLimit says that the log reached its limit, once something of the output is missing.
-func (p *pump) noteLimit() {
-	if !p.noted && p.tail.dropped > 0 {
-		p.noted = true
-		p.note("\n[qb: the log reached its limit of %s (worker_log_limit); the end of the output follows when the item has ended]\n", units.Size(p.limit))
+func (l *itemLog) noteLimit() {
+	if !l.noted && l.tail.dropped > 0 {
+		l.noted = true
+		l.note("\n[qb: the log reached its limit of %s (worker_log_limit); the end of the output follows when the item has ended]\n", units.Size(l.limit))
 	}
 }
 
 // finish adds the end of the output to a log that reached its limit, with a line that says how much is missing before.
-func (p *pump) finish() {
-	t := &p.tail
-	if !p.full {
+func (l *itemLog) finish() {
+	t := &l.tail
+	if !l.full {
 		return
 	}
 	t.trim()
-	p.noteLimit()
+	l.noteLimit()
 	if t.dropped > 0 {
-		p.note("[qb: %d bytes of the log are missing here (%s)]\n", t.dropped, units.Size(t.dropped))
+		l.note("[qb: %d bytes of the log are missing here (%s)]\n", t.dropped, units.Size(t.dropped))
 	}
 	for t.start < len(t.kept) {
 		piece := t.kept[t.start : t.start+t.first()]
 		t.start += len(piece)
-		p.put(piece[0], copy(p.buffer[HeaderSize:], piece[HeaderSize:]))
+		l.put(piece[0], copy(l.buffer[HeaderSize:], piece[HeaderSize:]))
 	}
 	t.kept = nil
 }
 
 // note puts a line of qb's own into the log.
-func (p *pump) note(format string, args ...any) {
-	p.put(StreamErr, copy(p.buffer[HeaderSize:], fmt.Sprintf(format, args...)))
+func (l *itemLog) note(format string, args ...any) {
+	l.put(StreamErr, copy(l.buffer[HeaderSize:], fmt.Sprintf(format, args...)))
 }

@@ -27,9 +27,9 @@ const (
 	lookLate               // the item ended long ago
 )
 
-// watcher looks at an item's output. The pump's goroutine owns it, except for giveUp. It runs in the shim's
-// process, so it cannot be in the item's control group: freezing that group would stop the shim. Its processor time is
-// measured and counts as the item's.
+// watcher looks at an item's output. The log to which it belongs is held by one goroutine at a time; only giveUp may be
+// called by any. It runs in the shim's process, so it cannot be in the item's control group: freezing that group would
+// stop the shim. Its processor time is measured and counts as the item's.
 type watcher struct {
 	lines    patterns.Lines
 	licences licences

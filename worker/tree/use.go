@@ -2,8 +2,12 @@ package tree
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 
 	"qb/worker/proc"
 )
@@ -47,7 +51,17 @@ func Proportional(pid int) int64 {
 
 // OwnPeak is the largest this program has been since it began. (The peak in its resource usage is of no
 // use: exec hands on the peak of the program that forked it, here the agent's.)
-func OwnPeak() int64 { return sizeIn("/proc/self/status", "VmHWM:") }
+func OwnPeak() int64 { return Peak(os.Getpid()) }
+
+// Peak is the largest a process has been since it began, or since ResetPeak.
+func Peak(pid int) int64 { return sizeIn("/proc/"+strconv.Itoa(pid)+"/status", "VmHWM:") }
+
+// ResetPeak has the kernel count a process's peak from now on, and says whether it does. A process that has ended has
+// none.
+func ResetPeak(pid int) bool {
+	err := proc.WriteFile("/proc/"+strconv.Itoa(pid)+"/clear_refs", "5")
+	return err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
+}
 
 // sizeIn is a size in a file of the kernel's, which has it in kB behind its name; 0 if it is not there.
 func sizeIn(path, name string) int64 {

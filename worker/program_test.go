@@ -1,0 +1,227 @@
+package worker
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"qb/worker/shim"
+)
+
+// backEnd is what a program of a load-once job has of its shim.
+type backEnd struct {
+	conn  net.Conn
+	lines *bufio.Reader
+}
+
+// message is a request or a reply.
+type message = map[string]any
+
+func dialWork() (*backEnd, error) {
+	conn, err := net.Dial("unix", os.Getenv("QB_WORK"))
+	if err != nil {
+		return nil, err
+	}
+	return &backEnd{conn, bufio.NewReader(conn)}, nil
+}
+
+func mustDialWork() *backEnd {
+	b, err := dialWork()
+	if err != nil {
+		fmt.Println("no connection:", err)
+		os.Exit(9)
+	}
+	return b
+}
+
+// ask sends a request and returns the reply; nil if the connection ends.
+func (b *backEnd) ask(request message) message {
+	request["version"] = 1
+	line, err := json.Marshal(request)
+	if err != nil {
+		panic(err)
+	}
+	return b.send(append(line, '\n'))
+}
+
+func (b *backEnd) send(line []byte) message {
+	if _, err := b.conn.Write(line); err != nil {
+		return nil
+	}
+	return b.read()
+}
+
+func (b *backEnd) read() message {
+	var reply message
+	text, err := b.lines.ReadBytes('\n')
+	if err != nil || json.Unmarshal(text, &reply) != nil {
+		return nil
+	}
+	return reply
+}
+
+// request asks until there is an item; nil if the program is to end.
+func (b *backEnd) request() *shim.Work {
+	for {
+		reply := b.ask(message{"do": "requestwork", "wait": 1})
+		switch reply["status"] {
+		case "running":
+			data, _ := json.Marshal(reply["work"])
+			var w shim.Work
+			if json.Unmarshal(data, &w) != nil {
+				return nil
+			}
+			return &w
+		case "waiting", "blocked":
+		default:
+			fmt.Println("ends:", reply)
+			return nil
+		}
+	}
+}
+
+func (b *backEnd) report(w *shim.Work, more message) message {
+	m := message{"do": "reportwork", "item": w.Item, "attempt": w.Attempt, "status": "complete"}
+	for name, value := range more {
+		m[name] = value
+	}
+	return b.ask(m)
+}
+
+// programMain is a program of a load-once job. What it does with item 2 is its mode; all others it reports as complete.
+func programMain(mode string) int {
+	fmt.Printf("loaded %d\n", os.Getpid())
+	if mode == "silent" {
+		time.Sleep(time.Hour)
+	}
+	b := mustDialWork()
+	for {
+		w := b.request()
+		if w == nil {
+			return 0
+		}
+		fmt.Printf("item %d of %d by %d\n", w.Item, w.Job, os.Getpid())
+		if w.Item == 2 && w.Attempt == 1 && mode != "plain" {
+			if again := misbehave(mode, &b, w); again >= 0 {
+				return again
+			}
+			continue
+		}
+		if reply := b.report(w, message{"result": message{"square": w.Item * w.Item}, "output_paths": []string{fmt.Sprint("/out/", w.Item)}}); reply["status"] != "ok" {
+			fmt.Println("not ok:", reply)
+			return 8
+		}
+	}
+}
+
+// misbehave is what a mode does with its item. It returns the exit status; less than 0 if the program goes on.
+func misbehave(mode string, b **backEnd, w *shim.Work) int {
+	c := *b
+	switch mode {
+	case "fail":
+		fmt.Println("failed:", c.report(w, message{"status": "failed", "exit_code": 7, "reason": "no camera"})["status"])
+		if again := c.request(); again != nil {
+			fmt.Println("an item after a failed one")
+		}
+		return 0
+	case "twice":
+		fmt.Println("said", c.report(w, nil)["status"], c.report(w, nil)["error"])
+		return -1
+	case "exit":
+		return 0
+	case "exit3":
+		return 3
+	case "crash":
+		ownKill()
+	case "hang":
+		time.Sleep(time.Hour)
+	case "leave": // it ends before it asks for the next item
+		fmt.Println("said", c.report(w, nil)["status"])
+		return 5
+	case "between":
+		fmt.Println("within")
+		c.report(w, nil)
+		fmt.Println("between")
+		return -1
+	case "fork": // another reader: it gets the same item, and one report of it counts
+		self, _ := os.Executable()
+		child := exec.Command(self, "program", "reader")
+		child.Stdout = os.Stdout
+		if err := child.Run(); err != nil {
+			fmt.Println(err)
+		}
+		fmt.Println("said", c.report(w, nil)["error"])
+		return -1
+	case "reader":
+		fmt.Println("reader said", c.report(w, nil)["status"])
+		return 0
+	default:
+		tryOn(mode, b, w)
+	}
+	fmt.Println("then", (*b).report(w, nil)["status"])
+	return -1
+}
+
+// tryOn asks what it must not; the item is the program's as before.
+func tryOn(mode string, b **backEnd, w *shim.Work) {
+	c := *b
+	switch mode {
+	case "other": // another item, and another attempt
+		fmt.Println("said", c.report(w, message{"item": w.Item + 1})["error"], c.report(w, message{"attempt": 9})["error"])
+	case "flood": // without an end of a line
+		written, piece := 0, []byte(strings.Repeat("x", 1<<16))
+		for written < 1<<30 {
+			n, err := c.conn.Write(piece)
+			if written += n; err != nil {
+				break
+			}
+		}
+		fmt.Println("said", c.read()["error"], written < 1<<28)
+		*b = mustDialWork()
+	case "half":
+		c.conn.Write([]byte(`{"version":1,"do":"requestwo`))
+		c.conn.Close()
+		*b = mustDialWork()
+	case "garbage":
+		fmt.Println("said", c.send([]byte("what\n"))["error"], c.send([]byte("[]\n"))["error"],
+			c.send([]byte(`{"version":2,"do":"requestwork"}` + "\n"))["error"], c.ask(message{"do": "dance"})["error"],
+			c.report(w, message{"status": "great"})["error"], c.ask(message{"do": "reportjob"})["error"])
+	case "result":
+		fmt.Println("said", c.report(w, message{"result": strings.Repeat("x", 5000)})["error"],
+			c.report(w, message{"result": strings.Repeat("x", 1<<20)})["error"])
+		*b = mustDialWork()
+	case "connections":
+		var all []net.Conn
+		refused := 0
+		for range 40 {
+			if d, err := dialWork(); err == nil {
+				all = append(all, d.conn)
+				d.conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+				if reply := d.read(); reply["error"] == "refused" {
+					refused++
+				}
+			}
+		}
+		fmt.Println("said", refused, "refused")
+		for _, conn := range all {
+			conn.Close()
+		}
+	case "job":
+		job, _ := c.ask(message{"do": "jobobj"})["job"].(message)
+		fmt.Println("said", job["id"], job["user"], job["instance"], c.ask(message{"do": "reportjob", "status": "complete"})["status"])
+	case "progress":
+		c.report(w, message{"status": "running", "progress": 40})
+		time.Sleep(time.Second)
+	}
+}
+
+func ownKill() {
+	p, _ := os.FindProcess(os.Getpid())
+	p.Kill()
+	time.Sleep(time.Hour)
+}
