@@ -50,9 +50,7 @@ func (b *backEnd) ask(request message) message {
 }
 
 func (b *backEnd) send(line []byte) message {
-	if _, err := b.conn.Write(line); err != nil {
-		return nil
-	}
+	b.conn.Write(line) // what was refused meanwhile can be read
 	return b.read()
 }
 
@@ -93,6 +91,9 @@ func (b *backEnd) report(w *shim.Work, more message) message {
 	return b.ask(m)
 }
 
+// lastItem never ends by itself.
+const lastItem = 99
+
 // programMain is a program of a load-once job. What it does with item 2 is its mode; all others it reports as complete.
 func programMain(mode string) int {
 	fmt.Printf("loaded %d\n", os.Getpid())
@@ -106,6 +107,9 @@ func programMain(mode string) int {
 			return 0
 		}
 		fmt.Printf("item %d of %d by %d\n", w.Item, w.Job, os.Getpid())
+		if w.Item == lastItem {
+			time.Sleep(time.Hour)
+		}
 		if w.Item == 2 && w.Attempt == 1 && mode != "plain" {
 			if again := misbehave(mode, &b, w); again >= 0 {
 				return again
@@ -201,7 +205,7 @@ func tryOn(mode string, b **backEnd, w *shim.Work) {
 		for range 40 {
 			if d, err := dialWork(); err == nil {
 				all = append(all, d.conn)
-				d.conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+				d.conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 				if reply := d.read(); reply["error"] == "refused" {
 					refused++
 				}
