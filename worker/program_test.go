@@ -7,7 +7,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"qb/worker/shim"
@@ -101,7 +103,17 @@ func programMain(mode string) int {
 		time.Sleep(time.Hour)
 	}
 	b := mustDialWork()
-	for {
+	for n := 0; ; n++ {
+		if n == 1 && mode == "deaf" { // it does not ask again, and does not end by TERM
+			hear := make(chan os.Signal, 1)
+			signal.Notify(hear, syscall.SIGTERM)
+			<-hear
+			fmt.Println("hears TERM")
+			time.Sleep(time.Hour)
+		}
+		for n == 1 && mode == "words" {
+			fmt.Println(b.ask(message{"do": "requestwork", "wait": 0.05})["status"])
+		}
 		w := b.request()
 		if w == nil {
 			return 0
@@ -144,6 +156,24 @@ func misbehave(mode string, b **backEnd, w *shim.Work) int {
 		ownKill()
 	case "hang":
 		time.Sleep(time.Hour)
+	case "late": // it reports when it is to end
+		hear := make(chan os.Signal, 1)
+		signal.Notify(hear, syscall.SIGTERM)
+		fmt.Println("up")
+		<-hear
+		fmt.Println("said", c.report(w, nil)["error"], c.ask(message{"do": "requestwork"})["status"])
+		return 0
+	case "busy", "gate": // for a while it does not ask for the next item, or does not report this one
+		if mode == "busy" {
+			c.report(w, nil)
+		}
+		for _, err := os.Stat(os.Getenv("GO")); err != nil; _, err = os.Stat(os.Getenv("GO")) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if mode == "gate" {
+			c.report(w, nil)
+		}
+		return -1
 	case "leave": // it ends before it asks for the next item
 		fmt.Println("said", c.report(w, nil)["status"])
 		return 5

@@ -1,16 +1,23 @@
 package worker
 
 import (
+	"bufio"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"qb/api"
 	"qb/internal/statedir"
 	"qb/worker/core"
+	"qb/worker/proc"
 	"qb/worker/settings"
 	"qb/worker/shim"
 )
@@ -161,4 +168,353 @@ func shortEnd(end api.Finished) string {
 		words = append(words, end.Reason)
 	}
 	return strings.Join(words, " ")
+}
+
+// TestStrangersAreRefused: whoever is no process of the program gets one line and no item.
+func TestStrangersAreRefused(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.loadOnce(1, "hang")
+	config := testConfig(t, f)
+	runAgent(t, config)
+	f.chain(core.Key{Job: 1}, 3)
+	f.awaitOutput(attempt(1, 2), "item 2")
+	now, err := readNow(filepath.Join(config.State, "i", "1.0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", now.Process.PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := shim.Variable(strings.Split(string(environ), "\x00"), "QB_WORK")
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	b := backEnd{conn, bufio.NewReader(conn)}
+	if reply := b.ask(message{"do": "requestwork"}); reply["error"] != "refused" || !strings.Contains(fmt.Sprint(reply["detail"]), strconv.Itoa(os.Getpid())) {
+		t.Errorf("it is answered with %v", reply)
+	}
+	if reply := b.read(); reply != nil {
+		t.Errorf("it is answered on, with %v", reply)
+	}
+}
+
+// TestItemThatIsNeverReported: the time limit ends the whole session, and the next item has another program.
+func TestItemThatIsNeverReported(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.loadOnce(1, "hang")
+	runAgent(t, testConfig(t, f))
+	key := core.Key{Job: 1}
+	f.with(func() {
+		f.refill = func(f *scriptedFarm, end api.Finished) {
+			if next := end.Attempt.Item + 1; next < 4 {
+				f.wantLocked(key, attempt(1, next))
+				d := f.wanted[key]
+				d.TimeLimit = 1
+				f.wanted[key] = d
+			}
+		}
+		f.wantLocked(key, attempt(1, 0))
+	})
+	if end := f.awaitEnd(attempt(1, 2)); end.Outcome != core.OutcomeTimeout || end.Wall < 1 {
+		t.Errorf("item 2: %+v", end)
+	}
+	if end := f.awaitEnd(attempt(1, 3)); !done(end) {
+		t.Errorf("item 3: %+v", end)
+	}
+	if pids := f.programs(1, 4); len(pids) != 2 {
+		t.Errorf("the items were of processes %v", pids)
+	}
+}
+
+// TestReportOfAStoppedItem: what a program reports of an item that was preempted a moment ago counts no more.
+func TestReportOfAStoppedItem(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.loadOnce(1, "late")
+	runAgent(t, testConfig(t, f))
+	f.chain(core.Key{Job: 1}, 3)
+	f.awaitOutput(attempt(1, 2), "up")
+	f.with(func() { clear(f.wanted) })
+	if end := f.awaitEnd(attempt(1, 2)); end.Outcome != core.OutcomeStopped {
+		t.Errorf("item 2: %+v", end)
+	}
+	if out := f.output(attempt(1, 2), shim.StreamOut); !strings.Contains(out, "said not_yours pending") {
+		t.Errorf("item 2 wrote %q", out)
+	}
+}
+
+// TestItemThatWasNotTaken: an item that the program has not asked for yet is stopped alone, and handed back as one of
+// which nothing ran. The program goes on with the next.
+func TestItemThatWasNotTaken(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.loadOnce(1, "busy")
+	gate := filepath.Join(t.TempDir(), "gate")
+	f.with(func() {
+		spec := f.specs[1]
+		spec.Env = map[string]string{"GO": gate}
+		f.specs[1] = spec
+	})
+	config := testConfig(t, f)
+	runAgent(t, config)
+	key := core.Key{Job: 1}
+	f.chain(key, 4)
+	f.awaitEnd(attempt(1, 2))
+	f.awaitState(key, core.StateStarting)
+	f.want(key, attempt(1, 4))
+	if end := f.awaitEnd(attempt(1, 3)); end.Outcome != core.OutcomeStopped || end.Wall != 0 {
+		t.Errorf("item 3: %+v", end)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if end := f.awaitEnd(attempt(1, 4)); !done(end) {
+		t.Errorf("item 4: %+v", end)
+	}
+	if pids := f.programs(1, 5); len(pids) != 1 {
+		t.Errorf("the items were of processes %v", pids)
+	}
+}
+
+// TestKilledBetweenItems: a program, a shim or an agent that is killed while no item is held fails none. What was
+// loaded is gone before another program is started.
+func TestKilledBetweenItems(t *testing.T) {
+	t.Parallel()
+	for _, victim := range []string{"program", "shim", "agent", "agent and shim"} {
+		t.Run(victim, func(t *testing.T) {
+			t.Parallel()
+			f := newScriptedFarm(t)
+			f.loadOnce(1, "plain")
+			config := testConfig(t, f)
+			agent := startAgent(t, config)
+			key := core.Key{Job: 1}
+			f.with(func() {
+				f.keep = true // so that the instance is not closed
+				f.wantLocked(key, attempt(1, 0))
+			})
+			f.awaitEnd(attempt(1, 0))
+			now, err := readNow(filepath.Join(config.State, "i", "1.0"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			killed := now.Process
+			switch victim {
+			case "program":
+				syscall.Kill(now.Process.PID, syscall.SIGKILL)
+			case "shim":
+				syscall.Kill(now.Shim.PID, syscall.SIGKILL)
+			case "agent":
+				kill9(t, agent)
+				startAgent(t, config)
+				killed = proc.ID{}
+			default:
+				kill9(t, agent)
+				syscall.Kill(now.Shim.PID, syscall.SIGKILL)
+				startAgent(t, config)
+			}
+			f.with(func() { f.keep = false; f.wantLocked(key, attempt(1, 1)) })
+			if end := f.awaitEnd(attempt(1, 1)); !done(end) {
+				t.Errorf("item 1: %+v", end)
+			}
+			if pids := f.programs(1, 2); killed.PID == 0 && len(pids) != 1 || killed.PID != 0 && (len(pids) != 2 || killed.Alive()) {
+				t.Errorf("the items were of processes %v; the first one lives: %v", pids, killed.Alive())
+			}
+		})
+	}
+}
+
+// TestKilledWithAnItem: with its item, at most that is lost, once; an agent alone loses nothing.
+func TestKilledWithAnItem(t *testing.T) {
+	t.Parallel()
+	for victim, want := range map[string]string{"program": "signal 9", "shim": "lost", "agent": "exit 0", "agent and shim": "lost"} {
+		t.Run(victim, func(t *testing.T) {
+			t.Parallel()
+			f := newScriptedFarm(t)
+			f.loadOnce(1, "gate")
+			gate := filepath.Join(t.TempDir(), "gate")
+			f.with(func() {
+				spec := f.specs[1]
+				spec.Env = map[string]string{"GO": gate}
+				f.specs[1] = spec
+			})
+			config := testConfig(t, f)
+			agent := startAgent(t, config)
+			f.chain(core.Key{Job: 1}, 4)
+			f.awaitOutput(attempt(1, 2), "item 2")
+			now, err := readNow(filepath.Join(config.State, "i", "1.0"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(victim, "agent") {
+				kill9(t, agent)
+			}
+			switch victim {
+			case "program":
+				syscall.Kill(now.Process.PID, syscall.SIGKILL)
+			case "shim", "agent and shim":
+				syscall.Kill(now.Shim.PID, syscall.SIGKILL)
+			}
+			if err := os.WriteFile(gate, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if victim == "agent" { // the end comes while there is none
+				record := filepath.Join(config.State, "spool", shim.AttemptName(attempt(1, 2)))
+				f.await("the record", func() bool { _, err := os.Stat(record); return err == nil })
+			}
+			if strings.HasPrefix(victim, "agent") {
+				startAgent(t, config)
+			}
+			end := f.awaitEnd(attempt(1, 2))
+			if got, _, _ := strings.Cut(shortEnd(end), " the item's shim"); got != want {
+				t.Errorf("item 2: %s", got)
+			}
+			if want != "exit 0" && now.Process.Alive() {
+				t.Error("the program lives on")
+			}
+			if end := f.awaitEnd(attempt(1, 3)); !done(end) {
+				t.Errorf("item 3: %+v", end)
+			}
+		})
+	}
+}
+
+// TestProgramOfAnotherUser: on a worker of root the socket is the item's owner's, in the folder that the program has for
+// itself, also where that is its /tmp. Nothing of it stays.
+func TestProgramOfAnotherUser(t *testing.T) {
+	u, ok := realUser(t)
+	if !ok {
+		return
+	}
+	folder, err := os.MkdirTemp("/var/tmp", "qb-open-") // /tmp is another one in there
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(folder, "program")
+	if out, err := exec.Command("sh", "-c", `chmod 755 "$0" && cp "$1" "$2" && chmod 755 "$2"`, folder, self, program).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for n, private := range []bool{false, true} {
+		f := newScriptedFarm(t)
+		config := ownersConfig(t, f)
+		config.PrivateTmp = private
+		stop := runAgent(t, config)
+		spec := f.job(1, "sh", "-c", `ls -l $QB_WORK; stat -c '%a %U' $QB_WORK; exec "$0" program plain`, program)
+		spec.LoadOnce, spec.User, spec.Cwd = true, u.Username, "/"
+		f.with(func() { f.specs[1] = spec })
+		f.chain(core.Key{Job: 1}, 3)
+		if end := f.awaitEnd(attempt(1, 2)); !done(end) {
+			t.Errorf("%+v", end)
+		}
+		if out := f.output(attempt(1, 0), 0); !strings.Contains(out, "600 "+u.Username+"\n") || strings.Contains(out, " /tmp/work\n") != (n == 1) {
+			t.Errorf("the first item wrote %q", out)
+		}
+		var id string
+		if err := shim.ReadSealed(filepath.Join(config.State, "id"), &id); err != nil {
+			t.Fatal(err)
+		}
+		f.await("its folder is gone", func() bool {
+			found, _ := filepath.Glob(shim.TempsOf(id) + "/*")
+			return len(found) == 0
+		})
+		stop()
+	}
+}
+
+// loaded runs items of a job until one has ended and the program waits for the next; then the agent is killed, and what
+// the test sends is all that the shim hears.
+func (f *scriptedFarm) loaded(mode string) (conn net.Conn, lines *bufio.Reader, dir string) {
+	f.t.Helper()
+	f.loadOnce(1, mode)
+	config := testConfig(f.t, f)
+	agent := startAgent(f.t.(*testing.T), config)
+	f.with(func() { f.keep = true; f.wantLocked(core.Key{Job: 1}, attempt(1, 0)) })
+	f.awaitEnd(attempt(1, 0))
+	kill9(f.t.(*testing.T), agent)
+	dir = filepath.Join(config.State, "i", "1.0")
+	conn, err := shim.DialIn(dir, time.Second)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	lines = shim.Messages(conn)
+	var hello shim.Report
+	if err := shim.ReadMessage(lines, &hello); err != nil || hello.Hello == nil || !hello.Hello.Loaded || hello.Hello.State != core.StateIdle {
+		f.t.Fatalf("%+v, %v", hello.Hello, err)
+	}
+	return conn, lines, dir
+}
+
+func command(t *testing.T, conn net.Conn, c shim.Command) {
+	t.Helper()
+	line, err := shim.EncodeMessage(c)
+	if err == nil {
+		err = shim.WriteMessage(conn, line, time.Second)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLoadedProgramIsClosed: it hears the word and ends by itself; one that does not hear it gets TERM, then KILL. The
+// shim ends only when nothing of it is left.
+func TestLoadedProgramIsClosed(t *testing.T) {
+	t.Parallel()
+	for mode, grace := range map[string]time.Duration{"plain": time.Minute, "deaf": 100 * time.Millisecond} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			f := newScriptedFarm(t)
+			conn, _, dir := f.loaded(mode)
+			now, err := readNow(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			command(t, conn, shim.Command{Close: true, Ending: shim.Ending{Word: "complete", Grace: grace}})
+			f.await("the shim ends", func() bool { return lockFree(dir) })
+			if now.Process.Alive() {
+				t.Error("the program lives on")
+			}
+			log, err := os.ReadFile(filepath.Join(dir, "log"))
+			want := map[string]string{"plain": "ends: map[status:complete version:1]", "deaf": "hears TERM"}[mode]
+			if err != nil || !strings.Contains(string(plainLog(t, log, 0)), want) {
+				t.Errorf("%q, %v", log, err)
+			}
+		})
+	}
+}
+
+// TestLoadedProgramWaits: it is told why it gets no item, each time that it has waited. When its host's lease ends, it
+// has no item that could go on later, and is ended.
+func TestLoadedProgramWaits(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	conn, _, dir := f.loaded("words")
+	said := func() string {
+		log, _ := os.ReadFile(filepath.Join(dir, "log"))
+		return string(plainLog(t, log, 0))
+	}
+	f.await("waiting", func() bool { return strings.Contains(said(), "waiting") })
+	command(t, conn, shim.Command{Tell: "blocked"})
+	f.await("blocked", func() bool { return strings.Contains(said(), "blocked") })
+	now, err := readNow(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command(t, conn, shim.Command{Lease: shim.BootNow() + 200*time.Millisecond})
+	f.await("its end", func() bool { return !now.Process.Alive() })
+	if lockFree(dir) {
+		t.Error("the shim has ended, though its agent is there")
+	}
 }

@@ -25,7 +25,9 @@ func (s *shim) attend(p *program, pid, pidfd int, pipes [2]int, last bool) {
 	}
 	s.reap(p, pid, silent)
 	if p.session != nil {
-		p.session.unlink()
+		unlinked := make(chan bool)
+		go func() { p.session.unlink(); close(unlinked) }() // as it was made
+		<-unlinked
 	}
 	if last {
 		s.forker.unseclude(p.order)

@@ -174,7 +174,9 @@ func (s *shim) fork(p *program, seclude bool, pipes [2]int, pidfd *int) (int, er
 		}
 	}
 	if p.session != nil {
-		if err := p.session.listen(o); err != nil {
+		listening := make(chan error)
+		go func() { listening <- p.session.listen(o) }() // this thread may have another /tmp than its agent
+		if err := <-listening; err != nil {
 			return 0, Refused(err)
 		}
 	}
