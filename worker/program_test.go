@@ -194,11 +194,32 @@ func misbehave(mode string, b **backEnd, w *shim.Work) int {
 	case "reader":
 		fmt.Println("reader said", c.report(w, nil)["status"])
 		return 0
+	case "work", "ticks":
+		labour(mode)
 	default:
 		tryOn(mode, b, w)
 	}
 	fmt.Println("then", (*b).report(w, nil)["status"])
 	return -1
+}
+
+// labour takes a while.
+func labour(mode string) {
+	switch mode {
+	case "work": // half a second of processor time, and 200 MB for a moment
+		held, err := syscall.Mmap(-1, 0, 200<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+		for began := ownTime(); err == nil && ownTime()-began < 500*time.Millisecond; {
+			for n := 0; n < len(held); n += 4096 {
+				held[n]++
+			}
+		}
+		syscall.Munmap(held)
+	case "ticks":
+		for range 10 {
+			fmt.Println("tick")
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
 }
 
 // tryOn asks what it must not; the item is the program's as before.
@@ -252,6 +273,12 @@ func tryOn(mode string, b **backEnd, w *shim.Work) {
 		c.report(w, message{"status": "running", "progress": 40})
 		time.Sleep(time.Second)
 	}
+}
+
+func ownTime() time.Duration {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // it is refused to no process
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func ownKill() {

@@ -16,6 +16,7 @@ import (
 
 	"qb/api"
 	"qb/internal/statedir"
+	"qb/internal/units"
 	"qb/worker/core"
 	"qb/worker/proc"
 	"qb/worker/settings"
@@ -468,8 +469,8 @@ func command(t *testing.T, conn net.Conn, c shim.Command) {
 	}
 }
 
-// TestLoadedProgramIsClosed: it hears the word and ends by itself; one that does not hear it gets TERM, then KILL. The
-// shim ends only when nothing of it is left.
+// TestLoadedProgramIsClosed: a program that hears the word ends by itself, any other gets TERM, then KILL. The shim ends
+// only when nothing of the program is left.
 func TestLoadedProgramIsClosed(t *testing.T) {
 	t.Parallel()
 	for mode, grace := range map[string]time.Duration{"plain": time.Minute, "deaf": 100 * time.Millisecond} {
@@ -495,8 +496,8 @@ func TestLoadedProgramIsClosed(t *testing.T) {
 	}
 }
 
-// TestLoadedProgramWaits: it is told why it gets no item, each time that it has waited. When its host's lease ends, it
-// has no item that could go on later, and is ended.
+// TestLoadedProgramWaits: a program hears why it gets no item, each time that it has waited. When its host's lease ends,
+// it has no item that could go on later, and is ended.
 func TestLoadedProgramWaits(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)
@@ -516,5 +517,94 @@ func TestLoadedProgramWaits(t *testing.T) {
 	f.await("its end", func() bool { return !now.Process.Alive() })
 	if lockFree(dir) {
 		t.Error("the shim has ended, though its agent is there")
+	}
+}
+
+// TestFiguresOfAnItem: processor time and memory are those of the time in which the item was held, though the process
+// is the same. What it took for one item is not counted for the next.
+func TestFiguresOfAnItem(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.loadOnce(1, "work")
+	runAgent(t, testConfig(t, f))
+	f.chain(core.Key{Job: 1}, 5)
+	const least = 150 << 20
+	for n := range 5 {
+		end := f.awaitEnd(attempt(1, n))
+		if worked := n == 2; worked != (end.CPU > 0.3) || worked != (end.PeakMemory > least) || end.PeakSampled {
+			t.Errorf("item %d: %v s, %s, sampled: %v", n, end.CPU, units.Size(end.PeakMemory), end.PeakSampled)
+		}
+	}
+}
+
+// TestSuspendedProgram: it stands still with its item, and goes on with it.
+func TestSuspendedProgram(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.loadOnce(1, "ticks")
+	runAgent(t, testConfig(t, f))
+	key := core.Key{Job: 1}
+	f.chain(key, 4)
+	f.awaitOutput(attempt(1, 2), "tick")
+	suspend := func(yes bool) {
+		f.with(func() {
+			d := f.wanted[key]
+			d.Suspended, d.SuspensionID = yes, 3
+			f.wanted[key] = d
+		})
+	}
+	suspend(true)
+	f.awaitState(key, core.StateSuspended)
+	time.Sleep(time.Second) // ten ticks
+	suspend(false)
+	end := f.awaitEnd(attempt(1, 2))
+	if !done(end) || end.Suspended < 0.9 || end.Wall > 5 {
+		t.Errorf("%+v", end)
+	}
+	if end := f.awaitEnd(attempt(1, 3)); !done(end) {
+		t.Errorf("%+v", end)
+	}
+	if pids := f.programs(1, 4); len(pids) != 1 {
+		t.Errorf("the items were of processes %v", pids)
+	}
+}
+
+// TestWhatALoadOnceJobCannotHave says so.
+func TestWhatALoadOnceJobCannotHave(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	runAgent(t, testConfig(t, f))
+	specs := []api.JobSpec{{AgendaPreflights: []string{"true"}}, {AgendaPostflights: []string{"true"}},
+		{Postflights: []string{"true"}}, {Validate: []string{"/out"}}}
+	for n := range specs {
+		specs[n].LoadOnce, specs[n].Command = true, []string{"true"}
+	}
+	words := []string{"agenda_preflights", "agenda_postflights", "postflights", "validate"}
+	f.each(specs, func(n int, end api.Finished) {
+		if end.Outcome != "launch" || !strings.Contains(end.Reason, " "+words[n]+" ") {
+			t.Errorf("%s: %+v", words[n], end)
+		}
+	})
+}
+
+// TestPreflightOfALoadOnceJob runs once, before the program is loaded.
+func TestPreflightOfALoadOnceJob(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.loadOnce(1, "plain")
+	f.with(func() {
+		spec := f.specs[1]
+		spec.Preflights = []string{"echo mounted"}
+		f.specs[1] = spec
+	})
+	runAgent(t, testConfig(t, f))
+	f.chain(core.Key{Job: 1}, 3)
+	for n := range 3 {
+		if end := f.awaitEnd(attempt(1, n)); !done(end) {
+			t.Errorf("item %d: %+v", n, end)
+		}
+		if out := f.output(attempt(1, n), 0); strings.Contains(out, "mounted\nloaded") != (n == 0) {
+			t.Errorf("item %d wrote %q", n, out)
+		}
 	}
 }
