@@ -94,7 +94,7 @@ func (b *backEnd) report(w *shim.Work, more message) message {
 }
 
 // lastItem never ends by itself.
-const lastItem = 99
+const lastItem = 999_999
 
 // programMain is a program of a load-once job. What it does with item 2 is its mode; all others it reports as complete.
 func programMain(mode string) int {

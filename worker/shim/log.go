@@ -16,7 +16,9 @@ import (
 // process is not held up for good; a process that writes on beyond the limit waits for its pipe at times, for what is
 // read and dropped costs the worker's user, not its own.
 type itemLog struct {
-	file    *os.File
+	path    string
+	fresh   bool     // what the file has is of another attempt
+	file    *os.File // nil: not open yet
 	buffer  *[HeaderSize + pumpBuffer]byte
 	limit   int64
 	head    int64 // most of it that is written before the tail
@@ -31,13 +33,29 @@ type itemLog struct {
 	watcher // of the output of the item's own command
 }
 
-func newLog(file *os.File, limit int64, shared *pumping) *itemLog {
-	most, size := min(tailKept, limit/2), int64(0)
-	if info, err := file.Stat(); err == nil {
-		size = info.Size() // of the stages before
-	}
-	return &itemLog{file: file, buffer: shared.buffer, size: size, limit: limit, head: limit - most - noteRoom,
+func newLog(path string, limit int64, shared *pumping) *itemLog {
+	most := min(tailKept, limit/2)
+	return &itemLog{path: path, buffer: shared.buffer, limit: limit, head: limit - most - noteRoom,
 		tail: tail{most: int(most)}, watcher: newWatcher()}
+}
+
+// open makes the file, or goes on behind what it has. A log that is opened with the first output costs an item that
+// writes nothing no file.
+func (l *itemLog) open() (err error) {
+	if l.file != nil {
+		return nil
+	}
+	how := unix.O_CREAT | unix.O_WRONLY
+	if l.fresh {
+		how |= unix.O_TRUNC
+	}
+	if l.file, err = OpenFile(l.path, how); err != nil {
+		return err
+	}
+	if info, err := l.file.Stat(); err == nil {
+		l.size = info.Size()
+	}
+	return nil
 }
 
 // take takes the first n bytes of the buffer's body from a stream.
@@ -57,7 +75,7 @@ func (l *itemLog) close() {
 		l.note("[qb: %s]\n", why)
 	}
 	l.mark(0)
-	l.file.Close()
+	l.file.Close() // none is refused
 	l.closed = true
 }
 
@@ -97,7 +115,11 @@ func (l *itemLog) mark(next int) bool {
 func (l *itemLog) write(stream byte, piece []byte) bool {
 	piece[0] = stream
 	binary.LittleEndian.PutUint32(piece[1:HeaderSize], uint32(len(piece)-HeaderSize))
-	if _, err := l.file.WriteAt(piece, l.size); err != nil {
+	err := l.open()
+	if err == nil {
+		_, err = l.file.WriteAt(piece, l.size)
+	}
+	if err != nil {
 		l.err = err
 		if path := (*os.PathError)(nil); errors.As(err, &path) {
 			l.err = path.Err // where the worker keeps it is no news to a user

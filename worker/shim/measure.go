@@ -32,8 +32,7 @@ type meter struct {
 	liveCPU   float64
 	base      float64 // processor time before the present item of a program that is kept
 	lookedAt  time.Time
-	resetAt   time.Time // when the kernel began to count the peak of each process again
-	sampled   bool      // it does not let us have it begin
+	sampled   bool // the kernel does not count the peak of each process from the item's begin
 	walkedAt  time.Time
 	walkTook  time.Duration
 	shareOf   float64 // proportional over resident, at the last walk
@@ -104,13 +103,10 @@ func (m *meter) look() []int {
 	return family
 }
 
-// next begins with the next item of a program that is kept. Of items that follow one another within a moment the last
-// look at the one is the first at the other.
+// next begins with the next item of a program that is kept. For items that follow one another within a moment there is
+// no look at each: what they took counts for the one at the end of which there is.
 func (m *meter) next() {
-	m.mu.Lock()
-	recent := time.Since(m.lookedAt) < firstLook
-	m.mu.Unlock()
-	if !recent {
+	if m.due() {
 		m.reset(m.look())
 	}
 	m.mu.Lock()
@@ -119,29 +115,30 @@ func (m *meter) next() {
 	m.peak = m.memory
 }
 
+func (m *meter) due() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Since(m.lookedAt) >= firstLook
+}
+
 // lap is the figures of an item that the program has reported: the processor time since it got the item, and the most
 // memory of all its processes at a time that was seen, or of one process by the kernel's own count.
 func (m *meter) lap() (peak int64, cpu float64, sampled bool) {
-	family := m.look()
 	largest := int64(0)
-	if time.Since(m.resetAt) >= firstLook {
+	if m.due() {
+		family := m.look()
 		for _, pid := range family {
 			largest = max(largest, tree.Peak(pid))
 		}
+		defer m.reset(family)
 	}
 	m.mu.Lock()
-	peak, cpu, sampled = max(m.peak, largest), max(0, m.cpu+m.liveCPU-m.base), m.sampled
-	m.mu.Unlock()
-	m.reset(family)
-	return peak, cpu, sampled
+	defer m.mu.Unlock()
+	return max(m.peak, largest), max(0, m.cpu+m.liveCPU-m.base), m.sampled
 }
 
-// reset has the kernel count the peak of each process from now on, but not again for each of many short items.
+// reset has the kernel count the peak of each process from now on.
 func (m *meter) reset(family []int) {
-	if time.Since(m.resetAt) < firstLook {
-		return
-	}
-	m.resetAt = time.Now()
 	m.sampled = false
 	for _, pid := range family {
 		m.sampled = !tree.ResetPeak(pid) || m.sampled

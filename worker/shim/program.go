@@ -56,7 +56,9 @@ func (s *shim) maybeLaunch(it *shimItem) {
 		}
 		return
 	}
-	if !s.openLog(it) {
+	it.beginLog(s)
+	if err := it.log.open(); err != nil {
+		s.finish(it, api.Finished{Outcome: "log", Reason: "the item's log cannot be written: " + err.Error()})
 		return
 	}
 	last := it.at == len(it.order.Before)+len(it.order.After)
@@ -103,20 +105,11 @@ func (s *shim) maybeLaunch(it *shimItem) {
 	}
 }
 
-// openLog opens the log of the item for what is to write into it next; if it cannot, the item has ended.
-func (s *shim) openLog(it *shimItem) bool {
-	how := unix.O_CREAT | unix.O_TRUNC | unix.O_WRONLY
-	if it.first {
-		how = unix.O_CREAT | unix.O_WRONLY // behind the output of the stages before
-	}
-	file, err := OpenFile(LogPath(s.root, it.order.Attempt), how)
-	if err != nil {
-		s.finish(it, api.Finished{Outcome: "log", Reason: "the item's log cannot be written: " + err.Error()})
-		return false
-	}
-	it.log = newLog(file, it.order.LogLimit, s.pumping)
+// beginLog gives the item a log for its next program, behind the output of the stages before.
+func (it *shimItem) beginLog(s *shim) {
+	it.log = newLog(LogPath(s.root, it.order.Attempt), it.order.LogLimit, s.pumping)
+	it.log.fresh = !it.first
 	it.log.watch(it.order, it.licences, it.stage() == nil)
-	return true
 }
 
 // forked goes on when the process runs, or could not be started.

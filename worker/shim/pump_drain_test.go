@@ -3,6 +3,7 @@ package shim
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -10,15 +11,11 @@ import (
 
 // What an item writes beyond its log's limit makes it wait, and costs the worker's user next to nothing.
 func TestDroppedOutputCostsTheItem(t *testing.T) {
-	log, err := os.CreateTemp(t.TempDir(), "log")
-	if err != nil {
-		t.Fatal(err)
-	}
 	shared, err := newPumping()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPump(newLog(log, 64<<10, shared), shared)
+	p := newPump(newLog(filepath.Join(t.TempDir(), "log"), 64<<10, shared), shared)
 	var pipes [2][2]int
 	for n := range pipes {
 		if err := syscall.Pipe2(pipes[n][:], syscall.O_CLOEXEC); err != nil {

@@ -32,7 +32,7 @@ type session struct {
 	s *shim
 	p *program
 	workSocket
-	log *itemLog // nil: it is not open
+	log *itemLog // of what the program writes between two items
 
 	waiting []*asked
 	given   int           // items that the program has got
@@ -42,7 +42,8 @@ type session struct {
 }
 
 func newSession(s *shim, p *program) *session {
-	return &session{s: s, p: p, workSocket: newWorkSocket(s), told: workWaiting}
+	return &session{s: s, p: p, workSocket: newWorkSocket(s), told: workWaiting,
+		log: newLog(filepath.Join(s.dir, sessionLog), p.order.LogLimit, s.pumping)}
 }
 
 // asked is a request that waits for its reply.
@@ -135,10 +136,8 @@ func (k *session) hand(it *shimItem) {
 // give answers with the item. What the program wrote before belongs to the session, what it writes now to the item.
 func (k *session) give(it *shimItem, a *asked) {
 	if it.log == nil {
-		if !k.s.openLog(it) {
-			a.answer(status(k.told))
-			return
-		}
+		it.beginLog(k.s)
+		_ = unix.Unlink(it.log.path) // of an attempt with that number, before the database was restored
 		it.log.charge = it.meter.charge
 		k.p.pump.turn(it.log, false)
 	}
@@ -188,10 +187,9 @@ func (k *session) conclude(it *shimItem, a *asked) {
 	p := k.p
 	a.at = BootNow()
 	it.report = a
-	log := k.openLog()
 	giveUp := time.AfterFunc(lookAfter, func() { it.log.giveUp(lookLate) })
 	go func() {
-		p.pump.turn(log, true)
+		p.pump.turn(k.log, true)
 		giveUp.Stop()
 		peak, cpu, sampled := p.meter.lap()
 		k.s.post(func() {
@@ -281,16 +279,4 @@ func (k *session) silence(it *shimItem) string {
 		return "the program ended with exit status 0 and never requested its item; a program of a load-once job asks for items with requestwork"
 	}
 	return "the program ended with exit status 0 and did not report its item; a program of a load-once job reports each item with reportwork"
-}
-
-// openLog is the log of what the program writes between two items. Where it cannot be written that output is dropped.
-func (k *session) openLog() *itemLog {
-	if k.log == nil {
-		file, err := OpenFile(filepath.Join(k.s.dir, sessionLog), unix.O_CREAT|unix.O_WRONLY)
-		if err != nil {
-			file = nil
-		}
-		k.log = newLog(file, k.p.order.LogLimit, k.s.pumping)
-	}
-	return k.log
 }
