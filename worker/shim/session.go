@@ -224,6 +224,7 @@ func (k *session) concluded(it *shimItem, f api.Finished) {
 	k.last = it.order.Attempt
 	switch {
 	case Done(f), s.program != p:
+		f.Loaded = s.program == p && !p.exited && !p.killing && k.ending == ""
 		s.finish(it, f)
 	default:
 		it.verdict = &f
