@@ -288,6 +288,7 @@ CREATE TABLE attempt_found (
     number      integer NOT NULL,
     highlights  text[]  NOT NULL, -- lines
     outputpaths text[]  NOT NULL, -- files that it has written
+    result      text    NOT NULL, -- JSON that the program of a load-once job reported; '': none
     PRIMARY KEY (job, item, number)
 );
 

@@ -233,7 +233,7 @@ func (f *Farm) endUnstopped(now time.Time, i *model.Instance, r message.Reported
 		end.State, end.Again = facts.Failed, i.Again(true)
 		return true
 	case facts.ReasonExit, facts.ReasonSignal, facts.ReasonLaunchFailed, facts.ReasonAgendaPreflight,
-		facts.ReasonPostflight, facts.ReasonOutputMissing, facts.ReasonLogError:
+		facts.ReasonPostflight, facts.ReasonOutputMissing, facts.ReasonLogError, facts.ReasonNoReport:
 		// the item itself caused this end, so it costs a retry
 		end.State, end.Again = facts.Failed, i.Again(false)
 		return false

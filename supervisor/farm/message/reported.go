@@ -34,7 +34,7 @@ var reportedAs = map[string][]facts.Reason{
 	"exit":   {facts.ReasonExit, facts.ReasonNoLicence},
 	"signal": {facts.ReasonSignal, facts.ReasonNoLicence},
 	"launch": {facts.ReasonLaunchFailed, facts.ReasonPreflight, facts.ReasonAgendaPreflight, facts.ReasonPostflight,
-		facts.ReasonOutputMissing, facts.ReasonLogError, facts.ReasonNoLicence},
+		facts.ReasonOutputMissing, facts.ReasonLogError, facts.ReasonNoReport, facts.ReasonNoLicence},
 	"timeout": {facts.ReasonTimeLimit, facts.ReasonNoLicence},
 	"memory":  {facts.ReasonOutOfMemory},
 	"full":    {facts.ReasonMemoryUnavailable},

@@ -24,6 +24,7 @@ var bounds = map[Reason]Bound{
 	ReasonExit: BoundRetries, ReasonSignal: BoundRetries, ReasonLaunchFailed: BoundRetries, ReasonTimeLimit: BoundRetries,
 	ReasonPreflight: BoundRetries, ReasonAgendaPreflight: BoundRetries, ReasonPostflight: BoundRetries,
 	ReasonOutputMissing: BoundRetries, ReasonLogError: BoundRetries,
+	ReasonNoReport: BoundRetries,
 
 	ReasonMemoryLimit: BoundMemory, ReasonOutOfMemory: BoundMemory,
 

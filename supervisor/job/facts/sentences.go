@@ -68,6 +68,7 @@ var failedSo = map[Reason]string{
 	ReasonAgendaPreflight: ", a preflight check failed",
 	ReasonPostflight:      ", a postflight check failed",
 	ReasonLogError:        ", a line of the output matches regex_errors",
+	ReasonNoReport:        ", the program ended without a report of its item",
 	ReasonOutputMissing:   ", an output file is missing, too small or too old",
 	ReasonLaunchFailed:    ", the command could not be started",
 }

@@ -138,7 +138,8 @@ func foundStatement(list []facts.EndAttempt) statement {
 	for n := range list {
 		if w := &list[n]; !w.Found.Empty() {
 			rows = append(rows, row{w.ID.Job, w.ID.Item, w.ID.Number,
-				facts.Found{Highlights: rules.CleanAll(w.Found.Highlights), OutputPaths: rules.CleanAll(w.Found.OutputPaths)}})
+				facts.Found{Highlights: rules.CleanAll(w.Found.Highlights), OutputPaths: rules.CleanAll(w.Found.OutputPaths),
+					Result: rules.Clean(w.Found.Result)}})
 		}
 	}
 	return statement{sql: sqlAddFound, args: []any{rows}, writes: len(rows), what: "adding what was found in output"}

@@ -99,9 +99,10 @@ const (
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND a.state = u.was
 		AND u.was IN ('running', 'stopping')`
 
-	sqlAddFound = `INSERT INTO attempt_found (job, item, number, highlights, outputpaths)
-		SELECT job, item, number, coalesce(highlights, '{}'), coalesce(outputpaths, '{}')
-		FROM jsonb_to_recordset($1::jsonb) AS u(job bigint, item integer, number integer, highlights text[], outputpaths text[])`
+	sqlAddFound = `INSERT INTO attempt_found (job, item, number, highlights, outputpaths, result)
+		SELECT job, item, number, coalesce(highlights, '{}'), coalesce(outputpaths, '{}'), result
+		FROM jsonb_to_recordset($1::jsonb) AS u(job bigint, item integer, number integer, highlights text[], outputpaths text[],
+		result text)`
 
 	// A superseded attempt stays one: its item was redone, killed before it ran, and is wanted again.
 	sqlReopen = `UPDATE attempt a SET again = 2, state = CASE a.state WHEN 'done' THEN 'superseded' ELSE a.state END

@@ -261,6 +261,7 @@ func (r jobRows) Marks(ctx context.Context) ([]facts.Mark, error) {
 type foundRow struct {
 	Item, Number            int
 	Highlights, OutputPaths []string
+	Result                  string
 }
 
 func (r jobRows) Found(ctx context.Context, first, last facts.AttemptID) (map[facts.AttemptID]facts.Found, error) {
@@ -269,7 +270,7 @@ func (r jobRows) Found(ctx context.Context, first, last facts.AttemptID) (map[fa
 	found := make(map[facts.AttemptID]facts.Found, len(rows))
 	for _, row := range rows {
 		id := facts.AttemptID{Job: r.job, Item: facts.ItemNo(row.Item), Number: row.Number}
-		found[id] = facts.Found{Highlights: row.Highlights, OutputPaths: row.OutputPaths}
+		found[id] = facts.Found{Highlights: row.Highlights, OutputPaths: row.OutputPaths, Result: row.Result}
 	}
 	return found, err
 }

@@ -55,7 +55,7 @@ const (
 	sqlFailedBefore = `SELECT item, count(*), (array_agg(host ORDER BY number DESC))[1], (array_agg(reason ORDER BY number DESC))[1], (array_agg(cause ORDER BY number DESC))[1]
 		FROM attempt WHERE job = $1::bigint AND item BETWEEN $2 AND $3 AND state = 'failed' AND again <> 0 GROUP BY item ORDER BY item`
 	sqlRecordAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = $1::bigint ORDER BY item, number`
-	sqlFound          = `SELECT item, number, highlights, outputpaths FROM attempt_found WHERE job = $1::bigint
+	sqlFound          = `SELECT item, number, highlights, outputpaths, result FROM attempt_found WHERE job = $1::bigint
 		AND (item, number) >= ($2::integer, $3::integer) AND (item, number) <= ($4::integer, $5::integer)`
 	sqlAttempts = `SELECT ` + attemptColumns + ` FROM attempt
 		WHERE job = $1::bigint AND (item, number) > ($2, $3) ORDER BY item, number LIMIT $4`

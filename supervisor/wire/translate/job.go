@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"encoding/json"
 	"strconv"
 	"time"
 
@@ -104,7 +105,7 @@ func orNil[T comparable](v T) *T {
 // Attempt is an attempt on the wire; name is its item's.
 func Attempt(a facts.AttemptFacts, name string, found facts.Found) api.Attempt {
 	return api.Attempt{
-		Highlights: found.Highlights, OutputPaths: found.OutputPaths,
+		Highlights: found.Highlights, OutputPaths: found.OutputPaths, Result: json.RawMessage(found.Result),
 		Job: int64(a.Job), Item: name, Number: int(a.Item), Attempt: a.Number, State: string(a.State), Kind: a.Kind.String(),
 		Host: string(a.Host), Instance: InstanceName(a.Job, a.Instance), ExitCode: a.ExitCode, Signal: a.Signal,
 		Code: string(a.Reason), Params: Params(a.Params), Reason: a.Cause,

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -61,8 +62,16 @@ func reportedEnd(f api.Finished) message.ReportedEnd {
 		Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit, Suspended: f.Suspended, InLease: f.InLease,
 		Loaded: f.Loaded,
 		Found: facts.Found{Highlights: kept(f.Highlights, patterns.MostHighlights, patterns.MaxHighlight),
-			OutputPaths: kept(f.OutputPaths, patterns.MostPaths, patterns.MaxPath)},
+			OutputPaths: kept(f.OutputPaths, patterns.MostPaths, patterns.MaxPath), Result: result(f.Result)},
 	}
+}
+
+// result is what a program has reported of its item, "" if that is no JSON or too long: its worker has refused that.
+func result(said json.RawMessage) string {
+	if len(said) > api.MaxResult || !json.Valid(said) || strings.Contains(string(said), `\u0000`) {
+		return ""
+	}
+	return string(said)
 }
 
 // kept bounds what a worker has found in an output.
