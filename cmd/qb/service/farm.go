@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -35,7 +36,8 @@ const (
 	stopSlack     = 20 * time.Second // beyond supervisor_kill_grace, until workers are killed
 	maxHosts      = 256
 	maxFarmSlots  = 4096
-	namedHosts    = 4 // of the ones that the start names
+	namedHosts    = 4  // of the ones that the start names
+	namesAtOnce   = 16 // in one expression, which has at most 4096 characters
 )
 
 type farmOptions struct {
@@ -288,18 +290,23 @@ func (f *localFarm) registered(ctx context.Context, began time.Time) error {
 		return err
 	}
 	defer c.CloseIdle()
-	var missing []string
-	for {
+	missing := f.workers.names()
+	for len(missing) > 0 {
+		// not all hosts: a farm may know ten thousand, and a list of them takes longer than all other parts of a start
+		asked := api.Params{"expression": fmt.Sprintf("host.name in %q",
+			strings.Join(missing[:min(len(missing), namesAtOnce)], ","))}
 		var hosts []api.Host
-		if err := c.Call(ctx, api.ListHosts, nil, nil, &hosts); err == nil {
-			if missing = f.workers.missing(hosts, began); len(missing) == 0 {
-				return nil
+		if err := c.Call(ctx, api.ListHosts, asked, nil, &hosts); err == nil {
+			missing = slices.DeleteFunc(missing, func(name string) bool { return heard(hosts, name, began) })
+			if len(missing) == 0 {
+				break
 			}
 		}
 		if err := pause.For(ctx, 50*time.Millisecond); err != nil {
 			return fmt.Errorf("waiting for the local workers %v to register: %w; see the log above", missing, err)
 		}
 	}
+	return nil
 }
 
 // watch returns when the farm is to end: by ctx, or since a part of it failed for good.

@@ -204,16 +204,18 @@ func (w *localWorkers) retire(ctx context.Context, conf *service, url string) {
 	}
 }
 
-// missing are the workers that the supervisor has not heard since they began.
-func (w *localWorkers) missing(hosts []api.Host, began time.Time) []string {
-	var names []string
-	for _, one := range w.all {
-		heard := slices.ContainsFunc(hosts, func(h api.Host) bool {
-			return h.Name == one.name && (h.State == "up" || h.State == "locked") && h.LastSeenAt.After(began)
-		})
-		if !heard {
-			names = append(names, one.name)
-		}
+// names are those of all workers.
+func (w *localWorkers) names() []string {
+	names := make([]string, len(w.all))
+	for n, one := range w.all {
+		names[n] = one.name
 	}
 	return names
+}
+
+// heard says whether the supervisor has heard a worker since it began.
+func heard(hosts []api.Host, name string, began time.Time) bool {
+	return slices.ContainsFunc(hosts, func(h api.Host) bool {
+		return h.Name == name && (h.State == "up" || h.State == "locked") && h.LastSeenAt.After(began)
+	})
 }
