@@ -142,10 +142,11 @@ measure-farm: build #measure a farm of 1,600 slots under ITEMS=200000; prints JS
 	bin/qb bench -hosts 100 -slots 16 -jobs 10 -items $(ITEMS)
 
 PROFILED ?= -hosts 2500 -slots 16 -jobs 100 -items 400000 -duration 30s -seconds 90s
-profile: build #more profile the supervisor of a benchmark, PROFILED='-hosts 2500 …'; keeps supervisor.prof and prints where the time goes (3 minutes)
+profile: build #more profile the supervisor of a benchmark, PROFILED='-hosts 2500 …'; keeps supervisor.prof and supervisor-heap.prof, prints where time and memory go (3 minutes)
 	@tools/deps postgres
-	bin/qb bench $(PROFILED) -profile $(CURDIR)/supervisor.prof
+	bin/qb bench $(PROFILED) -profile $(CURDIR)/supervisor.prof -heap $(CURDIR)/supervisor-heap.prof
 	$(GO) tool pprof -top -cum -nodecount=60 bin/qb supervisor.prof
+	$(GO) tool pprof -top -nodecount=30 bin/qb supervisor-heap.prof
 
 measure-standstill: build #measure what others wait for while 160,000 slots of 10,000 hosts are filled, and all are lost
 	@tools/deps postgres

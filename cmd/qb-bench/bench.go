@@ -29,7 +29,8 @@ import (
 // benchOptions are what `qb bench` measures.
 type benchOptions struct {
 	hosts, slots, jobs, items int
-	database, profile         string
+	arrivals                  float64
+	database, profile, heap   string
 	duration, limit           time.Duration
 	seed                      uint64
 	standstill, tls, overload bool
@@ -47,13 +48,19 @@ type benchResult struct {
 	PostgresCPUSeconds   float64            `json:"postgres_cpu_seconds"`
 	HostsCPUSeconds      float64            `json:"hosts_cpu_seconds"` // of the simulated hosts
 	HostsCPUShare        float64            `json:"hosts_cpu_share"`   // of all three
+	BenchCPUSeconds      float64            `json:"bench_cpu_seconds"` // of this program: it submits, and looks
+	OtherCPUSeconds      float64            `json:"other_cpu_seconds"` // of all else on this machine
+	Load                 benchLoad          `json:"load"`
 	SupervisorRSS        int64              `json:"supervisor_rss"`
-	Start                benchLevel         `json:"start"` // before the first job
-	End                  benchLevel         `json:"end"`   // when the hosts are gone
+	HostsRSS             int64              `json:"hosts_rss"` // of all simulated hosts together
+	Start                benchLevel         `json:"start"`     // before the first job
+	End                  benchLevel         `json:"end"`       // when the hosts are gone
 	Commits              int64              `json:"commits"`
 	RowsWritten          int64              `json:"rows_written"`
 	Plans                benchPlans         `json:"plans"`
 	Full                 benchFull          `json:"full"`
+	Limit                *benchLimit        `json:"limit,omitempty"`
+	Arrivals             *benchArrivals     `json:"arrivals,omitempty"`
 	Hosts                int                `json:"hosts"`
 	Slots                int                `json:"slots"`
 }
@@ -101,7 +108,9 @@ func newCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&o.hosts, "hosts", 100, "`N` simulated hosts")
 	flags.IntVar(&o.slots, "slots", 16, "`N` slots per host")
-	flags.IntVar(&o.jobs, "jobs", 10, "`N` jobs")
+	flags.IntVar(&o.jobs, "jobs", 10, "`N` jobs; 0 with -arrivals and -seconds: none but these")
+	flags.Float64Var(&o.arrivals, "arrivals", 0,
+		"let `N` jobs of 4 items arrive per second during the run, and measure what they wait for")
 	flags.IntVar(&o.items, "items", 200_000, "`N` items in all jobs together")
 	flags.Var((*units.Span)(&o.limit), "seconds", "stop after `DURATION`, such as 90 (seconds) or 5m; 0: after the last item")
 	flags.StringVar(&o.database, "database", "", "`URL` of an empty Postgres database (default: a private server)")
@@ -114,6 +123,7 @@ func newCommand() *cobra.Command {
 	flags.BoolVar(&o.real, "real", false,
 		"let real workers run true, beside a loop that does nothing but start it; -seconds is the length of a window (10)")
 	flags.StringVar(&o.profile, "profile", "", "write a profile of the supervisor's processor time to `FILE`")
+	flags.StringVar(&o.heap, "heap", "", "write what the supervisor has in memory at the end to `FILE`, for go tool pprof")
 	flags.BoolVar(&o.tls, "tls", false,
 		"let hosts and commands use TLS; the throughput with and without it tells what it costs")
 	return cmd
@@ -136,8 +146,8 @@ type benchRun struct {
 }
 
 func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
-	if o.hosts < 1 || o.slots < 1 || o.jobs < 1 || o.items < o.jobs {
-		return api.Errorf(api.KindUsage, "hosts, slots and jobs are at least 1, and items at least as many as jobs")
+	if err := o.check(); err != nil {
+		return err
 	}
 	state, err := os.MkdirTemp("", "qb-bench-")
 	if err != nil {
@@ -189,6 +199,23 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	return err
 }
 
+// check refuses what cannot be measured.
+func (o *benchOptions) check() error {
+	special := o.standstill || o.overload || o.real
+	switch {
+	case o.arrivals < 0 || o.arrivals > 0 && special:
+		return api.Errorf(api.KindUsage,
+			"-arrivals %g: use a number of jobs per second, without -standstill, -overload and -real", o.arrivals)
+	case o.jobs == 0 && o.arrivals > 0 && o.limit > 0:
+		o.items = 0
+		return nil
+	case o.hosts < 1 || o.slots < 1 || o.jobs < 1 || o.items < o.jobs:
+		return api.Errorf(api.KindUsage, "hosts, slots and jobs are at least 1, and items at least as many as jobs; "+
+			"-jobs 0 goes with -arrivals and -seconds")
+	}
+	return nil
+}
+
 // startFarm runs the qb beside this program as a farm, with workers only if items are real, and finds its credentials.
 func (b *benchRun) startFarm(errOut io.Writer) error {
 	self, err := os.Executable()
@@ -200,7 +227,7 @@ func (b *benchRun) startFarm(errOut io.Writer) error {
 		workers = b.benchOptions.hosts
 	}
 	b.farm = exec.Command(filepath.Join(filepath.Dir(self), "qb"), "farm", "-hosts", fmt.Sprint(workers), "-slots",
-		fmt.Sprint(b.slots), "-state", b.state, "-listen", b.listen(), "-profile", b.profile)
+		fmt.Sprint(b.slots), "-state", b.state, "-listen", b.listen(), "-profile", b.profile, "-heap", b.heap)
 	b.farm.Env = append(os.Environ(), "QB_SUPERVISOR_NAMES=127.0.0.1", "QB_SUPERVISOR_MAX_CPUS_LIMIT=100000",
 		"QB_SUPERVISOR_USER_SUBMISSIONS=0", "QB_SUPERVISOR_USER_JOBS=0")
 	if b.standstill {
@@ -283,7 +310,7 @@ const benchLook = 50 * time.Millisecond
 
 // measure submits the jobs, lets the hosts at them and watches until all items have ended or the time is up.
 func (b *benchRun) measure(ctx context.Context, errOut io.Writer) (*benchResult, error) {
-	r := &benchResult{Hosts: b.benchOptions.hosts, Slots: b.slots}
+	r := &benchResult{Hosts: b.benchOptions.hosts, Slots: b.slots, Load: benchLoad{Before: loadAverage()}}
 	var err error
 	if r.Start, err = b.level(ctx); err != nil {
 		return nil, err
@@ -292,42 +319,67 @@ func (b *benchRun) measure(ctx context.Context, errOut io.Writer) (*benchResult,
 	if err != nil {
 		return nil, err
 	}
-	cpu := cpuOf(b.farm.Process.Pid)
+	cpu, own, machine := cpuOf(b.farm.Process.Pid), ownCPU(), machineCPU()
 	if err := b.startHosts(errOut); err != nil {
 		return nil, err
 	}
+	arriving, stop := b.arrive(ctx)
+	err = b.watch(ctx, ids, r)
+	stop()
+	if err != nil {
+		return nil, err
+	}
+	used := cpuOf(b.farm.Process.Pid)
+	r.SupervisorCPUSeconds, r.PostgresCPUSeconds = used.Self-cpu.Self, used.Children-cpu.Children
+	r.SupervisorRSS = used.Peak
+	r.BenchCPUSeconds = ownCPU() - own
+	machine = machineCPU() - machine
+	if err := b.scrape(ctx, r); err != nil {
+		return nil, err
+	}
+	first, err := b.collect(r)
+	if err != nil {
+		return nil, err
+	}
+	r.OtherCPUSeconds = max(0, machine-r.SupervisorCPUSeconds-r.PostgresCPUSeconds-r.HostsCPUSeconds-r.BenchCPUSeconds)
+	if r.Arrivals, err = arriving.result(r, first); err != nil {
+		return nil, err
+	}
+	if r.End, err = b.level(ctx); err != nil {
+		return nil, err
+	}
+	r.Limit, err = b.measureLimit(ctx, r)
+	return r, err
+}
+
+// watch looks at the farm until all items have ended or the time is up.
+func (b *benchRun) watch(ctx context.Context, ids []int64, r *benchResult) error {
 	began := time.Now()
-	for r.Items < b.items {
+	var load []float64
+	for b.items == 0 || r.Items < b.items {
 		if err := pause.For(ctx, min(max(benchLook, time.Since(began)/100), 20*benchLook)); err != nil {
-			return nil, err
+			return err
 		}
 		var waiting, running int
+		var err error
 		if r.Items, err = b.sum(ctx, ids, func(c api.ItemCounts) int {
 			waiting += c.Pending
 			running += c.Running
 			return c.Complete
 		}); err != nil {
-			return nil, err
+			return err
 		}
 		before := r.Seconds
 		r.Seconds = time.Since(began).Seconds()
+		load = append(load, loadAverage())
 		r.Full.note(float64(running)/float64(r.Hosts*r.Slots), r.Seconds, before, waiting > 0)
 		if b.limit > 0 && r.Seconds > b.limit.Seconds() {
 			break
 		}
 	}
 	r.ItemsPerSecond = float64(r.Items) / r.Seconds
-	used := cpuOf(b.farm.Process.Pid)
-	r.SupervisorCPUSeconds, r.PostgresCPUSeconds = used.Self-cpu.Self, used.Children-cpu.Children
-	r.SupervisorRSS = used.Peak
-	if err := b.scrape(ctx, r); err != nil {
-		return nil, err
-	}
-	if err := b.collect(r); err != nil {
-		return nil, err
-	}
-	r.End, err = b.level(ctx)
-	return r, err
+	r.Load.During = mean(load)
+	return nil
 }
 
 func (b *benchRun) submit(ctx context.Context, r *benchResult) ([]int64, error) {
@@ -359,6 +411,9 @@ func (b *benchRun) count(ctx context.Context, ids []int64) (int, error) {
 }
 
 func (b *benchRun) sum(ctx context.Context, ids []int64, of func(api.ItemCounts) int) (int, error) {
+	if len(ids) == 0 { // no ids are all jobs
+		return 0, nil
+	}
 	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]")
 	var jobs []api.Job
 	if err := b.client.Call(ctx, api.ListJobs, api.Params{"ids": list}, nil, &jobs); err != nil {
@@ -371,21 +426,22 @@ func (b *benchRun) sum(ctx context.Context, ids []int64, of func(api.ItemCounts)
 	return n, nil
 }
 
-// collect ends the hosts and takes their figures.
-func (b *benchRun) collect(r *benchResult) error {
+// collect ends the hosts and takes their figures, and when they had the first item of each job.
+func (b *benchRun) collect(r *benchResult) (first map[int64]time.Time, err error) {
 	b.stop.Close()
 	if err := b.hosts.Wait(); err != nil {
-		return fmt.Errorf("the simulated hosts: %w", err)
+		return nil, fmt.Errorf("the simulated hosts: %w", err)
 	}
 	b.hosts = nil
 	var report benchReport
 	if err := json.Unmarshal(b.report.Bytes(), &report); err != nil {
-		return fmt.Errorf("the simulated hosts' report: %w", err)
+		return nil, fmt.Errorf("the simulated hosts' report: %w", err)
 	}
 	r.HostsCPUSeconds = report.CPUSeconds
 	r.HostsCPUShare = report.CPUSeconds / (report.CPUSeconds + r.SupervisorCPUSeconds + r.PostgresCPUSeconds)
+	r.HostsRSS = report.RSS
 	r.RefillMS = report.RefillMS
-	return nil
+	return report.First, nil
 }
 
 func quantile(sorted []float64, q float64) float64 {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -31,13 +32,65 @@ func TestBenchHostsDoNotWait(t *testing.T) {
 	if r.HostsCPUSeconds <= 0 || r.HostsCPUShare <= 0 || r.HostsCPUShare >= 1 {
 		t.Errorf("simulated hosts used %.2f s of CPU, a share of %.2f", r.HostsCPUSeconds, r.HostsCPUShare)
 	}
+	if r.SupervisorCPUSeconds <= 0 || r.PostgresCPUSeconds <= 0 || r.BenchCPUSeconds <= 0 || r.HostsRSS < 1<<20 {
+		t.Errorf("supervisor %.2f s of CPU, Postgres %.2f s, this program %.3f s; hosts have %d bytes", r.SupervisorCPUSeconds,
+			r.PostgresCPUSeconds, r.BenchCPUSeconds, r.HostsRSS)
+	}
+	if l := r.Limit; l == nil || l.ItemsPerCommit < 1 || l.ItemsPerSecond <= 0 || l.OfLimit <= 0 || r.Arrivals != nil {
+		t.Errorf("limit %+v, arrivals %+v", r.Limit, r.Arrivals)
+	}
+}
+
+// Jobs arrive at their rate, alone in the farm or beside others, are given to hosts, and leave.
+func TestArrivals(t *testing.T) {
+	heap := filepath.Join(t.TempDir(), "heap")
+	alone := bench(t, "-hosts", "2", "-slots", "4", "-jobs", "0", "-arrivals", "10", "-seconds", "4", "-heap", heap)
+	a := alone.Arrivals
+	if a == nil || a.Jobs < 30 || a.Jobs > 60 || a.Started < a.Jobs/2 || a.JobCPUMS <= 0 || alone.Limit != nil {
+		t.Fatalf("%+v, limit %+v", a, alone.Limit)
+	}
+	if a.SubmitMS["p50"] <= 0 || a.FirstStartMS["p50"] < a.SubmitMS["p50"]/2 || a.FirstStartMS["p99"] < a.FirstStartMS["p50"] {
+		t.Errorf("%+v", a)
+	}
+	if file, err := os.Stat(heap); err != nil || file.Size() == 0 {
+		t.Errorf("no profile of the heap: %v", err)
+	}
+	beside := bench(t, "-hosts", "2", "-slots", "4", "-jobs", "1", "-items", "2000", "-arrivals", "5", "-seconds", "4")
+	if a := beside.Arrivals; a == nil || a.Jobs == 0 || a.JobCPUMS != 0 || beside.Items == 0 || beside.Limit == nil {
+		t.Errorf("%+v beside %d items, limit %+v", a, beside.Items, beside.Limit)
+	}
+}
+
+// A run that cannot be measured is refused with a way out.
+func TestBenchOptions(t *testing.T) {
+	for _, c := range []struct {
+		o    benchOptions
+		want string
+	}{
+		{benchOptions{hosts: 1, slots: 1, jobs: 1, items: 1}, ""},
+		{benchOptions{hosts: 1, slots: 1, arrivals: 1, limit: time.Second}, ""},
+		{benchOptions{hosts: 1, slots: 1, arrivals: 1}, "-arrivals and -seconds"},
+		{benchOptions{hosts: 1, slots: 1, jobs: 2, items: 1}, "at least as many as jobs"},
+		{benchOptions{hosts: 1, slots: 1, jobs: 1, items: 1, arrivals: -1}, "-arrivals -1"},
+		{benchOptions{hosts: 1, slots: 1, jobs: 1, items: 1, arrivals: 1, real: true}, "without -standstill, -overload and -real"},
+	} {
+		err := c.o.check()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
+		}
+	}
 }
 
 func benchOneSlot(t *testing.T) (r benchResult) {
 	t.Helper()
+	return bench(t, "-hosts", "1", "-slots", "1", "-jobs", "1", "-items", "100", "-duration", "5ms")
+}
+
+func bench(t *testing.T, options ...string) (r benchResult) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(built(t), "qb"), "bench", "-hosts", "1", "-slots", "1", "-jobs", "1", "-items", "100", "-duration", "5ms")
+	cmd := exec.CommandContext(ctx, filepath.Join(built(t), "qb"), append([]string{"bench"}, options...)...)
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	out, err := cmd.Output()

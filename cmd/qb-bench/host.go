@@ -274,7 +274,7 @@ func (h *benchHost) take(answer benchAnswer, now time.Time) {
 	h.sync.Epoch = reply.Epoch
 	h.sync.Heard = reply.Answer
 	h.pace(last, now, len(started) > 0, len(h.ended) < results || gone > 0)
-	h.all.note(h.refilled(started, now))
+	h.all.note(h.refilled(started, now), started, now)
 }
 
 // pace decides when the next sync goes, as an agent does.

@@ -28,15 +28,18 @@ type benchHosts struct {
 	address, token string
 
 	mu       sync.Mutex
-	duration time.Duration // mean; 0: items take no time
-	news     chan struct{} // closed when it changes
-	refills  []float64     // milliseconds from having a result to holding the slot's next item
+	duration time.Duration       // mean; 0: items take no time
+	news     chan struct{}       // closed when it changes
+	refills  []float64           // milliseconds from having a result to holding the slot's next item
+	first    map[int64]time.Time // when a host had the first item of each job
 }
 
 // benchReport is what the simulated hosts print at their end.
 type benchReport struct {
-	RefillMS   map[string]float64 `json:"refill_ms"`
-	CPUSeconds float64            `json:"cpu_seconds"` // of the simulated hosts themselves
+	RefillMS   map[string]float64  `json:"refill_ms"`
+	CPUSeconds float64             `json:"cpu_seconds"` // of the simulated hosts themselves
+	RSS        int64               `json:"rss"`         // their peak
+	First      map[int64]time.Time `json:"first"`       // when a host had the first item of each job
 }
 
 // benchSpareFiles is how many files the simulated hosts may need besides one connection each: connections that are
@@ -45,7 +48,7 @@ const benchSpareFiles = 1000
 
 // newHostsCommand is qb-bench hosts, which simulates hosts.
 func newHostsCommand() *cobra.Command {
-	b := &benchHosts{token: os.Getenv("QB_TOKEN"), news: make(chan struct{})}
+	b := &benchHosts{token: os.Getenv("QB_TOKEN"), news: make(chan struct{}), first: map[int64]time.Time{}}
 	cmd := &cobra.Command{
 		Use: "hosts", Short: "Simulate the hosts of a farm until standard input ends", Args: commandline.WantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd.Context(), os.Stdin, cmd.OutOrStdout()) },
@@ -85,7 +88,8 @@ func (b *benchHosts) run(ctx context.Context, until io.Reader, out io.Writer) er
 	playing.Wait()
 	slices.Sort(b.refills)
 	refill := map[string]float64{"p50": quantile(b.refills, 0.5), "p99": quantile(b.refills, 0.99)}
-	return json.NewEncoder(out).Encode(benchReport{RefillMS: refill, CPUSeconds: cpuSeconds(os.Getpid())})
+	own := cpuOf(os.Getpid())
+	return json.NewEncoder(out).Encode(benchReport{RefillMS: refill, CPUSeconds: own.Self, RSS: own.Peak, First: b.first})
 }
 
 // enoughFiles refuses more hosts than this process may have connections: a host that waits for one would be measured
@@ -128,9 +132,14 @@ func (b *benchHosts) change(mean time.Duration) {
 	b.news = make(chan struct{})
 }
 
-// note adds a host's figures to those of all.
-func (b *benchHosts) note(refills []float64) {
+// note adds a host's figures to those of all: how long slots waited, and which items it has begun.
+func (b *benchHosts) note(refills []float64, started []instanceRef, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refills = append(b.refills, refills...)
+	for _, ref := range started {
+		if b.first[ref.job].IsZero() {
+			b.first[ref.job] = now
+		}
+	}
 }

@@ -13,8 +13,9 @@ import (
 
 // overloadResult is what `qb bench -overload` prints.
 type overloadResult struct {
-	Hosts int `json:"hosts"`
-	Slots int `json:"slots"`
+	Hosts int       `json:"hosts"`
+	Slots int       `json:"slots"`
+	Load  benchLoad `json:"load"`
 	// most items per second, over all demands that were tried one after the other
 	Best float64 `json:"best"`
 	// then: items per second that the slots would end if none ever waited
@@ -43,7 +44,7 @@ const (
 
 // overload finds the machine's best goodput, demands twice as much for a while, then half of it.
 func (b *benchRun) overload(ctx context.Context, errOut io.Writer) (*overloadResult, error) {
-	r := &overloadResult{Hosts: b.benchOptions.hosts, Slots: b.slots}
+	r := &overloadResult{Hosts: b.benchOptions.hosts, Slots: b.slots, Load: benchLoad{Before: loadAverage()}}
 	b.file.URL = "unix:" + filepath.Join(b.state, "qb.sock")
 	slots := float64(b.benchOptions.hosts * b.slots)
 	b.duration = meanFor(slots, overloadFirst)
@@ -89,6 +90,7 @@ func (b *benchRun) overload(ctx context.Context, errOut io.Writer) (*overloadRes
 		return nil, err
 	}
 	r.Part = r.Goodput / r.Best
+	r.Load.During = loadAverage()
 	return r, b.recover(ctx, ids, slots, r)
 }
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"qb/api"
@@ -21,10 +20,10 @@ import (
 
 // launchesResult is what `qb bench -real` prints.
 type launchesResult struct {
-	Hosts int     `json:"hosts"`
-	Slots int     `json:"slots"`
-	Items int     `json:"items"` // that ended in the windows
-	Load  float64 `json:"load"`  // average of the last minute, before the first window
+	Hosts int       `json:"hosts"`
+	Slots int       `json:"slots"`
+	Items int       `json:"items"` // that ended in the windows
+	Load  benchLoad `json:"load"`
 	// medians of the windows
 	ItemsPerSecond float64 `json:"items_per_second"`
 	BarePerSecond  float64 `json:"bare_per_second"` // of as many loops that start a program and wait for it
@@ -55,12 +54,12 @@ const (
 
 // launches lets real workers run real processes, in turns with loops that do nothing else than start them.
 func (b *benchRun) launches(ctx context.Context, errOut io.Writer) (*launchesResult, error) {
-	r := &launchesResult{Hosts: b.benchOptions.hosts, Slots: b.slots, Load: loadAverage()}
+	r := &launchesResult{Hosts: b.benchOptions.hosts, Slots: b.slots, Load: benchLoad{Before: loadAverage()}}
 	window := b.limit
 	if window <= 0 {
 		window = realWindow
 	}
-	var farm, bare, ratio []float64
+	var farm, bare, ratio, load []float64
 	var bareItems int
 	var bareCPU float64
 	for range realTurns {
@@ -78,9 +77,11 @@ func (b *benchRun) launches(ctx context.Context, errOut io.Writer) (*launchesRes
 		r.Items += items
 		farm, bare = append(farm, perSecond), append(bare, barePerSecond)
 		ratio = append(ratio, perSecond/barePerSecond)
+		load = append(load, loadAverage())
 		fmt.Fprintf(errOut, "%.0f items/s, %.0f bare\n", perSecond, barePerSecond)
 	}
 	r.ItemsPerSecond, r.BarePerSecond, r.OfBare = median(farm), median(bare), median(ratio)
+	r.Load.During = mean(load)
 	r.CPU.per(r.Items)
 	r.BareCPU = 1e3 * bareCPU / float64(bareItems)
 	return r, nil
@@ -201,21 +202,11 @@ func bareLaunches(loops int, window time.Duration) (launched int, perSecond floa
 	return int(count.Load()), float64(count.Load()) / time.Since(began).Seconds(), err
 }
 
-// ownCPU is what this process and all its children that it has waited for have used, in seconds.
-func ownCPU() (total float64) {
-	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
-		var u syscall.Rusage
-		if syscall.Getrusage(who, &u) == nil {
-			total += float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
-		}
-	}
-	return total
-}
-
-func loadAverage() (load float64) {
-	text, _ := os.ReadFile("/proc/loadavg") // 0 where there is none
-	fmt.Sscan(string(text), &load)
-	return load
-}
-
 func median(of []float64) float64 { return quantile(slices.Sorted(slices.Values(of)), 0.5) }
+
+func mean(of []float64) (m float64) {
+	for _, v := range of {
+		m += v / float64(len(of))
+	}
+	return m
+}

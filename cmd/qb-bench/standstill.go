@@ -18,6 +18,7 @@ type standResult struct {
 	Fill                 standPart `json:"fill"` // from no host to an item in each slot
 	Lose                 standPart `json:"lose"` // from the end of the leases of all hosts to no item that runs
 	TermEnds             int64     `json:"term_ends"`
+	Load                 benchLoad `json:"load"`
 	SupervisorCPUSeconds float64   `json:"supervisor_cpu_seconds"`
 	PostgresCPUSeconds   float64   `json:"postgres_cpu_seconds"`
 	SupervisorRSS        int64     `json:"supervisor_rss"`
@@ -42,7 +43,7 @@ const (
 
 // stand measures what others wait for while all slots are filled and while all hosts are lost. No item ends.
 func (b *benchRun) stand(ctx context.Context, errOut io.Writer) (*standResult, error) {
-	r := &standResult{Hosts: b.benchOptions.hosts, Slots: b.slots}
+	r := &standResult{Hosts: b.benchOptions.hosts, Slots: b.slots, Load: benchLoad{Before: loadAverage()}}
 	ids, err := b.submit(ctx, &benchResult{})
 	if err != nil {
 		return nil, err
@@ -54,12 +55,13 @@ func (b *benchRun) stand(ctx context.Context, errOut io.Writer) (*standResult, e
 	if r.Fill, err = b.part(ctx, ids, func(running int) bool { return running >= all }); err != nil {
 		return nil, fmt.Errorf("filling: %w", err)
 	}
-	if err := b.collect(&benchResult{}); err != nil { // they fall silent
+	if _, err := b.collect(&benchResult{}); err != nil { // they fall silent
 		return nil, err
 	}
 	if r.Lose, err = b.part(ctx, ids, func(running int) bool { return running == 0 }); err != nil {
 		return nil, fmt.Errorf("losing: %w", err)
 	}
+	r.Load.During = loadAverage()
 	m, err := b.metrics(ctx)
 	r.TermEnds = int64(m["qb_term_ends_total"])
 	used := cpuOf(b.farm.Process.Pid)

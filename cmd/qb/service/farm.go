@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ type farmOptions struct {
 	hosts, slots  int
 	verbose       bool
 	restart       bool
-	profile       string // file
+	profile, heap string // files
 }
 
 const farmLong = `Run a whole farm in one process tree: a private Postgres (unless database_url names another),
@@ -72,6 +73,7 @@ func newFarmCommand() *cobra.Command {
 		"log details of the supervisor and the workers, not only warnings and errors")
 	cmd.Flags().StringVar(&o.profile, "profile", "",
 		"write a profile of the supervisor's processor time to `FILE`, from its start to its end, for go tool pprof")
+	cmd.Flags().StringVar(&o.heap, "heap", "", "write what the supervisor has in memory at its end to `FILE`, for go tool pprof")
 	return cmd
 }
 
@@ -118,8 +120,7 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 		stopProfile() // this process becomes another program
 		return conf.ports.become(f.stop)
 	}
-	stopped := f.stop()
-	return errors.Join(orClean(cmd.Context(), err), stopped)
+	return errors.Join(orClean(cmd.Context(), err), writeHeap(o.heap), f.stop())
 }
 
 // startProfile writes a profile of this process until it is stopped, which may be done again; without a file it does
@@ -139,6 +140,22 @@ func startProfile(file string) (stop func(), err error) {
 		pprof.StopCPUProfile()
 		_ = to.Close() // what is missing, go tool pprof says
 	}, nil
+}
+
+// writeHeap writes what this process has in memory; without a file it does nothing.
+func writeHeap(file string) error {
+	if file == "" {
+		return nil
+	}
+	to, err := os.Create(file)
+	if err == nil {
+		runtime.GC() // the profile is as of the last collection
+		err = errors.Join(pprof.WriteHeapProfile(to), to.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("-heap: %w", err)
+	}
+	return nil
 }
 
 // localFarm is what one qb farm runs. Its parts are started in the order of the fields and stopped in the
