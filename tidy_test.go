@@ -73,7 +73,7 @@ var worldlyTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc
 // homes says where a library may be imported: a package, or a single file. Tests and files for other
 // build tags are free. A library without a home is a violation, so that no dependency slips in.
 var homes = map[string][]string{
-	"github.com/jackc/pgx/v5":             {"supervisor/store/postgres", "supervisor/store/pgcluster", "cmd/qb-bench/limit.go"},
+	"github.com/jackc/pgx/v5":             {"supervisor/store/postgres", "supervisor/store/pgcluster", "cmd/qb-bench"},
 	"github.com/pressly/goose/v3":         {"supervisor/store/postgres"},
 	"github.com/danielgtaylor/huma/v2":    {"supervisor/serve/routes.go"},
 	"github.com/go-chi/chi/v5":            {"supervisor/serve/routes.go"},

@@ -29,71 +29,14 @@ import (
 // benchOptions are what `qb bench` measures.
 type benchOptions struct {
 	hosts, slots, jobs, items int
+	width                     int
 	arrivals                  float64
 	database, profile, heap   string
 	duration, limit           time.Duration
 	seed                      uint64
 	standstill, tls, overload bool
-	real                      bool
-}
-
-// benchResult is the contract's JSON object.
-type benchResult struct {
-	Items                int                `json:"items"`
-	Seconds              float64            `json:"seconds"`
-	ItemsPerSecond       float64            `json:"items_per_second"`
-	RefillMS             map[string]float64 `json:"refill_ms"`
-	SubmitMS             float64            `json:"submit_ms"`
-	SupervisorCPUSeconds float64            `json:"supervisor_cpu_seconds"`
-	PostgresCPUSeconds   float64            `json:"postgres_cpu_seconds"`
-	HostsCPUSeconds      float64            `json:"hosts_cpu_seconds"` // of the simulated hosts
-	HostsCPUShare        float64            `json:"hosts_cpu_share"`   // of all three
-	BenchCPUSeconds      float64            `json:"bench_cpu_seconds"` // of this program: it submits, and looks
-	OtherCPUSeconds      float64            `json:"other_cpu_seconds"` // of all else on this machine
-	Load                 benchLoad          `json:"load"`
-	SupervisorRSS        int64              `json:"supervisor_rss"`
-	HostsRSS             int64              `json:"hosts_rss"` // of all simulated hosts together
-	Start                benchLevel         `json:"start"`     // before the first job
-	End                  benchLevel         `json:"end"`       // when the hosts are gone
-	Commits              int64              `json:"commits"`
-	RowsWritten          int64              `json:"rows_written"`
-	Plans                benchPlans         `json:"plans"`
-	Full                 benchFull          `json:"full"`
-	Limit                *benchLimit        `json:"limit,omitempty"`
-	Arrivals             *benchArrivals     `json:"arrivals,omitempty"`
-	Hosts                int                `json:"hosts"`
-	Slots                int                `json:"slots"`
-}
-
-// benchPlans is how often the supervisor planned.
-type benchPlans struct {
-	Whole int64 `json:"whole"`
-}
-
-// benchFull is how full the farm was. Shares are of its slots.
-type benchFull struct {
-	After90 float64 `json:"after_90"` // seconds until so many per cent of the slots were in use; 0: never
-	After97 float64 `json:"after_97"`
-	Mean    float64 `json:"mean"`  // from then on, by time, until the last item began
-	Least   float64 `json:"least"` // in that time
-	seconds float64 // of that time
-}
-
-// note takes in the share of slots in use at a time after the begin, the last time that it was looked at, and whether
-// there are items to begin.
-func (f *benchFull) note(share, at, before float64, waiting bool) {
-	if f.After90 == 0 && share >= 0.9 {
-		f.After90 = at
-	}
-	switch {
-	case f.After97 == 0 && share >= 0.97:
-		f.After97 = at
-		f.Least = share
-	case f.After97 > 0 && waiting:
-		f.Least = min(f.Least, share)
-		f.Mean = (f.Mean*f.seconds + share*(at-before)) / (f.seconds + at - before)
-		f.seconds += at - before
-	}
+	real, restart             bool
+	ended                     int
 }
 
 // newCommand is the program.
@@ -109,6 +52,7 @@ func newCommand() *cobra.Command {
 	flags.IntVar(&o.hosts, "hosts", 100, "`N` simulated hosts")
 	flags.IntVar(&o.slots, "slots", 16, "`N` slots per host")
 	flags.IntVar(&o.jobs, "jobs", 10, "`N` jobs; 0 with -arrivals and -seconds: none but these")
+	flags.IntVar(&o.width, "width", 0, "at most `N` slots for a job; 0: all that it can have")
 	flags.Float64Var(&o.arrivals, "arrivals", 0,
 		"let `N` jobs of 4 items arrive per second during the run, and measure what they wait for")
 	flags.IntVar(&o.items, "items", 200_000, "`N` items in all jobs together")
@@ -122,6 +66,9 @@ func newCommand() *cobra.Command {
 		"measure what is done when twice as much is demanded as can be, and whether all hosts stay up")
 	flags.BoolVar(&o.real, "real", false,
 		"let real workers run true, beside a loop that does nothing but start it; -seconds is the length of a window (10)")
+	flags.BoolVar(&o.restart, "restart", false,
+		"measure how long a supervisor takes to lead again after kill -9 while all slots are in use, and what that costs")
+	flags.IntVar(&o.ended, "ended", 0, "with -restart: `N` ended attempts of the unfinished jobs beside those that run")
 	flags.StringVar(&o.profile, "profile", "", "write a profile of the supervisor's processor time to `FILE`")
 	flags.StringVar(&o.heap, "heap", "", "write what the supervisor has in memory at the end to `FILE`, for go tool pprof")
 	flags.BoolVar(&o.tls, "tls", false,
@@ -143,6 +90,8 @@ type benchRun struct {
 		DatabaseURL string `json:"database_url"`
 	}
 	client *api.Client
+
+	address string // that the farm is to listen on again; empty: any
 }
 
 func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
@@ -178,6 +127,13 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		}
 		return errors.Join(encoder.Encode(result), b.verify(ctx, 0), result.judge())
 	}
+	if b.restart {
+		result, err := b.restarts(ctx, errOut)
+		if err != nil {
+			return err
+		}
+		return errors.Join(encoder.Encode(result), b.verify(ctx, b.ended))
+	}
 	if b.real {
 		result, err := b.launches(ctx, errOut)
 		if err != nil {
@@ -201,17 +157,19 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 
 // check refuses what cannot be measured.
 func (o *benchOptions) check() error {
-	special := o.standstill || o.overload || o.real
+	special := o.standstill || o.overload || o.real || o.restart
 	switch {
 	case o.arrivals < 0 || o.arrivals > 0 && special:
 		return api.Errorf(api.KindUsage,
-			"-arrivals %g: use a number of jobs per second, without -standstill, -overload and -real", o.arrivals)
+			"-arrivals %g: use a number of jobs per second, without -standstill, -overload, -real and -restart", o.arrivals)
 	case o.jobs == 0 && o.arrivals > 0 && o.limit > 0:
 		o.items = 0
 		return nil
-	case o.hosts < 1 || o.slots < 1 || o.jobs < 1 || o.items < o.jobs:
+	case o.hosts < 1 || o.slots < 1 || o.jobs < 1 || o.items < o.jobs || o.width < 0:
 		return api.Errorf(api.KindUsage, "hosts, slots and jobs are at least 1, and items at least as many as jobs; "+
 			"-jobs 0 goes with -arrivals and -seconds")
+	case o.ended < 0 || o.ended > 0 && !o.restart || o.ended > o.items/2:
+		return api.Errorf(api.KindUsage, "-ended %d: use at most half of -items, with -restart", o.ended)
 	}
 	return nil
 }
@@ -269,6 +227,9 @@ func (b *benchRun) startFarm(errOut io.Writer) error {
 }
 
 func (b *benchRun) listen() string {
+	if b.address != "" {
+		return b.address
+	}
 	if b.tls {
 		return "0.0.0.0:0"
 	}
@@ -384,7 +345,10 @@ func (b *benchRun) watch(ctx context.Context, ids []int64, r *benchResult) error
 
 func (b *benchRun) submit(ctx context.Context, r *benchResult) ([]int64, error) {
 	var ids []int64
-	width, zero := -1, 1
+	width, one := -1, 1
+	if b.width > 0 {
+		width = b.width
+	}
 	for n := range b.jobs {
 		items := b.items / b.jobs
 		if n < b.items%b.jobs {
@@ -393,7 +357,7 @@ func (b *benchRun) submit(ctx context.Context, r *benchResult) ([]int64, error) 
 		began := time.Now()
 		var reply api.SubmitReply
 		err := b.client.Call(ctx, api.Submit, nil, api.SubmitRequest{
-			Name: fmt.Sprintf("bench-%d", n), Command: []string{"true"}, Range: fmt.Sprintf("1-%d", items), CPUs: &zero,
+			Name: fmt.Sprintf("bench-%d", n), Command: []string{"true"}, Range: fmt.Sprintf("1-%d", items), CPUs: &one,
 			MaxCPUs: &width,
 		}, &reply)
 		if err != nil {

@@ -72,7 +72,9 @@ func TestBenchOptions(t *testing.T) {
 		{benchOptions{hosts: 1, slots: 1, arrivals: 1}, "-arrivals and -seconds"},
 		{benchOptions{hosts: 1, slots: 1, jobs: 2, items: 1}, "at least as many as jobs"},
 		{benchOptions{hosts: 1, slots: 1, jobs: 1, items: 1, arrivals: -1}, "-arrivals -1"},
-		{benchOptions{hosts: 1, slots: 1, jobs: 1, items: 1, arrivals: 1, real: true}, "without -standstill, -overload and -real"},
+		{benchOptions{hosts: 1, slots: 1, jobs: 1, items: 1, arrivals: 1, real: true}, "without -standstill, -overload, -real and -restart"},
+		{benchOptions{hosts: 1, slots: 1, jobs: 1, items: 10, ended: 1}, "with -restart"},
+		{benchOptions{hosts: 1, slots: 1, jobs: 1, items: 10, ended: 6, restart: true}, "-ended 6"},
 	} {
 		err := c.o.check()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,8 +45,6 @@ var sqlOfLimit = []string{
 }
 
 const (
-	sqlColumnsOfLimit = `SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
-		WHERE attrelid = 'attempt'::regclass AND attnum > 0 AND NOT attisdropped`
 	sqlBeginItems = `INSERT INTO ` + limitSchema + `.attempt SELECT %s FROM ` + limitSchema + `.begun WHERE n > $1 AND n <= $2`
 	sqlEndItems   = `UPDATE ` + limitSchema + `.attempt a SET state = e.state, exit_code = e.exit_code, wall = e.wall,
 		cpu = e.cpu, peak = e.peak, ended_at = e.ended_at, charge_cpu = e.charge_cpu, charge_ram = e.charge_ram,
@@ -79,8 +78,8 @@ func (b *benchRun) measureLimit(ctx context.Context, r *benchResult) (*benchLimi
 
 // groupCommits writes the rows and returns how many items ended per second.
 func groupCommits(ctx context.Context, conn *pgx.Conn, group int) (float64, error) {
-	var columns string
-	if err := conn.QueryRow(ctx, sqlColumnsOfLimit).Scan(&columns); err != nil {
+	columns, err := columnsOf(ctx, conn)
+	if err != nil {
 		return 0, err
 	}
 	var ended int64
@@ -88,7 +87,7 @@ func groupCommits(ctx context.Context, conn *pgx.Conn, group int) (float64, erro
 	for n := 0; time.Since(began) < limitFor; n += group {
 		var batch pgx.Batch
 		batch.Queue(sqlEndItems, n-group, n)
-		batch.Queue(fmt.Sprintf(sqlBeginItems, columns), n, n+group)
+		batch.Queue(fmt.Sprintf(sqlBeginItems, strings.Join(columns, ", ")), n, n+group)
 		results := conn.SendBatch(ctx, &batch) // one transaction
 		over, err := results.Exec()
 		if err == nil {
@@ -106,4 +105,11 @@ func groupCommits(ctx context.Context, conn *pgx.Conn, group int) (float64, erro
 		}
 	}
 	return float64(ended) / time.Since(began).Seconds(), nil
+}
+
+// columnsOf are the names of the columns of attempt, in order.
+func columnsOf(ctx context.Context, conn *pgx.Conn) ([]string, error) {
+	rows, _ := conn.Query(ctx, `SELECT quote_ident(attname) FROM pg_attribute
+		WHERE attrelid = 'attempt'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`)
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
