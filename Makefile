@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test quick build check attack clients browser page page-bugs page-size sso vendor vuln deps bench profile measure measure-$(WHAT) sim bugs sim-share crash windows netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
+.PHONY: help help-all demo test quick build check attack clients browser page page-bugs page-size sso vendor vuln deps bench benchmarks profile measure measure-$(WHAT) sim bugs sim-share crash windows netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -126,6 +126,12 @@ bench: ## measure the parts, then the farm as a whole; see docs/benchmarks.md
 	@$(MAKE) --no-print-directory measure WHAT=parts
 	@$(MAKE) --no-print-directory measure WHAT=farm
 
+TABLE  ?=
+ROUNDS ?= 3
+benchmarks: build ## measure the tables of docs/benchmarks.md, all or TABLE=throughput,real, and write them there; ROUNDS=3 (3 hours for all)
+	@tools/deps go postgres
+	bin/qb-bench tables -table '$(TABLE)' -rounds $(ROUNDS)
+
 measure: measure-$(WHAT) ## measure one thing, WHAT=farm: `make help-all` lists them
 measure-:
 	@echo 'make measure WHAT=…, one of:'
@@ -170,10 +176,10 @@ measure-recovery: #measure TIMES=10 times each, from a kill to the last process,
 	@tools/deps go postgres
 	QB_RECOVERIES=$(TIMES) $(GO) test -count=1 -v -run '^TestRecovery$$' -timeout 60m ./sim/crash
 
-ROWS ?= 1000000
-measure-restart: build #measure TIMES=10 times each, a lone supervisor's kill and start to its first item, beside ROWS=1000000 attempts
+ENDED ?= 1000000
+measure-restart: build #measure kill -9 and start of a lone supervisor of 10,000 hosts, beside ENDED=1000000 attempts of unfinished jobs (4 minutes)
 	@tools/deps postgres
-	@tools/restart $(TIMES) $(ROWS)
+	bin/qb bench -restart -hosts 10000 -slots 16 -jobs 200 -items 20000000 -duration 60s -ended $(ENDED)
 
 ENDS ?= 40x2500
 measure-ends: #measure an audit of the records of ENDS=40x2500 hosts and ends of each
