@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"qb/supervisor/job/facts"
 	"qb/supervisor/store/rules"
@@ -161,8 +162,7 @@ func (l *loadedJobs) loadInShort(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 	var row shortRow
-	var jobs []facts.JobID
-	var items, numbers []int32
+	var others []pgtype.TID
 	err := each(ctx, tx, sqlLoadInShort, []any{short}, func(rows pgx.Rows) error {
 		if err := row.scan(rows); err != nil {
 			return err
@@ -172,17 +172,13 @@ func (l *loadedJobs) loadInShort(ctx context.Context, tx pgx.Tx) error {
 			r.Done = append(r.Done, row.facts())
 			return nil
 		}
-		for _, item := range row.items {
-			jobs = append(jobs, row.job)
-			items = append(items, item)
-			numbers = append(numbers, -row.number)
-		}
+		others = append(others, row.others...)
 		return nil
 	})
-	if err != nil || len(jobs) == 0 {
+	if err != nil || len(others) == 0 {
 		return err
 	}
-	return l.loadAttempts(ctx, tx, sqlLoadOthers, jobs, items, numbers)
+	return l.loadAttempts(ctx, tx, sqlLoadOthers, others)
 }
 
 // each calls take for every row that sql finds in attempt.

@@ -159,14 +159,14 @@ const (
 		WHERE job = ANY($1::bigint[]) ORDER BY job, first`
 	sqlLoadOrders   = `SELECT ` + orderColumnNames + ` FROM item_order WHERE job = ANY($1::bigint[]) ORDER BY job, number`
 	sqlLoadAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = ANY($1::bigint[])`
-	// The same attempts in one pass over the table: as lists, if facts.AttemptFacts.InShort; otherwise only their
-	// identities, with negative numbers. These few are then read in full.
-	sqlLoadInShort = `SELECT job, CASE WHEN state = 'done' AND again = 0 AND reason = '' THEN number ELSE -number END AS n,
-		min(started_at), array_agg(item), array_agg(wall), array_agg(peak)
+	// The same attempts in one pass over the table: as lists, if facts.AttemptFacts.InShort; otherwise only the places
+	// of their rows, with the number 0. These few are then read in full. A place is the row's for as long as the
+	// snapshot, and finds it with neither an index nor a second pass.
+	sqlLoadInShort = `SELECT job, CASE WHEN state = 'done' AND again = 0 AND reason = '' THEN number ELSE 0 END AS n,
+		min(started_at), array_agg(item), array_agg(wall), array_agg(peak),
+		array_agg(ctid) FILTER (WHERE NOT (state = 'done' AND again = 0 AND reason = ''))
 		FROM attempt WHERE job = ANY($1::bigint[]) GROUP BY job, n`
-	sqlLoadOthers = `SELECT ` + attemptColumns + ` FROM attempt
-		WHERE (job, item, number) IN
-		(SELECT u.job, u.item, u.number FROM unnest($1::bigint[], $2::integer[], $3::integer[]) AS u(job, item, number))`
-	sqlLoadHosts = `SELECT ` + hostColumns + ` FROM host ORDER BY id`
-	sqlNextJob   = `SELECT greatest((SELECT max(id) FROM job), (SELECT last_job FROM removed), 0) + 1`
+	sqlLoadOthers = `SELECT ` + attemptColumns + ` FROM attempt WHERE ctid = ANY($1::tid[])`
+	sqlLoadHosts  = `SELECT ` + hostColumns + ` FROM host ORDER BY id`
+	sqlNextJob    = `SELECT greatest((SELECT max(id) FROM job), (SELECT last_job FROM removed), 0) + 1`
 )

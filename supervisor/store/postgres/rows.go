@@ -145,11 +145,12 @@ type shortRow struct {
 	items     []int32
 	wall      []float64
 	peak      []int64
+	others    []pgtype.TID // of attempts that are not in short form
 }
 
 func (r *shortRow) scan(rows pgx.Rows) error {
 	*r = shortRow{} // the lists before are kept
-	return rows.Scan((*int64)(&r.job), &r.number, &r.startedAt, &r.items, &r.wall, &r.peak)
+	return rows.Scan((*int64)(&r.job), &r.number, &r.startedAt, &r.items, &r.wall, &r.peak, &r.others)
 }
 
 func (r *shortRow) facts() facts.DoneFacts {
