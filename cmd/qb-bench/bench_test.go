@@ -90,6 +90,12 @@ func benchOneSlot(t *testing.T) (r benchResult) {
 
 func bench(t *testing.T, options ...string) (r benchResult) {
 	t.Helper()
+	benchInto(t, &r, options...)
+	return r
+}
+
+func benchInto(t *testing.T, result any, options ...string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(built(t), "qb"), append([]string{"bench"}, options...)...)
@@ -99,10 +105,9 @@ func bench(t *testing.T, options ...string) (r benchResult) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log.String())
 	}
-	if err := json.Unmarshal(out, &r); err != nil {
+	if err := json.Unmarshal(out, result); err != nil {
 		t.Fatal(err)
 	}
-	return r
 }
 
 // built has this program and the qb that it measures, as `make build` makes them.

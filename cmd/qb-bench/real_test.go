@@ -1,30 +1,11 @@
 package main
 
-import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"os/exec"
-	"path/filepath"
-	"testing"
-	"time"
-)
+import "testing"
 
 // Real items are counted, and what they cost is found at each part of the farm.
 func TestRealItems(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(built(t), "qb"), "bench", "-real", "-hosts", "1", "-slots", "2", "-seconds", "2")
-	var log bytes.Buffer
-	cmd.Stderr = &log
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, log.String())
-	}
 	var r launchesResult
-	if err := json.Unmarshal(out, &r); err != nil {
-		t.Fatal(err)
-	}
+	benchInto(t, &r, "-real", "-hosts", "1", "-slots", "2", "-seconds", "2")
 	if r.Items < 10 || r.ItemsPerSecond <= 0 || r.BarePerSecond <= r.ItemsPerSecond || r.BareCPU <= 0 {
 		t.Errorf("%d items ended, %.1f a second beside %.1f bare launches, which take %.2f ms of a processor each", r.Items,
 			r.ItemsPerSecond, r.BarePerSecond, r.BareCPU)

@@ -54,6 +54,11 @@ func TestTextOfTable(t *testing.T) {
 	}
 	f := figures{"items": 10, "seconds": 2, "supervisor_cpu_seconds": 1e-4, "other_cpu_seconds": 1, "supervisor_rss": 5e6, "full.least": 0.5}
 	f.derive()
+	alone := figures{"items": 0, "seconds": 2, "items_per_second": 0}
+	alone.derive()
+	if _, shown := alone["items_per_second"]; shown {
+		t.Errorf("%v of a run that counts no items", alone)
+	}
 	if f["supervisor_us"] != 10 || f["other_cores"] != 0.5 || f["supervisor_mb"] != 5 || f["full.least_percent"] != 50 {
 		t.Errorf("%v", f)
 	}

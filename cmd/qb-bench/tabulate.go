@@ -157,6 +157,8 @@ func (f figures) derive() {
 		f["supervisor_us"] = 1e6 * f["supervisor_cpu_seconds"] / items
 		f["postgres_us"] = 1e6 * f["postgres_cpu_seconds"] / items
 		f["hosts_us"] = 1e6 * f["hosts_cpu_seconds"] / items
+	} else if f["seconds"] > 0 { // the items of arrivals alone are not counted
+		delete(f, "items_per_second")
 	}
 	if seconds := f["seconds"]; seconds > 0 {
 		f["other_cores"] = f["other_cpu_seconds"] / seconds
