@@ -98,7 +98,7 @@ var tables = []table{
 	{name: "planner", first: "division of slots", minutes: 1.5, test: []string{"./supervisor/share/planner", "^BenchmarkBalance$", "40x"},
 		columns: []column{cpuPerOp}},
 	{name: "change", first: "event with its plan", minutes: 1.5, test: []string{"./supervisor/farm", "^BenchmarkChange$", "100x"},
-		columns: []column{cpuPerOp, {"of it the plan, by the clock (µs)", "%.0f", []string{"plan-µs/op"}}}},
+		columns: []column{cpuPerOp}},
 	{name: "memory", first: "one plan", minutes: 2, test: []string{"./supervisor/farm", "^BenchmarkPlanWithMemory$|^BenchmarkBestFit$", "3x"},
 		columns: []column{{"hosts report their memory (ms)", "%.2f", []string{"memory-ms"}},
 			{"they do not (ms)", "%.2f", []string{"plain-ms"}}}},
