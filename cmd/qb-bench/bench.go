@@ -29,7 +29,7 @@ import (
 // benchOptions are what `qb bench` measures.
 type benchOptions struct {
 	hosts, slots, jobs, items int
-	width                     int
+	width, submitters         int
 	arrivals                  float64
 	database, profile, heap   string
 	duration, limit           time.Duration
@@ -64,6 +64,8 @@ func newCommand() *cobra.Command {
 		"measure how long submissions wait while all slots are filled and all hosts are lost")
 	flags.BoolVar(&o.overload, "overload", false,
 		"measure what is done when twice as much is demanded as can be, and whether all hosts stay up")
+	flags.IntVar(&o.submitters, "submitters", 0,
+		"measure how fast `N` clients submit jobs of one item, -jobs of them together, beside no hosts")
 	flags.BoolVar(&o.real, "real", false,
 		"let real workers run true, beside a loop that does nothing but start it; -seconds is the length of a window (10)")
 	flags.BoolVar(&o.restart, "restart", false,
@@ -95,6 +97,9 @@ type benchRun struct {
 }
 
 func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
+	if o.submitters > 0 {
+		o.items = o.jobs
+	}
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -133,6 +138,13 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 			return err
 		}
 		return errors.Join(encoder.Encode(result), b.verify(ctx, b.ended))
+	}
+	if b.submitters > 0 {
+		result, err := b.submissions(ctx)
+		if err != nil {
+			return err
+		}
+		return errors.Join(encoder.Encode(result), b.verify(ctx, 0))
 	}
 	if b.real {
 		result, err := b.launches(ctx, errOut)
