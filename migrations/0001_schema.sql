@@ -222,43 +222,46 @@ CREATE INDEX job_change_at ON job_change (changed_at);
 -- One try at one item. An end changes only when a user orders the item to be redone; rows are removed only when they
 -- have become daily sums. A foreign key to job would cost as much as the rest of an insert: the inserting statement
 -- looks the job up instead, and qb audit checks it.
+--
+-- Columns that an end changes come first, those that stay as they are last: of a changed row Postgres logs what lies
+-- between the first and the last byte that differ.
 CREATE TABLE attempt (
     job            bigint      NOT NULL,
     item           integer     NOT NULL CHECK (item >= 0),   -- from 0, in agenda order
     number         integer     NOT NULL CHECK (number >= 1), -- from 1, without a gap
     again          smallint    NOT NULL, -- does the item run again? 0: no, 1: by itself, 2: by a user's order
-    state          text        NOT NULL,
-    kind           text        NOT NULL CHECK (kind IN ('primary', 'secondary')),
-    host           text        NOT NULL,
-    boot           text        NOT NULL, -- of the host, at the start
-    state_id       text        NOT NULL, -- of the agent's state folder, at the start
-    instance       bigint      NOT NULL,
-    owner          text        NOT NULL,
-    slots          bigint      NOT NULL,
-    memory         bigint      NOT NULL, -- reserved
-    holds          jsonb,                -- other reserved resources, and the devices; null: none
-    cause          text        NOT NULL, -- why it stops or has ended
-    reason         text        NOT NULL DEFAULT '',
-    params         jsonb,
-    exit_code      bigint,
-    signal         bigint,
+    charged        boolean     NOT NULL DEFAULT false, -- the owner pays for it
+    started_at     timestamptz NOT NULL,
+    ended_at       timestamptz,
     wall           double precision NOT NULL, -- seconds
     cpu            double precision NOT NULL, -- seconds
     peak           bigint      NOT NULL,      -- of memory
-    started_at     timestamptz NOT NULL,
-    ended_at       timestamptz,
-    suspended_at   timestamptz, -- its processes are frozen by an order since then
-    suspended      double precision NOT NULL DEFAULT 0 CHECK (suspended >= 0), -- seconds frozen before that
-    released_at    timestamptz, -- its slots are free for others since then (supervisor_suspend_slots)
-    released       double precision NOT NULL DEFAULT 0 CHECK (released >= 0),  -- seconds released before that
-    resuming_at    timestamptz, -- it waits for slots to continue since then
+    exit_code      bigint,
+    signal         bigint,
     -- What it used, in CPU-equivalent seconds; null: nothing. Written with the end, in the commit that adds it to the
     -- usage of its payer (payer, usage_news), which is the decayed sum of these.
     charge_cpu     double precision,
     charge_ram     double precision,
     charge_gpu     double precision,
     charge_scratch double precision,
-    charged        boolean     NOT NULL DEFAULT false, -- the owner pays for it
+    state          text        NOT NULL,
+    cause          text        NOT NULL, -- why it stops or has ended
+    reason         text        NOT NULL DEFAULT '',
+    params         jsonb,
+    suspended_at   timestamptz, -- its processes are frozen by an order since then
+    suspended      double precision NOT NULL DEFAULT 0 CHECK (suspended >= 0), -- seconds frozen before that
+    released_at    timestamptz, -- its slots are free for others since then (supervisor_suspend_slots)
+    released       double precision NOT NULL DEFAULT 0 CHECK (released >= 0),  -- seconds released before that
+    resuming_at    timestamptz, -- it waits for slots to continue since then
+    instance       bigint      NOT NULL,
+    slots          bigint      NOT NULL,
+    memory         bigint      NOT NULL, -- reserved
+    kind           text        NOT NULL CHECK (kind IN ('primary', 'secondary')),
+    host           text        NOT NULL,
+    owner          text        NOT NULL,
+    holds          jsonb,                -- other reserved resources, and the devices; null: none
+    boot           text        NOT NULL, -- of the host, at the start
+    state_id       text        NOT NULL, -- of the agent's state folder, at the start
     PRIMARY KEY (job, item, number),
     CONSTRAINT attempt_state CHECK (
         (state IN ('running', 'stopping', 'done') AND again = 0)

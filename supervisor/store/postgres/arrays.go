@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"time"
 
 	"qb/supervisor/job/facts"
@@ -31,6 +32,15 @@ func (k *keys) add(id facts.AttemptID) {
 func (k *keys) statement(sql, what string, columns ...any) statement {
 	args := append([]any{k.jobs, k.items, k.nums}, columns...)
 	return statement{sql: sql, args: args, writes: len(k.ids), what: what, ids: k.ids}
+}
+
+// some is the column, or nil if no row has a value there: to Postgres a column of nulls, which costs nothing.
+func some[T comparable](column []T) []T {
+	var none T
+	if slices.ContainsFunc(column, func(v T) bool { return v != none }) {
+		return column
+	}
+	return nil
 }
 
 // reasons are the columns of farm.Why.
@@ -99,30 +109,32 @@ func endStatement(list []facts.EndAttempt) statement {
 	state := make([]string, n)
 	whys := newReasons(n)
 	again := make([]int16, n)
-	exit := make([]*int, n)
-	signal := make([]*int, n)
+	exit := make([]*int64, n)
+	signal := make([]*int64, n)
 	peak := make([]int64, n)
 	wall := make([]float64, n)
 	cpu := make([]float64, n)
 	suspended := make([]float64, n)
 	released := make([]float64, n)
 	ended := make([]*time.Time, n)
-	for i, w := range list {
+	for i := range list {
+		w := &list[i]
 		keys.add(w.ID)
 		was[i] = string(w.From)
 		state[i] = string(w.State)
 		again[i] = int16(w.Again)
 		whys.set(i, w.Why)
-		exit[i] = w.ExitCode
-		signal[i] = w.Signal
+		exit[i] = int64Of(w.ExitCode)
+		signal[i] = int64Of(w.Signal)
 		wall[i] = w.Wall
 		cpu[i] = w.CPU
 		peak[i] = w.Peak
 		suspended[i], released[i] = w.Suspended, w.Released
 		ended[i] = unless(w.EndedAt, time.Time{})
 	}
-	columns := append([]any{was, state, again, whys.cause, exit, signal, wall, cpu, peak, ended}, chargeColumns(list)...)
-	columns = append(columns, whys.reason, whys.params, suspended, released)
+	columns := append([]any{was, state, some(again), some(whys.cause), exit, some(signal), wall, cpu, peak, ended},
+		chargeColumns(list)...)
+	columns = append(columns, some(whys.reason), some(whys.params), some(suspended), some(released))
 	return keys.statement(sqlEnd, "ending attempts", columns...)
 }
 
@@ -153,7 +165,8 @@ func reopenStatement(list []facts.AttemptID) statement {
 	return keys.statement(sqlReopen, "letting items run again")
 }
 
-func startStatement(list []facts.AttemptFacts) statement {
+// startStatements look for the jobs of attempts that start, and add the attempts.
+func startStatements(list []facts.AttemptFacts) []statement {
 	n := len(list)
 	keys := newKeys(n)
 	host := make([]string, n)
@@ -180,8 +193,12 @@ func startStatement(list []facts.AttemptFacts) statement {
 		memory[i] = a.Memory
 		started[i] = a.StartedAt
 	}
-	return keys.statement(sqlStart, "starting attempts", host, boot, stateID, instance, kind, owner, slots, memory,
-		started, state, holds)
+	start := keys.statement(sqlStart, "starting attempts", host, boot, stateID, instance, kind, owner, slots, memory,
+		started, state, some(holds))
+	start.lasting = true
+	jobs := slices.Compact(slices.Sorted(slices.Values(keys.jobs)))
+	return []statement{{sql: sqlJobsOfStarts, args: []any{jobs}, writes: len(jobs), lasting: true,
+		what: "finding the jobs of attempts that start"}, start}
 }
 
 // markColumns are marks of jobs as columns.
@@ -240,5 +257,5 @@ func eventStatement(epoch int64, events []facts.EventFacts) statement {
 		whys.set(i, e.Why)
 	}
 	args := []any{epoch, at, kind, job, item, instance, host, by, whys.cause, whys.reason, whys.params}
-	return statement{sql: sqlAddEvents, args: args, writes: n, what: "adding events"}
+	return statement{sql: sqlAddEvents, args: args, writes: n, lasting: true, what: "adding events"}
 }

@@ -17,7 +17,7 @@ func auditStatement(list []facts.AuditFacts) statement {
 	for n := range list {
 		normal[n] = rules.NormalAudit(list[n])
 	}
-	return statement{sql: sqlAddAudits, args: []any{normal}, writes: len(list), what: "adding to the audit trail"}
+	return statement{sql: sqlAddAudits, args: []any{normal}, writes: len(list), lasting: true, what: "adding to the audit trail"}
 }
 
 // AuditLog lists the trail, the newest rows first.

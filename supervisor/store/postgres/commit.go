@@ -18,6 +18,7 @@ type statement struct {
 	args    []any
 	writes  int  // how many rows it must change
 	lenient bool // another number of rows is no error
+	lasting bool // one plan serves it for good; see withPlanModes
 	what    string
 	ids     []facts.AttemptID // for the error, should another number of rows change
 }
@@ -54,16 +55,14 @@ func (t *term) Commit(ctx context.Context, writes []facts.Write) error {
 
 // send begins a transaction and executes the statements in it. It leaves the transaction open.
 func send(ctx context.Context, conn *pgx.Conn, statements []statement) error {
+	statements = append([]statement{{sql: "begin", lenient: true, what: "opening a transaction"}}, statements...)
+	statements = withPlanModes(statements)
 	queue := &pgx.Batch{}
-	queue.Queue("begin")
 	for _, s := range statements {
 		queue.Queue(s.sql, s.args...)
 	}
 	results := conn.SendBatch(ctx, queue)
 	defer results.Close()
-	if _, err := results.Exec(); err != nil {
-		return fmt.Errorf("opening a transaction: %w", err)
-	}
 	for _, s := range statements {
 		tag, err := results.Exec()
 		if err != nil {
@@ -74,6 +73,26 @@ func send(ctx context.Context, conn *pgx.Conn, statements []statement) error {
 		}
 	}
 	return results.Close()
+}
+
+// withPlanModes lets Postgres make the plans of lasting statements once in a session, and of all others each time.
+// Making one takes longer than executing it for a few rows, but a plan that joins arrays to a table, and was made
+// while the table was empty, ruins each later commit. An insert into one table from one array has no such choice.
+func withPlanModes(statements []statement) (list []statement) {
+	lasting := false
+	for _, s := range statements {
+		if len(s.args) > 0 && s.lasting != lasting {
+			lasting = s.lasting
+			mode := planCacheMode
+			if lasting {
+				mode = lastingPlans
+			}
+			list = append(list, statement{sql: "SET LOCAL plan_cache_mode = " + mode, lenient: true,
+				what: "choosing how plans are made"})
+		}
+		list = append(list, s)
+	}
+	return list
 }
 
 // exec executes the statement, unless it has no rows to write.
@@ -111,9 +130,9 @@ func (t *term) statements(b batch) []statement {
 		}
 	}
 	list := []statement{
-		{sql: sqlHoldEpoch, args: []any{t.epoch}, writes: 1, what: "holding the epoch"},
+		{sql: sqlHoldEpoch, args: []any{t.epoch}, writes: 1, lasting: true, what: "holding the epoch"},
 		t.promiseStatement(b.promise),
-		{sql: sqlInsertJobs, args: []any{fresh}, writes: len(fresh), what: "adding jobs"},
+		{sql: sqlInsertJobs, args: []any{fresh}, writes: len(fresh), lasting: true, what: "adding jobs"},
 		{sql: sqlUpdateJobs, args: []any{changed}, writes: len(changed), what: "changing jobs"},
 	}
 	list = append(list, markStatements(b.marks)...)
@@ -150,8 +169,8 @@ func (w wave) statements() []statement {
 			args: []any{rules.Clean(string(r.From)), rules.Clean(string(r.To.ID))}, writes: 1, lenient: true,
 			what: "renaming a host"})
 	}
-	return append(list, whyStatement(sqlSendAway, "noting that attempts are the last of their instances", w.sentAway),
+	list = append(list, whyStatement(sqlSendAway, "noting that attempts are the last of their instances", w.sentAway),
 		suspendStatement(w.suspends), releaseStatement(w.releases), whyStatement(sqlStop, "stopping attempts", w.stops),
-		relabelStatement(w.relabels), endStatement(w.ends), foundStatement(w.ends), reopenStatement(w.reopens),
-		startStatement(w.starts))
+		relabelStatement(w.relabels), endStatement(w.ends), foundStatement(w.ends), reopenStatement(w.reopens))
+	return append(list, startStatements(w.starts)...)
 }

@@ -167,13 +167,5 @@ func (c *usageColumns) args() []any { return []any{c.id, c.cpu, c.ram, c.gpu, c.
 
 // sparse returns the columns without the all-zero ones.
 func (c *usageColumns) sparse() []any {
-	some := func(column []float64) []float64 {
-		for _, v := range column {
-			if v != 0 {
-				return column
-			}
-		}
-		return nil
-	}
 	return []any{c.id, some(c.cpu), some(c.ram), some(c.gpu), some(c.scratch), c.at}
 }

@@ -84,12 +84,15 @@ const (
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[]) AS u(job, item, number, kind)
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND (a.ended_at IS NULL) = (u.job > 0)`
 
-	// A clock that was set back must not make an end precede its start; an end without a time fails the checks.
-	sqlEnd = `UPDATE attempt a SET state = u.state, again = u.again, reason = u.reason, params = u.params::jsonb, cause = u.cause, exit_code = u.exit_code,
-		signal = u.signal, wall = u.wall, suspended = u.suspended, released = u.released, cpu = u.cpu, peak = u.peak,
+	// A clock that was set back must not make an end precede its start; an end without a time fails the checks. A column
+	// in which no end has a value comes as null.
+	sqlEnd = `UPDATE attempt a SET state = u.state, again = coalesce(u.again, 0::smallint), reason = coalesce(u.reason, ''),
+		params = u.params::jsonb, cause = coalesce(u.cause, ''), exit_code = u.exit_code,
+		signal = u.signal, wall = u.wall, suspended = coalesce(u.suspended, 0), released = coalesce(u.released, 0),
+		cpu = u.cpu, peak = u.peak,
 		ended_at = CASE WHEN u.ended_at < a.started_at THEN a.started_at ELSE u.ended_at END,
 		charge_cpu = u.charge_cpu, charge_ram = u.charge_ram, charge_gpu = u.charge_gpu,
-		charge_scratch = u.charge_scratch, charged = u.charged
+		charge_scratch = u.charge_scratch, charged = coalesce(u.charged, false)
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::smallint[], $7::text[],
 		$8::bigint[], $9::bigint[], $10::double precision[], $11::double precision[], $12::bigint[], $13::timestamptz[],
 		$14::double precision[], $15::double precision[], $16::double precision[], $17::double precision[], $18::boolean[],
@@ -111,8 +114,8 @@ const (
 		AND (a.ended_at IS NOT NULL) = (u.job > 0)
 		AND NOT EXISTS (SELECT FROM attempt n WHERE n.job = u.job AND n.item = u.item AND n.number > u.number)`
 
-	// The job must be there, and the attempt before must have ended and left its item free to run again. The first after a
-	// restore has the number after its floor; that the one before it left the item free is then the unique index's to say.
+	// The attempt before must have ended and left its item free to run again. The first after a restore has the number
+	// after its floor; that the one before it left the item free is then the unique index's to say.
 	sqlStart = `INSERT INTO attempt (job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
 		state, again, cause, wall, cpu, peak, started_at, holds)
 		SELECT u.job, u.item, u.number, u.host, u.boot, u.state_id, u.instance, u.kind, u.owner, u.slots, u.memory,
@@ -120,10 +123,11 @@ const (
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::bigint[],
 		$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::timestamptz[], $13::text[], $14::text[])
 		AS u(job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, started_at, state, holds)
-		JOIN job j ON j.id = u.job
-		LEFT JOIN attempt p ON p.job = u.job AND p.item = u.item AND p.number = u.number - 1
-		WHERE u.state = 'running' AND (u.number = 1 OR p.again > 0
-			OR p.number IS NULL AND u.number - 1 IN (SELECT r.attempt_floor FROM restore r WHERE r.attempt_floor IS NOT NULL))`
+		WHERE u.state = 'running' AND CASE WHEN u.number = 1 THEN true ELSE coalesce(
+			(SELECT p.again > 0 FROM attempt p WHERE p.job = u.job AND p.item = u.item AND p.number = u.number - 1),
+			u.number - 1 IN (SELECT r.attempt_floor FROM restore r WHERE r.attempt_floor IS NOT NULL)) END`
+	// Their jobs must be there.
+	sqlJobsOfStarts = `SELECT id FROM job WHERE id = ANY($1::bigint[])`
 
 	sqlNoteChange = `INSERT INTO job_change (job, changed_at) SELECT u.job, $2::timestamptz FROM unnest($1::bigint[]) AS u(job)
 		ON CONFLICT (job) DO UPDATE SET changed_at = excluded.changed_at`

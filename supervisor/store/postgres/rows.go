@@ -222,6 +222,13 @@ func intOf(n pgtype.Int8) *int {
 	return &v
 }
 
+func int64Of(n *int) *int64 {
+	if n == nil {
+		return nil
+	}
+	return new(int64(*n))
+}
+
 // unless returns nil if v equals none.
 func unless[T comparable](v, none T) *T {
 	if v == none {

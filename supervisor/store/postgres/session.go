@@ -16,6 +16,9 @@ import (
 // planCacheMode: a plan made while a table was empty ruins every statement after it.
 const planCacheMode = "force_custom_plan"
 
+// lastingPlans is for statements whose plan is the same for any table; see withPlanModes.
+const lastingPlans = "force_generic_plan"
+
 // noJIT: a plan with a sequential scan counts as a very expensive one while enable_seqscan is off, so Postgres would
 // compile machine code for it: 0.3 to 2 s for each commit, whose check of the term scans a table of one row.
 const noJIT = "off"

@@ -30,7 +30,7 @@ func chargeColumns(list []facts.EndAttempt) []any {
 		scratch[i] = orNull(&c.Scratch)
 		charged[i] = list[i].Charged
 	}
-	return []any{cpu, ram, gpu, scratch, charged}
+	return []any{some(cpu), some(ram), some(gpu), some(scratch), some(charged)}
 }
 
 func orNull(v *float64) *float64 {
