@@ -308,6 +308,7 @@ func (c *service) supervise(ctx context.Context, st *postgres.Store, log *slog.L
 	if err != nil {
 		return err
 	}
+	collectLess()
 	return serve.Run(ctx, c.SupervisorKeys, serve.Options{
 		Store: st, Key: c.key, Log: log, Version: api.Version(), Ready: func(url string) { ready <- url },
 		Reload: c.reload, Hangup: c.hangup, Trouble: trouble, Workers: workers, Inherited: c.ports.given,
