@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -74,7 +76,8 @@ func (b *benchRun) submitSmall(ctx context.Context, token string, left *atomic.I
 	for left.Add(-1) >= 0 {
 		began := time.Now()
 		request := api.SubmitRequest{Name: "small", Command: []string{"true"}, Range: "1", CPUs: &one}
-		if err := client.Call(ctx, api.Submit, nil, request, nil); err != nil {
+		key := http.Header{"Idempotency-Key": {rand.Text()}} // as qbsub does
+		if err := client.CallWith(ctx, api.Submit, nil, request, nil, key); err != nil {
 			return took, err
 		}
 		took = append(took, float64(time.Since(began))/1e6)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,10 +26,11 @@ func answerStatements(answers []facts.AnswerFacts) []statement {
 		latest = rules.NotBefore(latest, a.At)
 		owners = append(owners, a.User)
 	}
+	owners = slices.Compact(slices.Sorted(slices.Values(owners)))
 	return []statement{
-		{sql: sqlAddAnswers, args: []any{answers}, writes: n, what: "keeping answers"},
+		{sql: sqlAddAnswers, args: []any{answers}, writes: n, lasting: true, what: "keeping answers"},
 		{sql: sqlForgetOldAnswers, args: []any{n + rules.AnswersSwept, latest.Add(-rules.AnswersKept)}, writes: n,
-			lenient: true, what: "forgetting old answers"},
+			lenient: true, lasting: true, what: "forgetting old answers"},
 		{sql: sqlForgetMoreAnswers, args: []any{owners, rules.AnswerPlaces}, writes: n, lenient: true,
 			what: "forgetting an owner's surplus answers"},
 	}

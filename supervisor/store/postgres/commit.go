@@ -77,7 +77,8 @@ func send(ctx context.Context, conn *pgx.Conn, statements []statement) error {
 
 // withPlanModes lets Postgres make the plans of lasting statements once in a session, and of all others each time.
 // Making one takes longer than executing it for a few rows, but a plan that joins arrays to a table, and was made
-// while the table was empty, ruins each later commit. An insert into one table from one array has no such choice.
+// while the table was empty, ruins each later commit. A statement without such a join, which reads each table by the
+// one index that fits, leaves no choice.
 func withPlanModes(statements []statement) (list []statement) {
 	lasting := false
 	for _, s := range statements {
