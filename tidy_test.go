@@ -43,6 +43,7 @@ var rooms = map[string]string{
 // upward are the imports of tests that go the other way: each makes input by the same code as the product.
 var upward = map[string]string{
 	"supervisor/farm":           "supervisor/wire/translate supervisor/wire/parts", // events of submissions
+	"supervisor/farm/model":     "worker/core",                                     // the lists of an agent
 	"supervisor/lead/term":      "supervisor/wire/settings",                        // a policy by default
 	"supervisor/store/postgres": "supervisor/farm/items sim/replica",               // states of items; a second Postgres
 	"worker":                    "supervisor/access/certs",                         // a supervisor's certificate
@@ -52,11 +53,11 @@ var upward = map[string]string{
 var onlyBy = map[string]string{"supervisor/farm/model": "supervisor/farm"}
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"internal/units", "internal/pathmap", "internal/patterns", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/job/facts", "supervisor/job/fit", "supervisor/share/planner", "supervisor/share/slottime", "supervisor/why/explain", "supervisor/farm", "supervisor/farm/model", "supervisor/farm/message", "supervisor/farm/accounting", "supervisor/farm/profiles", "supervisor/job/licences", "supervisor/farm/items", "supervisor/farm/agents", "supervisor/farm/outbox", "supervisor/farm/quota", "supervisor/farm/culprit", "supervisor/wire/parts", "worker/core"}
+var pure = []string{"internal/units", "internal/pathmap", "internal/patterns", "internal/listdigest", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/job/facts", "supervisor/job/fit", "supervisor/share/planner", "supervisor/share/slottime", "supervisor/why/explain", "supervisor/farm", "supervisor/farm/model", "supervisor/farm/message", "supervisor/farm/accounting", "supervisor/farm/profiles", "supervisor/job/licences", "supervisor/farm/items", "supervisor/farm/agents", "supervisor/farm/outbox", "supervisor/farm/quota", "supervisor/farm/culprit", "supervisor/wire/parts", "worker/core"}
 
 // pureStd is arithmetic, text, collections and types; runtime/debug is for the stack of a panic.
 var pureStd = []string{
-	"bytes", "cmp", "container/heap", "container/list", "errors", "fmt", "hash/fnv", "iter", "maps", "math",
+	"bytes", "cmp", "container/heap", "container/list", "crypto/sha256", "encoding/binary", "encoding/hex", "errors", "fmt", "hash/fnv", "iter", "maps", "math",
 	"math/bits", "math/rand/v2", "reflect", "regexp", "regexp/syntax", "runtime/debug", "slices", "sort", "strconv", "strings", "sync",
 	"time", "unicode", "unicode/utf16", "unicode/utf8",
 }

@@ -19,9 +19,10 @@ type AttemptID struct {
 	Number int   `json:"number" doc:"From 1."`
 }
 
-// Sync is a worker's complete report: what it is and all that runs on it. While its answer is held the worker may send
-// the next one, with results, on another connection: the supervisor answers that one as the response to the first, and
-// holds the second in its turn. So a worker with results sends one request for each, and one is always held.
+// Sync is a worker's report: what it is and all that runs on it, as a list or as differences from an earlier one. While
+// its answer is held the worker may send the next one, with results, on another connection: the supervisor answers that
+// one as the response to the first, and holds the second in its turn. So a worker with results sends one request for
+// each, and one is always held.
 type Sync struct {
 	_ struct{} `additionalProperties:"true"`
 
@@ -57,8 +58,13 @@ type Sync struct {
 	Refusing   string            `json:"refusing,omitempty" doc:"Why the worker takes no new items now, such as a full disk; empty: it does."`
 
 	Jobs      []JobVersion   `json:"jobs,omitempty" doc:"Job specifications the agent holds."`
-	Instances []SyncInstance `json:"instances,omitempty" doc:"All instances. What is not listed does not run."`
+	Instances []SyncInstance `json:"instances,omitempty" doc:"All instances: what is not listed does not run. With since only those that have changed."`
 	Finished  []Finished     `json:"finished,omitempty" doc:"Ends not yet acknowledged."`
+
+	Since       uint64      `json:"since,omitempty" doc:"Sequence of an earlier sync, whose answer had differences: instances and gone are what has changed since then, also what has changed back. 0: instances is the complete list. A supervisor whose list is older than that sync, or has another digest with the differences, refuses this sync, and the worker sends the complete list."`
+	Gone        []AttemptID `json:"gone,omitempty" doc:"With since: attempts that are in the list no longer."`
+	Digest      string      `json:"digest,omitempty" doc:"With since: digest of the complete list, differences applied: the sum modulo 2^128 of the first 16 bytes (big-endian) of the SHA-256 of each instance's line JOB.INSTANCE ITEM NUMBER STATE SUSPENSION_ID, in 32 hexadecimal digits. Nothing is concluded from what a list omits unless its digest is this."`
+	Differences bool        `json:"differences,omitempty" doc:"Answers may have since: this worker can apply differences."`
 
 	Usage *Usage `json:"usage,omitempty" doc:"What worker_resource_command said last. It is taken in from hosts of supervisor_resource_hosts only."`
 
@@ -137,9 +143,7 @@ type SyncInstance struct {
 	Instance int       `json:"instance"`
 	Attempt  AttemptID `json:"attempt" doc:"The attempt that runs, or the last one that ended."`
 	State    string    `json:"state" doc:"starting, running, frozen, suspended, stopping, unkillable, idle or unknown; any other word counts as running."`
-	Memory   int64     `json:"memory,omitempty" doc:"Resident bytes of the tree."`
-	CPU      float64   `json:"cpu,omitempty" doc:"Seconds so far."`
-	Wall     float64   `json:"wall,omitempty" doc:"Seconds so far, without those for which it was suspended."`
+	Memory   int64     `json:"memory,omitempty" doc:"Resident bytes of the tree; listed again when they have changed by a sixteenth, or 256 MiB."`
 	Progress int       `json:"progress,omitempty" doc:"Of the item in per cent, by the job's regex_progress; 0: not known."`
 
 	SuspensionID int64 `json:"suspension_id,omitempty" doc:"Number of the suspension under which its whole tree stands still; 0: something of it may run."`
@@ -173,25 +177,37 @@ type Finished struct {
 	PeakSampled bool            `json:"peak_sampled,omitempty" doc:"Of such an item: the kernel did not let the worker measure peak_memory for this item alone, and it is the most that was seen at looks, twice a second."`
 }
 
-// SyncReply is what should run: the complete list. An answer with a lower epoch than one heard before is ignored.
+// SyncReply is what should run: the complete list, or its differences from that of an earlier answer. An answer with a
+// lower epoch than one heard before is ignored.
 type SyncReply struct {
 	_ struct{} `additionalProperties:"true"`
 
-	Epoch        int64     `json:"epoch"`
-	Term         *Term     `json:"term,omitempty" doc:"The same epoch, signed. A worker that has seen a signed term ignores answers without one."`
-	Sequence     uint64    `json:"sequence" doc:"Of the sync it answers. If that is a later one than the sync to which this is the response, the later one is now held, and another answer to it follows."`
-	Answer       uint64    `json:"answer" doc:"Number of this answer. It rises with each answer to an incarnation, and the worker takes answers in rising order only."`
-	LeaseSeconds float64   `json:"lease_seconds" doc:"Execution lease, counted from the send of that sync. 0 leaves the lease as it is: this worker has taken no answer for a while, and gets none before its next sync says in heard that it took this one."`
-	Instances    []Desired `json:"instances"`
-	Jobs         []JobSpec `json:"jobs,omitempty" doc:"Specifications of desired jobs that the sync did not list."`
-	GraceSeconds float64   `json:"grace_seconds" doc:"Between TERM and KILL."`
-	ResendAll    bool      `json:"resend_all,omitempty"`
-	Now          time.Time `json:"now,omitzero" doc:"The farm's time as this answer is written."`
-	Central      *Central  `json:"central,omitempty" doc:"What the supervisor's file sets for this worker, if the sync had another version."`
-	Restart      string    `json:"restart,omitempty" doc:"Id of an order to start again, as soon as the worker has seen that its configuration is valid; its items run on."`
+	Epoch        int64        `json:"epoch"`
+	Term         *Term        `json:"term,omitempty" doc:"The same epoch, signed. A worker that has seen a signed term ignores answers without one."`
+	Sequence     uint64       `json:"sequence" doc:"Of the sync it answers. If that is a later one than the sync to which this is the response, the later one is now held, and another answer to it follows."`
+	Answer       uint64       `json:"answer" doc:"Number of this answer. It rises with each answer to an incarnation, and the worker takes answers in rising order only."`
+	LeaseSeconds float64      `json:"lease_seconds" doc:"Execution lease, counted from the send of that sync. 0 leaves the lease as it is: this worker has taken no answer for a while, and gets none before its next sync says in heard that it took this one."`
+	Instances    []Desired    `json:"instances" doc:"All that should run; with since only those that have changed."`
+	Jobs         []JobSpec    `json:"jobs,omitempty" doc:"Specifications of desired jobs that the sync did not list."`
+	GraceSeconds float64      `json:"grace_seconds" doc:"Between TERM and KILL."`
+	Now          time.Time    `json:"now,omitzero" doc:"The farm's time as this answer is written."`
+	Central      *Central     `json:"central,omitempty" doc:"What the supervisor's file sets for this worker, if the sync had another version."`
+	Restart      string       `json:"restart,omitempty" doc:"Id of an order to start again, as soon as the worker has seen that its configuration is valid; its items run on."`
+	Since        uint64       `json:"since,omitempty" doc:"Number of the answer from which instances and gone differ: the last one that the worker has taken, by the sync. 0: instances is the complete list. A worker that has taken another one since, or gets another digest, does not take this answer; the next one is complete."`
+	Gone         []InstanceID `json:"gone,omitempty" doc:"With since: instances that should run no longer."`
+	Digest       string       `json:"digest,omitempty" doc:"With since: digest of the complete list, differences applied: as in a sync, with the version of the specification, and program behind it, in place of the state."`
+	Differences  bool         `json:"differences,omitempty" doc:"The supervisor has the list of the sync that this answers: the next syncs may have since."`
 	// PatienceSeconds is for workers of a supervisor that has more to read than it can.
 	PatienceSeconds float64 `json:"patience_seconds,omitempty" doc:"A sync with results should be waited for this long before another one with newer results is sent: many syncs wait to be read."`
 	AskEnds         string  `json:"ask_ends,omitempty" doc:"Id of an audit that requests this worker's end records, once."`
+}
+
+// InstanceID names an instance.
+type InstanceID struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Job      int64 `json:"job"`
+	Instance int   `json:"instance"`
 }
 
 // Desired is an instance that should run this attempt.

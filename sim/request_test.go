@@ -44,9 +44,19 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 	}
 	s.world.detail("%s reads sync %d of %s", s.name, in.Sequence, in.Incarnation)
 	e, err := translate.ReadSync(&in, t.epoch, t.now())
-	if err != nil {
+	switch {
+	case err != nil && in.Since == 0:
 		s.world.fail("%s does not take a sync: %v", s.name, err)
 		return
+	case err != nil:
+		s.world.some("differences from a list of another term")
+		answer(nil, err)
+		return
+	case in.Since != 0:
+		s.world.some("a sync with differences")
+		if in.Since+1 < in.Sequence {
+			s.world.some("differences after a sync that had no answer yet")
+		}
 	}
 	err = t.watch.Hear(s.world.now, &in)
 	if t.watch.End() != nil {
@@ -84,6 +94,9 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 					t.watch.Trim(reply, &in)
 				}
 				s.world.rows.said(reply)
+				if reply.Since != 0 {
+					s.world.some("an answer with differences")
+				}
 				t.answered(in.Host, in.Incarnation, in.Sequence)
 			}
 			answer(reply, err)

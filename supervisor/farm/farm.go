@@ -156,6 +156,9 @@ func (f *Farm) onPolicyChanged(now time.Time, e message.PolicyChanged) {
 	if !before.Promise().Same(f.policy.Promise()) {
 		f.promise(now, before.Promised)
 	}
+	for _, h := range f.hosts.ByID {
+		h.ForgetAnswer()
+	}
 	f.teachAll()
 	f.countAnew(now, before.Liveness)
 	f.planStale, f.planNow = true, true

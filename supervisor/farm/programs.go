@@ -4,9 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor/farm/message"
 	"qb/supervisor/farm/model"
-	"qb/supervisor/job/facts"
 	"qb/supervisor/share/planner"
 )
 
@@ -63,22 +61,10 @@ func (pr *programs) goneOf(h *model.Host, so func(*model.Instance) bool) {
 // reconcile notes which programs have ended by the list of their worker. A program that has ended is not started
 // again for what the farm says of it, so its absence alone proves its end, on the boot and by the state folder under
 // which it was started.
-func (pr *programs) reconcile(h *model.Host, e *message.WorkerSynced) {
-	list := h.SortedPrograms()
-	if len(list) == 0 {
-		return
-	}
-	type key struct {
-		job    facts.JobID
-		number int
-	}
-	there := map[key]int64{}
-	for _, r := range e.Instances {
-		there[key{r.Job, r.Instance}] = r.Memory
-	}
-	for _, i := range list {
-		if memory, is := there[key{i.Job.ID, i.Number}]; is {
-			i.Resides(memory)
+func (pr *programs) reconcile(h *model.Host) {
+	for _, i := range h.SortedPrograms() {
+		if r, there := h.Has(i); there {
+			i.Resides(r.Memory)
 		} else if i.GivenUnder(h.HostFacts) {
 			pr.gone(i)
 		}

@@ -55,7 +55,7 @@ func (sy *syncs) answerGreetings(now time.Time) {
 	for _, g := range sy.registrations {
 		reply := newReply(&sy.policy, g.host.ID, g.sequence, agents.LastAnswer(g.sequence))
 		if h := sy.hosts.Of(g.host); h != nil && !h.Removing() {
-			h.FillReply(now, &sy.policy, g.host, g.holds, &reply)
+			h.FillReply(now, &sy.policy, g.host, g.holds, 0, &reply)
 			h.Expect(now, g.incarnation, reply.Number)
 		}
 		sy.out.Answer(g.ticket, reply)

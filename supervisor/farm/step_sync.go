@@ -19,7 +19,7 @@ type syncs struct {
 	registrations []registration // to be answered then
 }
 
-// onWorkerSynced takes in a worker's complete word: ends first, then what is absent, then what is there.
+// onWorkerSynced takes in a worker's word: ends first, then what is absent, then what is there.
 func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	if f.syncs.registry.Removed(e.Word()) {
 		f.out.Refuse(e.Ticket, "conflict", "sync %d of host %q was sent before the host was removed", e.Sequence, e.Host.ID)
@@ -31,6 +31,10 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	}
 	h := f.hosts.Of(e.Host)
 	if h == nil {
+		if e.Since != 0 {
+			f.out.Refuse(e.Ticket, "conflict", "%s", e.ListWanted())
+			return
+		}
 		if len(f.hosts.ByID) >= maxHosts {
 			f.out.Refuse(e.Ticket, "limit", "the farm has %d hosts, its limit", len(f.hosts.ByID))
 			return
@@ -39,6 +43,10 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 		f.hosts.Add(h)
 	}
 	if f.syncs.turnsAway(now, h, e) {
+		return
+	}
+	if e.Since != 0 && !h.ReadLast(e.Word(), e.Since) || !h.TakeList(&e) {
+		f.out.Refuse(e.Ticket, "conflict", "%s", e.ListWanted())
 		return
 	}
 	if h.ID != e.Host.ID {
@@ -69,6 +77,9 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	}
 	h.WaitingSync = &model.WaitingSync{Ticket: e.Ticket, Former: former, Sequence: e.Sequence,
 		Deadline: now.Add(h.Hold(&f.policy, e.Hold))}
+	if e.Differences {
+		h.WaitingSync.Heard = e.Heard
+	}
 	if former != 0 && (wasUnacked || lacksWord(h)) {
 		f.syncs.dropFormer(h)
 	}
@@ -144,6 +155,7 @@ func (sy *syncs) register(now time.Time, h *model.Host, e message.WorkerSynced) 
 		h.Refuses = map[string]fit.Refuses{}
 		h.Folders = fit.Folders{}
 		h.Answered = 0
+		h.ForgetAnswer()
 	}
 	first := !h.Heard
 	h.Heard = true
@@ -209,25 +221,20 @@ func (f *Farm) endReported(now time.Time, h *model.Host, ends []message.Reported
 // worker's state reaches back, and only of what the worker is no longer asked to run: anything else it may
 // be about to start.
 func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
-	h.Reported = make(map[facts.AttemptID]string, len(e.Instances))
-	said := make(map[facts.AttemptID]message.ReportedInstance, len(e.Instances))
-	for _, r := range e.Instances {
-		h.Reported[r.Attempt], said[r.Attempt] = r.State, r
-	}
 	for _, i := range h.SortedInstances() {
-		if _, there := h.Reported[i.Attempt.AttemptID]; there {
-			i.Resides(said[i.Attempt.AttemptID].Memory)
-			i.Progress = said[i.Attempt.AttemptID].Progress
-			f.suspensions.maybeRelease(now, i, said[i.Attempt.AttemptID])
-			f.faults.watchStuck(now, i, h.Reported[i.Attempt.AttemptID])
-			if h.Reported[i.Attempt.AttemptID] == "running" {
+		if said, there := h.Reported[i.Attempt.AttemptID]; there {
+			i.Resides(said.Memory)
+			i.Progress = said.Progress
+			f.suspensions.maybeRelease(now, i, said.SuspensionID)
+			f.faults.watchStuck(now, i, said.State)
+			if said.State == "running" {
 				f.folders.works(now, i)
 			}
 		} else if i.Stopping() && h.ProvesEnd(i, e) {
 			f.lose(now, i, facts.Why{})
 		}
 	}
-	f.programs.reconcile(h, &e)
+	f.programs.reconcile(h)
 }
 
 // replySync answers the held sync, by the response to itself or to the one before it; then it is held on.
@@ -238,7 +245,8 @@ func (sy *syncs) replySync(now time.Time, h *model.Host) {
 		ticket, number = w.Former, agents.FirstAnswer(w.Sequence)
 	}
 	reply := newReply(&sy.policy, h.ID, w.Sequence, number)
-	h.FillReply(now, &sy.policy, h.HostFacts, h.Holds, &reply)
+	reply.Differences = true
+	h.FillReply(now, &sy.policy, h.HostFacts, h.Holds, w.Heard, &reply)
 	for _, i := range h.Instances {
 		if !i.Stopping() && i.GivenUnder(h.HostFacts) {
 			i.ListedTo, i.ListedIn = h.Incarnation, number

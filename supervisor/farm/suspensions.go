@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/farm/message"
 	"qb/supervisor/farm/model"
 	"qb/supervisor/job/facts"
 )
@@ -90,8 +89,8 @@ func (st *suspensions) noteRelease(now time.Time, i *model.Instance, was facts.S
 
 // maybeRelease takes the slots of an instance for others once its worker has reported that its whole tree is frozen:
 // like an end, that is proven and not only ordered.
-func (st *suspensions) maybeRelease(now time.Time, i *model.Instance, said message.ReportedInstance) {
-	if n := i.SuspensionID(); st.policy.ReleaseSlots && n != 0 && n == said.SuspensionID && !i.Released() {
+func (st *suspensions) maybeRelease(now time.Time, i *model.Instance, reported int64) {
+	if n := i.SuspensionID(); st.policy.ReleaseSlots && n != 0 && n == reported && !i.Released() {
 		st.releaseSlots(now, i, facts.SuspendedHolding, "")
 	}
 }

@@ -81,6 +81,7 @@ func TestAWorkersOfferIsBounded(t *testing.T) {
 		"many":      func(s *api.Sync) { s.Groups = make([]string, translate.MaxOffers+1) },
 		"ends":      func(s *api.Sync) { s.Finished = make([]api.Finished, translate.MaxSyncList+1) },
 		"instances": func(s *api.Sync) { s.Instances = make([]api.SyncInstance, translate.MaxSyncList+1) },
+		"gone":      func(s *api.Sync) { s.Since, s.Gone = 1, make([]api.AttemptID, translate.MaxSyncList+1) },
 		"cores":     func(s *api.Sync) { s.Cores = 1 << 30 },
 	} {
 		worker := r.agent("h-"+name, 1)

@@ -96,7 +96,7 @@ func TestSyncIsOpen(t *testing.T) {
 	r := startRig(t)
 	document := text(t, r.raw(http.MethodGet, api.Document.Path, r.token("mara", api.User), "", nil))
 	for _, name := range []string{
-		"AttemptID", "Sync", "JobVersion", "SyncMemory", "SyncInstance", "Finished", "SyncReply", "Desired", "JobSpec",
+		"AttemptID", "Sync", "JobVersion", "SyncMemory", "SyncInstance", "Finished", "SyncReply", "InstanceID", "Desired", "JobSpec",
 		"LogChunk", "LogReply",
 	} {
 		_, schema, found := strings.Cut(document, "\n    "+name+":\n")

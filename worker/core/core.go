@@ -103,6 +103,7 @@ type Core struct {
 	shownIn     *api.Term // whose leader knows the worker's settings; nil: none does
 
 	instances map[Key]*instance
+	sorted    []*instance // instances by key; empty: to be sorted
 	records   map[api.AttemptID]*record
 	specs     map[int64]api.JobSpec
 
@@ -110,7 +111,7 @@ type Core struct {
 	heardIn  uint64 // the number of the last one
 	held     TermRecord
 	obeyed   Moment // when the last answer of its lineage was taken; at the start, unknown, as if it had been just now
-	desired  map[Key]api.Desired
+	wish     Wish
 	lease    time.Duration
 	leaseEnd Moment
 	grace    time.Duration
@@ -129,6 +130,7 @@ type Core struct {
 	hurried  bool // a sync was given up for memory since the last answer
 
 	sequence uint64
+	report   Report
 	openSyncs
 
 	waits    Patience
@@ -143,7 +145,7 @@ func NewCore(identity api.Sync, limits Limits, seed uint64) *Core {
 	return &Core{
 		identity: identity, limits: limits, random: rand.New(rand.NewPCG(seed, 0x9b)),
 		instances: map[Key]*instance{}, records: map[api.AttemptID]*record{},
-		specs: map[int64]api.JobSpec{}, desired: map[Key]api.Desired{}, grace: limits.Grace,
+		specs: map[int64]api.JobSpec{}, wish: Wish{Instances: map[Key]api.Desired{}}, grace: limits.Grace,
 	}
 }
 
@@ -160,6 +162,7 @@ func (c *Core) Step(now Moment, ev Event) []Command {
 		c.onItemEnded(ev)
 	case ShimGone:
 		delete(c.instances, ev.Key)
+		c.sorted = nil
 	case ShimUnreachable:
 		c.onShimUnreachable(ev)
 	case ShimReached:
@@ -220,6 +223,7 @@ func (c *Core) order(o Command) { c.orders = append(c.orders, o) }
 func (c *Core) onBooted(ev Booted) {
 	c.booted = true
 	c.held, c.obeyed = ev.Held, c.now
+	c.sorted = nil
 	for _, a := range ev.Instances {
 		c.instances[a.Key] = &instance{key: a.Key, attempt: a.Attempt, state: a.State, loaded: a.Loaded}
 	}
@@ -329,7 +333,10 @@ func (c *Core) onShimMeasured(ev ShimMeasured) {
 	c.watchLimits(i)
 }
 
-// sortedInstances makes the order of orders and lists independent of map order.
+// sortedInstances makes the order of orders and lists independent of map order. No one may change the list.
 func (c *Core) sortedInstances() []*instance {
-	return slices.SortedFunc(maps.Values(c.instances), func(a, b *instance) int { return compareKeys(a.key, b.key) })
+	if len(c.sorted) != len(c.instances) {
+		c.sorted = slices.SortedFunc(maps.Values(c.instances), func(a, b *instance) int { return compareKeys(a.key, b.key) })
+	}
+	return c.sorted
 }

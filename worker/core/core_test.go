@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/api"
+	"qb/internal/listdigest"
 )
 
 // said writes orders as a reader would.
@@ -49,7 +50,14 @@ func said(orders []Command) string {
 			for _, e := range o.Sync.Finished {
 				list = append(list, fmt.Sprintf("%s ended: %s", attemptName(e.Attempt), e.Outcome))
 			}
-			lines = append(lines, fmt.Sprintf("sync %d [%s]", o.Sync.Sequence, strings.Join(list, ", ")))
+			since := ""
+			if o.Sync.Since != 0 {
+				since = fmt.Sprintf(" since %d", o.Sync.Since)
+				for _, id := range o.Sync.Gone {
+					list = append(list, attemptName(id)+" gone")
+				}
+			}
+			lines = append(lines, fmt.Sprintf("sync %d%s [%s]", o.Sync.Sequence, since, strings.Join(list, ", ")))
 		}
 	}
 	return strings.Join(lines, "; ")
@@ -65,6 +73,26 @@ func answer(sequence uint64, epoch int64, items ...int) Answered {
 		}
 	}
 	return Answered{sequence, reply}
+}
+
+// takes makes it an answer of a supervisor that takes differences.
+func takes(a Answered) Answered {
+	a.Reply.Differences = true
+	return a
+}
+
+// differs makes it an answer with the differences from an earlier one, to a list of so many.
+func differs(a Answered, since uint64, all ...api.Desired) Answered {
+	var digest listdigest.Digest
+	for _, d := range all {
+		digest.Add(desiredLine(&d))
+	}
+	a.Reply.Since, a.Reply.Digest = since, digest.String()
+	return a
+}
+
+func desired(instance, item int) api.Desired {
+	return api.Desired{Instance: instance, Attempt: attempt(1, item), Version: 1}
 }
 
 // standing is an answer that wants the only attempt to stand still, under that number.
@@ -184,6 +212,50 @@ var coreDialogues = map[string][]coreStep{
 		{ms, ShimGone{Key{1, 0}}, ""},
 		{ms, answer(3, 1, 5), "forget 1-0-1; sync 4 []"},
 	},
+	"a supervisor that takes differences hears what has changed since its last answer": {
+		{ms, takes(answer(2, 1, 0, 1, 2)), "start 1.1 with 1-1-1; start 1.2 with 1-2-1"},
+		{25 * ms, Ticked{}, "sync 3 since 2 [1.1 1-1-1 starting, 1.2 1-2-1 starting]"},
+		{ms, takes(answer(3, 1, 0, 1, 2)), ""},
+		{50 * ms, Ticked{}, "sync 4 since 3 []"},
+		{ms, ended(0, 0, "exit"), "give up sync 4; sync 5 since 3 [1.0 1-0-1 idle, 1-0-1 ended: exit]"},
+		{ms, takes(answer(5, 1, 3, 1, 2)), "forget 1-0-1; hand 1-3-1 to 1.0"},
+		{25 * ms, Ticked{}, "sync 6 since 5 [1.0 1-3-1 starting, 1-0-1 gone]"},
+	},
+	"differences have what changed in a sync that had no answer, and what changed back": {
+		{ms, takes(answer(2, 1, 0, 1, 2)), "start 1.1 with 1-1-1; start 1.2 with 1-2-1"},
+		{25 * ms, Ticked{}, "sync 3 since 2 [1.1 1-1-1 starting, 1.2 1-2-1 starting]"},
+		{ms, takes(answer(3, 1, 0, 1, 2)), ""},
+		{ms, ShimUnreachable{Key{1, 0}}, ""},
+		{50 * ms, Ticked{}, "sync 4 since 3 [1.0 1-0-1 unknown]"},
+		{ms, ShimReached{Adopted{Key{1, 0}, attempt(1, 0), StateRunning, false}, false}, "suspend 1-0-1: false, 0; lease of 1.0 until 10m0.053s"},
+		{ms, ended(1, 1, "exit"), "give up sync 4; sync 5 since 3 [1.0 1-0-1 running, 1.1 1-1-1 idle, 1-1-1 ended: exit]"},
+	},
+	"after a failure, and in another term, the list is complete": {
+		{ms, takes(answer(2, 1, 0, 1)), "start 1.1 with 1-1-1"},
+		{25 * ms, Ticked{}, "sync 3 since 2 [1.1 1-1-1 starting]"},
+		{ms, takes(answer(3, 1, 0, 1)), ""},
+		{50 * ms, Ticked{}, "sync 4 since 3 []"},
+		{ms, Unanswered{Sequence: 4}, ""},
+		{5000 * ms, Ticked{}, "sync 5 [1.0 1-0-1 running, 1.1 1-1-1 starting]"},
+		{ms, takes(answer(5, 1, 0, 1)), "lease of 1.0 until 10m5.105s; lease of 1.1 until 10m5.105s"},
+		{50 * ms, Ticked{}, "sync 6 since 5 []"},
+		{ms, answer(6, 2, 0, 1), "save epoch 2"},
+		{50 * ms, Ticked{}, "sync 7 [1.0 1-0-1 running, 1.1 1-1-1 starting]"},
+	},
+	"an answer has differences from the last one that was taken": {
+		{ms, answer(2, 1, 0, 1, 2), "start 1.1 with 1-1-1; start 1.2 with 1-2-1"},
+		{25 * ms, Ticked{}, "sync 3 [1.0 1-0-1 running, 1.1 1-1-1 starting, 1.2 1-2-1 starting]"},
+		{ms, differs(answer(3, 1, 7), 5, desired(0, 7), desired(1, 1), desired(2, 2)), "stop 1-0-1 on 1.0; sync 4 [1.0 1-0-1 stopping, 1.1 1-1-1 starting, 1.2 1-2-1 starting]"},
+	},
+	"an answer whose differences are from another one, or lead elsewhere, is not taken": {
+		{ms, answer(2, 1, 0, 1, 2), "start 1.1 with 1-1-1; start 1.2 with 1-2-1"},
+		{25 * ms, Ticked{}, "sync 3 [1.0 1-0-1 running, 1.1 1-1-1 starting, 1.2 1-2-1 starting]"},
+		{ms, differs(answer(3, 1), 4, desired(0, 0), desired(1, 1), desired(2, 2)), ""},
+		{100 * ms, Ticked{}, "sync 4 [1.0 1-0-1 running, 1.1 1-1-1 starting, 1.2 1-2-1 starting]"},
+		{ms, differs(answer(4, 1), 5, desired(0, 0), desired(1, 1)), ""},
+		{300 * ms, Ticked{}, "sync 5 [1.0 1-0-1 running, 1.1 1-1-1 starting, 1.2 1-2-1 starting]"},
+		{ms, answer(5, 1, 0, 1), "stop 1-2-1 on 1.2; sync 6 [1.0 1-0-1 running, 1.1 1-1-1 starting, 1.2 1-2-1 stopping]"},
+	},
 	"several ends within moments share a sync": {
 		{ms, answer(2, 1, 0, 1, 2), "start 1.1 with 1-1-1; start 1.2 with 1-2-1"},
 		{ms, ended(0, 0, "exit"), "sync 3 [1.0 1-0-1 idle, 1.1 1-1-1 starting, 1.2 1-2-1 starting, 1-0-1 ended: exit]"},
@@ -229,8 +301,10 @@ type world struct {
 	known   map[api.AttemptID]bool // ends that the supervisor has counted
 	next    int
 	items   int
+	random  int
 	pending []api.Sync // on their way
 	lastSeq uint64
+	lists   map[uint64]map[api.AttemptID]api.SyncInstance // complete, of all syncs of this life
 }
 
 type fakeShim struct {
@@ -240,7 +314,7 @@ type fakeShim struct {
 
 func (w *world) boot() {
 	w.life++
-	w.pending, w.lastSeq = nil, 0
+	w.pending, w.lastSeq, w.lists = nil, 0, map[uint64]map[api.AttemptID]api.SyncInstance{}
 	w.core = NewCore(api.Sync{Incarnation: fmt.Sprint(w.life)}, DefaultLimits(), uint64(w.life))
 	b := Booted{}
 	for key, s := range w.shims {
@@ -248,7 +322,7 @@ func (w *world) boot() {
 		if s.running {
 			state = StateRunning
 		}
-		b.Instances = append(b.Instances, Adopted{key, s.attempt, state, false})
+		b.Instances = append(b.Instances, Adopted{Key: key, Attempt: s.attempt, State: state})
 	}
 	for _, f := range w.spool {
 		b.Finished = append(b.Finished, f)
@@ -295,8 +369,8 @@ func (w *world) run(key Key, id api.AttemptID) {
 
 func (w *world) absenceIsProof(s api.Sync) {
 	listed := map[api.AttemptID]bool{}
-	for _, i := range s.Instances {
-		listed[i.Attempt] = true
+	for id := range w.complete(s) {
+		listed[id] = true
 	}
 	for _, f := range s.Finished {
 		listed[f.Attempt] = true
@@ -311,6 +385,29 @@ func (w *world) absenceIsProof(s api.Sync) {
 			w.t.Fatalf("sync %d is silent about the end of %s", s.Sequence, attemptName(id))
 		}
 	}
+}
+
+// complete is the list of a sync, made of its differences from that of any sync since.
+func (w *world) complete(s api.Sync) map[api.AttemptID]api.SyncInstance {
+	list := map[api.AttemptID]api.SyncInstance{}
+	if s.Since != 0 {
+		list = maps.Clone(w.lists[s.Since+uint64(w.random)%(s.Sequence-s.Since)])
+	}
+	for _, id := range s.Gone {
+		delete(list, id)
+	}
+	var digest listdigest.Digest
+	for _, i := range s.Instances {
+		list[i.Attempt] = i
+	}
+	for _, i := range list {
+		digest.Add(reportedLine(&i))
+	}
+	if s.Since != 0 && digest.String() != s.Digest {
+		w.t.Fatalf("sync %d has other differences since %d than its digest", s.Sequence, s.Since)
+	}
+	w.lists[s.Sequence] = list
+	return list
 }
 
 func (w *world) end(key Key, outcome string) {
@@ -339,7 +436,7 @@ func (w *world) serve(s api.Sync) api.SyncReply {
 			}
 		}
 	}
-	reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: s.Sequence, Answer: 2*s.Sequence + 1, LeaseSeconds: 1e6, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
+	reply := api.SyncReply{Epoch: 1, Term: signedTerm(farmKey, "a", 1), Sequence: s.Sequence, Answer: 2*s.Sequence + 1, LeaseSeconds: 1e6, Jobs: []api.JobSpec{{Job: 1, Version: 1}}, Differences: w.random > 0}
 	for key, id := range w.wanted {
 		reply.Instances = append(reply.Instances, api.Desired{Instance: key.Instance, Attempt: id, Version: 1})
 	}
@@ -385,6 +482,7 @@ func TestCoreLosesNothingAndRunsNothingTwice(t *testing.T) {
 		w.boot()
 		for range rapid.IntRange(0, 120).Draw(t, "steps") {
 			w.now += time.Duration(rapid.IntRange(0, 200).Draw(t, "ms")) * time.Millisecond
+			w.random = rapid.IntRange(0, 7).Draw(t, "random")
 			switch rapid.SampledFrom([]string{"tick", "answer", "answer", "lose", "lose-answer", "end", "end", "die", "shim-dies", "gone", "cancel"}).Draw(t, "what") {
 			case "tick":
 				w.step(Ticked{})

@@ -15,7 +15,7 @@ func (c *Core) reconcile() {
 		return
 	}
 	for _, i := range c.sortedInstances() {
-		want, wanted := c.desired[i.key]
+		want, wanted := c.wish.Instances[i.key]
 		switch {
 		case !wanted || c.closing != "":
 			c.leave(i, wordPending)
@@ -39,10 +39,15 @@ func (c *Core) reconcile() {
 	if c.closing != "" {
 		return
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(c.desired), compareKeys) {
-		if want := c.desired[key]; c.instances[key] == nil && want.Program == "" {
-			c.maybeRun(key, want)
+	var missing []Key
+	for key, want := range c.wish.Instances {
+		if c.instances[key] == nil && want.Program == "" {
+			missing = append(missing, key)
 		}
+	}
+	slices.SortFunc(missing, compareKeys)
+	for _, key := range missing {
+		c.maybeRun(key, c.wish.Instances[key])
 	}
 }
 
@@ -128,14 +133,18 @@ func (c *Core) maybeRun(key Key, want api.Desired) {
 	if !ok || fresh && len(c.instances) >= c.limits.Instances || c.livesElsewhere(key, want.Attempt) || !c.admits(want) {
 		return
 	}
-	i := &instance{key: key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd,
+	i := instance{key: key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd,
 		told: wantedSuspension(want)}
 	if !fresh && former.loaded { // what its program has stays its own
 		i.loaded = true
 		i.memory = former.memory
 		i.counted = former.counted
 	}
-	c.instances[key] = i
+	if fresh {
+		c.instances[key] = new(instance)
+		c.sorted = nil
+	}
+	*c.instances[key] = i
 	if fresh {
 		c.order(StartShim{Key: key, Item: item, Lease: c.leaseEnd})
 	} else {
@@ -153,20 +162,6 @@ func (c *Core) livesElsewhere(key Key, id api.AttemptID) bool {
 	return false
 }
 
-// wishFrom makes the answer's list the wish. A list that names an instance twice keeps the first.
-func (c *Core) wishFrom(reply api.SyncReply) {
-	c.desired = make(map[Key]api.Desired, len(reply.Instances))
-	for _, d := range reply.Instances {
-		key := Key{d.Attempt.Job, d.Instance}
-		if _, twice := c.desired[key]; !twice {
-			c.desired[key] = d
-		}
-	}
-	for _, s := range reply.Jobs {
-		c.specs[s.Job] = s
-	}
-}
-
 // keepListed forgets the specifications of jobs that the last answer does not list. An answer on its way may leave out
 // a specification named by the last sync; since the next sync does not name it, a later answer brings it again.
 func keepListed(specs map[int64]api.JobSpec, desired map[Key]api.Desired) {
@@ -180,7 +175,7 @@ func keepListed(specs map[int64]api.JobSpec, desired map[Key]api.Desired) {
 // letGo drops each record that the answered sync carried and the answer no longer lists.
 func (c *Core) letGo(answered pendingSync) (dropped int) {
 	listed := map[api.AttemptID]bool{}
-	for _, d := range c.desired {
+	for _, d := range c.wish.Instances {
 		if d.Program == "" { // else its attempt is known to have ended
 			listed[d.Attempt] = true
 		}

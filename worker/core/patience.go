@@ -147,7 +147,7 @@ func (c *Core) holdOn() {
 	for _, r := range c.records {
 		open = open || r.sentIn != 0
 	}
-	for key, want := range c.desired {
+	for key, want := range c.wish.Instances {
 		i := c.instances[key]
 		open = open || i == nil || i.attempt != want.Attempt
 	}
@@ -170,5 +170,6 @@ func (c *Core) giveUp(overdue bool) {
 	c.pendingSync = pendingSync{}
 	if overdue {
 		c.silent, c.earlier = 0, nil
+		c.report.Forget()
 	}
 }

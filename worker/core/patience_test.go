@@ -106,14 +106,14 @@ func TestLateAnswers(t *testing.T) {
 	}
 	c, now := three()
 	c.Step(now, answer(2, 1, 7))
-	if c.heardIn != 5 || c.pendingSync.sequence != 3 || len(c.desired) != 1 || len(c.records) != 1 {
-		t.Errorf("heard in %d, flight %d, desired %v, records %v", c.heardIn, c.pendingSync.sequence, c.desired, c.records)
+	if c.heardIn != 5 || c.pendingSync.sequence != 3 || len(c.wish.Instances) != 1 || len(c.records) != 1 {
+		t.Errorf("heard in %d, flight %d, desired %v, records %v", c.heardIn, c.pendingSync.sequence, c.wish.Instances, c.records)
 	}
 	if c.leaseEnd != Moment(time.Second)+c.lease {
 		t.Errorf("the lease ends at %v: it is counted from when the answered sync was sent", c.leaseEnd)
 	}
 	c.Step(now, answer(1, 1))
-	if c.heardIn != 5 || len(c.desired) != 1 {
+	if c.heardIn != 5 || len(c.wish.Instances) != 1 {
 		t.Error("an answer to an earlier sync is taken after one to a later one")
 	}
 	c.Step(now, answer(3, 1))
@@ -135,7 +135,7 @@ func TestLateAnswers(t *testing.T) {
 	} {
 		c, now := three()
 		now = ends(c, now)
-		if c.Step(now, answer(2, 1, 7)); c.heardIn != 0 || len(c.desired) != 0 {
+		if c.Step(now, answer(2, 1, 7)); c.heardIn != 0 || len(c.wish.Instances) != 0 {
 			t.Errorf("an answer counts after %s", name)
 		}
 	}
@@ -215,11 +215,11 @@ func TestResultIsAnsweredByTheHeldSync(t *testing.T) {
 	}
 	now += time.Second
 	step(answer(held, 1, -1)) // its last: the item is to end
-	if c.heardIn != 2*held+1 || len(c.desired) != 0 {
-		t.Errorf("the last answer after the first: heard in %d, desired %v", c.heardIn, c.desired)
+	if c.heardIn != 2*held+1 || len(c.wish.Instances) != 0 {
+		t.Errorf("the last answer after the first: heard in %d, desired %v", c.heardIn, c.wish.Instances)
 	}
 	step(firstAnswer(held-1, held, 9))
-	if c.heardIn != 2*held+1 || len(c.desired) != 0 {
+	if c.heardIn != 2*held+1 || len(c.wish.Instances) != 0 {
 		t.Error("a first answer counts after the last one to the same sync")
 	}
 }

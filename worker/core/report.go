@@ -185,7 +185,7 @@ func (c *Core) send() {
 		s.Refusing = c.closing
 		s.HoldSeconds = 0
 	}
-	keepListed(c.specs, c.desired)
+	keepListed(c.specs, c.wish.Instances)
 	for _, job := range slices.Sorted(maps.Keys(c.specs)) {
 		s.Jobs = append(s.Jobs, api.JobVersion{Job: job, Version: c.specs[job].Version})
 	}
@@ -193,11 +193,12 @@ func (c *Core) send() {
 		if i.state != StateClosing || i.loaded {
 			s.Instances = append(s.Instances, api.SyncInstance{
 				Job: i.key.Job, Instance: i.key.Instance, Attempt: i.attempt, State: i.shown(),
-				Memory: i.memory, CPU: i.cpu, Wall: i.wall, Progress: i.progress, SuspensionID: i.suspendedUnder,
+				Memory: i.memory, Progress: i.progress, SuspensionID: i.suspendedUnder,
 			})
 		}
 	}
 	c.sendEnds(&s)
+	c.report.Fill(&s)
 	if c.shownIn != nil && c.shownIn.Same(c.held.Term) {
 		s.Settings, s.OwnGroups = nil, nil
 	}
@@ -262,7 +263,8 @@ func (c *Core) onAnswered(ev Answered) *pendingSync {
 	if !ok {
 		return nil
 	}
-	if reply.Sequence != answered.sequence || reply.Answer <= c.heardIn || !c.obey(reply) {
+	if reply.Sequence != answered.sequence || reply.Answer <= c.heardIn || !c.follows(reply) || !c.obey(reply) {
+		c.report.Forget()
 		if c.pendingSync.sequence == answered.sequence {
 			c.giveUp(false)
 		}
@@ -271,6 +273,7 @@ func (c *Core) onAnswered(ev Answered) *pendingSync {
 		}
 		return nil
 	}
+	c.report.Answered(answered.sequence, reply.Differences)
 	c.heard = true
 	c.heardIn = reply.Answer
 	c.failures = 0
@@ -295,9 +298,20 @@ func (c *Core) onAnswered(ev Answered) *pendingSync {
 		c.restarting = reply.Restart
 		c.order(Restart{reply.Restart})
 	}
-	c.wishFrom(reply)
+	c.wish.Take(&reply)
+	for _, s := range reply.Jobs {
+		c.specs[s.Job] = s
+	}
 	answered.acted = c.letGo(answered) > 0
 	return &answered
+}
+
+// follows says whether the list of an answer can be made: it is complete, or differs from that of the last answer that
+// was taken, in the same term. Otherwise the next sync says in heard that this answer was not taken, and its answer is
+// complete.
+func (c *Core) follows(reply api.SyncReply) bool {
+	known := reply.Since == c.heardIn && reply.Term != nil && reply.Term.Same(c.held.Term)
+	return (reply.Since == 0 || known) && c.wish.Fits(&reply)
 }
 
 // paceAfter decides when the next sync goes. A supervisor that holds its answers is asked again
@@ -338,6 +352,7 @@ func (c *Core) onUnanswered(ev Unanswered) {
 	c.pendingSync = pendingSync{}
 	c.silent = 0
 	c.earlier = nil
+	c.report.Forget()
 	c.backOff()
 	if ev.Code == api.CodeNameTaken {
 		c.freeze()

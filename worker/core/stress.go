@@ -131,14 +131,14 @@ func (c *Core) returnKept() {
 		}
 	}
 	slices.SortStableFunc(running, func(a, b *instance) int {
-		return cmp.Or(compareBools(c.desired[a.key].Kind != "secondary", c.desired[b.key].Kind != "secondary"),
+		return cmp.Or(compareBools(c.wish.Instances[a.key].Kind != "secondary", c.wish.Instances[b.key].Kind != "secondary"),
 			cmp.Compare(a.wall, b.wall))
 	})
 	for _, i := range running {
 		if over <= 0 {
 			return
 		}
-		over -= max(1, c.desired[i.key].Slots)
+		over -= max(1, c.wish.Instances[i.key].Slots)
 		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Outcome: OutcomeStopped, Code: codeHostInUse,
 			Reason: "the host is kept for the people who use it"})
 	}

@@ -26,7 +26,7 @@ func newStressRig(s Stress) *stressRig {
 		key := Key{Job: 1, Instance: n}
 		id := api.AttemptID{Job: 1, Item: n, Number: 1}
 		c.instances[key] = &instance{key: key, attempt: id, state: StateRunning, wall: float64(100 - n)}
-		c.desired[key] = api.Desired{Instance: n, Kind: kind, Attempt: id}
+		c.wish.Instances[key] = api.Desired{Instance: n, Kind: kind, Attempt: id}
 	}
 	return r
 }

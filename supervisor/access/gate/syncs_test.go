@@ -23,7 +23,7 @@ func syncOf(instances int) []byte {
 		s.Jobs = append(s.Jobs, api.JobVersion{Job: int64(n), Version: 3})
 		s.Instances = append(s.Instances, api.SyncInstance{
 			Job: int64(n), Instance: n, Attempt: api.AttemptID{Job: int64(n), Item: 1000 + n, Number: 1},
-			State: "running", Memory: 1 << 30, CPU: 12.25, Wall: 13.5,
+			State: "running", Memory: 1 << 30,
 		})
 	}
 	s.Finished = append(s.Finished, api.Finished{

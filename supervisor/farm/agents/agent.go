@@ -75,6 +75,11 @@ func (a *Agent) Acknowledge(said Word, heard uint64) {
 	}
 }
 
+// ReadLast says that of the agent of this sync one was read last that is not older than since, and older than this.
+func (a *Agent) ReadLast(said Word, since uint64) bool {
+	return a.Heard && a.Incarnation == said.Incarnation && since <= a.Sequence && a.Sequence < said.Sequence
+}
+
 // doubtHearing is for an agent that takes a name over and was answered nothing since another had it, like an agent that
 // had the name before and knows the term: it is to show first that it hears, as who greets does.
 func (a *Agent) doubtHearing(said Word) {

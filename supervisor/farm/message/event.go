@@ -1,6 +1,7 @@
 package message
 
 import (
+	"fmt"
 	"time"
 
 	"qb/agenda"
@@ -133,7 +134,7 @@ type BrakeReleased struct {
 	By     string
 }
 
-// WorkerSynced is a worker's complete report. See api.Sync for the meaning of the members.
+// WorkerSynced is a worker's report. See api.Sync for the meaning of the members.
 type WorkerSynced struct {
 	Ticket      outbox.Ticket
 	Host        facts.HostFacts // as announced
@@ -155,6 +156,10 @@ type WorkerSynced struct {
 	Refusing    string
 	Jobs        map[facts.JobID]int64 // specifications held, by version
 	Instances   []ReportedInstance
+	Since       uint64 // of which sync Instances and Gone are the differences; 0: Instances is the complete list
+	Gone        []facts.AttemptID
+	Digest      string // of the complete list
+	Differences bool   // may be in the answer
 	Finished    []ReportedEnd
 	Hold        time.Duration
 	Usage       []licences.Report // of resources outside of the farm
@@ -172,6 +177,12 @@ func (e WorkerSynced) Word() agents.Word {
 	return agents.Word{Incarnation: e.Incarnation, Sequence: e.Sequence}
 }
 
+// ListWanted is why a sync with differences is refused.
+func (e WorkerSynced) ListWanted() string {
+	return fmt.Sprintf("sync %d of host %q has differences from sync %d, and this supervisor has no such list; send the complete list",
+		e.Sequence, e.Host.ID, e.Since)
+}
+
 // Swap is of a machine, in bytes, and bytes a second.
 type Swap struct{ Total, Used, Rate int64 }
 
@@ -181,6 +192,7 @@ type ReportedInstance struct {
 	Instance int
 	Attempt  facts.AttemptID
 	State    string // starting, running, frozen, stopping, unkillable, idle, unknown
+	Word     string // for State, as the worker says it, which counts for the digest
 	Memory   int64
 	Progress int // per cent; 0: not known
 	// SuspensionID is the suspension under which its whole tree is frozen; 0: something of it may run.

@@ -50,7 +50,7 @@ type HostReply struct {
 // PolicyReply answers PolicyChanged.
 type PolicyReply struct{ Remarks []string }
 
-// SyncReply is what should run on a host, complete.
+// SyncReply is what should run on a host: the complete list, or what differs from that of an earlier answer.
 type SyncReply struct {
 	Host      facts.HostID
 	Sequence  uint64
@@ -59,6 +59,17 @@ type SyncReply struct {
 	Grace     time.Duration
 	Instances []DesiredInstance
 	Specs     []facts.JobFacts // of desired jobs whose current version the worker does not hold
+	Since     uint64           // number of the earlier answer; 0: Instances is the complete list
+	Gone      []InstanceID     // since then
+	Digest    string           // of the complete list, with Since
+	// Differences says that the agent's next syncs may have them: the farm has its list.
+	Differences bool
+}
+
+// InstanceID names an instance.
+type InstanceID struct {
+	Job      facts.JobID
+	Instance int
 }
 
 // DesiredInstance is one line of a SyncReply.

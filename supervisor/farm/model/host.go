@@ -38,8 +38,8 @@ type Host struct {
 	FullUntil  time.Time // its agent refused a start for want of memory
 	Cores      int       // of the machine; 0: not said
 	Refusing   string
-	Holds      map[facts.JobID]int64      // versions of job specifications on the worker
-	Reported   map[facts.AttemptID]string // state of each instance in the last sync
+	Holds      map[facts.JobID]int64 // versions of job specifications on the worker
+	Lists
 
 	Lock    FarmLock
 	OnTrial bool // its lock for failing items has ended: it gets one item at a time until one is done
@@ -70,11 +70,13 @@ type instanceKey struct {
 }
 
 // WaitingSync is a sync that is answered when there is news, or at the deadline. Former is the agent's sync before it,
-// which was held when this one came with results: it carries the first answer to this one, which is held then.
+// which was held when this one came with results: it carries the first answer to this one, which is held then. Heard is
+// the number of the answer that its agent had taken.
 type WaitingSync struct {
 	Ticket   outbox.Ticket
 	Former   outbox.Ticket // 0: none
 	Sequence uint64
+	Heard    uint64 // 0: the agent takes complete answers alone
 	Deadline time.Time
 }
 

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,41 +56,49 @@ func (h *Host) ProvesEnd(i *Instance, e message.WorkerSynced) bool {
 // what is to end and needs its word after the next answer. What it is stopping already, or cannot tell, is
 // no news.
 func (h *Host) Differs() bool {
-	for _, i := range h.Instances {
-		if !i.GivenUnder(h.HostFacts) {
-			continue
-		}
-		if _, ok := h.Reported[i.Attempt.AttemptID]; !ok {
+	known := 0
+	for i := range h.Holding() {
+		r, listed := h.Reported[i.Attempt.AttemptID]
+		if !listed && i.GivenUnder(h.HostFacts) || listed && r.isNews(i) {
 			return true
 		}
+		if listed {
+			known++
+		}
+	}
+	if known == len(h.Reported) {
+		return false
 	}
 	on := h.ByAttempt()
 	for i := range h.Programs() {
-		if _, ok := h.Reported[i.Attempt.AttemptID]; !ok && i.GivenUnder(h.HostFacts) {
-			return true
-		}
 		on[i.Attempt.AttemptID] = i
 	}
-	for id, state := range h.Reported {
-		switch state {
-		case "stopping", "unkillable", "unknown":
-			continue
-		case "frozen":
-			return true // it waits for a lease
-		}
-		if i := on[id]; i == nil || i.Stopping() || i.Loaded() && !i.AwaitsItem() {
+	for id, r := range h.Reported {
+		if on[id] == nil && r.isNews(nil) {
 			return true
 		}
 	}
 	return false
 }
 
-// FillReply says what should run on the host for the worker on that boot and with that state, complete, and lengthens
-// the leases of what it names; but not those of a host that acknowledges nothing. Specifications that have no room come
-// with the next answers: a worker starts nothing without one, and its next sync shows which it has.
+// isNews says whether the worker should hear of what it lists, which is that instance or none.
+func (r *ReportedInstance) isNews(i *Instance) bool {
+	switch r.State {
+	case "stopping", "unkillable", "unknown":
+		return false
+	case "frozen":
+		return true // it waits for a lease
+	}
+	return i == nil || i.Stopping() || i.Loaded() && !i.AwaitsItem()
+}
+
+// FillReply says what should run on the host for the worker on that boot and with that state: what differs from the
+// answer with the number heard, if that was the last one, else everything, as for a worker that has heard 0. It
+// lengthens the leases of what should run; but not those of a host that acknowledges nothing. Specifications that have
+// no room come with the next answers: a worker starts nothing without one, and its next sync shows which it has.
 func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, holds map[facts.JobID]int64,
-	reply *message.SyncReply) {
-	reply.Instances = make([]message.DesiredInstance, 0, len(h.Instances))
+	heard uint64, reply *message.SyncReply) {
+	named := make([]*Instance, 0, len(h.Instances))
 	specs, room := map[facts.JobID]bool{}, int64(mostSpecs)
 	unacked := h.Unacked(now, p.Liveness)
 	if unacked {
@@ -105,7 +114,7 @@ func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, 
 		if i.Stopping() {
 			continue
 		}
-		reply.Instances = append(reply.Instances, i.desired(p))
+		named = append(named, i)
 		if holds[i.Job.ID] == i.Job.Version || specs[i.Job.ID] {
 			continue
 		}
@@ -116,15 +125,22 @@ func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, 
 		}
 	}
 	for _, i := range h.SortedPrograms() {
-		if !i.GivenUnder(row) {
-			continue
+		if i.GivenUnder(row) {
+			if i.AwaitsItem() && !unacked {
+				i.Lengthen(now, p)
+			}
+			named = append(named, i)
 		}
-		if i.AwaitsItem() && !unacked {
-			i.Lengthen(now, p)
-		}
-		reply.Instances = append(reply.Instances, message.DesiredInstance{Job: i.Job.ID, Version: i.Job.Version,
-			Instance: i.Number, Kind: i.Kind, Attempt: i.Attempt.AttemptID, Slots: i.Slots, Memory: i.Attempt.Memory,
-			Program: string(i.Word)})
+	}
+	slices.SortFunc(named, CompareInstances)
+	if heard == 0 {
+		h.ForgetAnswer()
+	} else {
+		named = h.answered.differ(named, heard, reply)
+	}
+	reply.Instances = make([]message.DesiredInstance, 0, len(named))
+	for _, i := range named {
+		reply.Instances = append(reply.Instances, i.desired(p))
 	}
 }
 
@@ -155,6 +171,10 @@ func (i *Instance) signs(all []licences.Sign) (own []licences.Sign) {
 }
 
 func (i *Instance) desired(p *message.Policy) message.DesiredInstance {
+	if i.Loaded() {
+		return message.DesiredInstance{Job: i.Job.ID, Version: i.Job.Version, Instance: i.Number, Kind: i.Kind,
+			Attempt: i.Attempt.AttemptID, Slots: i.Slots, Memory: i.Attempt.Memory, Program: string(i.Word)}
+	}
 	item := i.Job.Entries.Item(int(i.Attempt.Item))
 	limit, _ := i.timeLimit()
 	return message.DesiredInstance{

@@ -31,7 +31,7 @@ func TestSpecificationsAreBounded(t *testing.T) {
 	answers := 0
 	for ; len(holds) < jobs && answers < jobs; answers++ {
 		var reply message.SyncReply
-		h.FillReply(time.Now(), &message.Policy{}, facts.HostFacts{}, holds, &reply)
+		h.FillReply(time.Now(), &message.Policy{}, facts.HostFacts{}, holds, 0, &reply)
 		size := int64(0)
 		for _, spec := range reply.Specs {
 			if holds[spec.ID] != 0 {

@@ -33,9 +33,10 @@ func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) message.WorkerSynced {
 			Resources: s.Resources, SeenAt: now, Spec: s.Spec,
 		},
 		Jobs:      make(map[facts.JobID]int64, len(s.Jobs)),
-		Instances: Each(s.Instances, reportedInstance),
-		Finished:  Each(s.Finished, reportedEnd),
-		Hold:      holdOf(s),
+		Instances: Each(s.Instances, reportedInstance), Since: s.Since, Gone: Each(s.Gone, AttemptID), Digest: s.Digest,
+		Differences: s.Differences,
+		Finished:    Each(s.Finished, reportedEnd),
+		Hold:        holdOf(s),
 	}
 	if s.Usage != nil {
 		e.UsageNumber = s.Usage.Number
@@ -51,7 +52,7 @@ func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) message.WorkerSynced {
 
 func reportedInstance(i api.SyncInstance) message.ReportedInstance {
 	return message.ReportedInstance{Job: facts.JobID(i.Job), Instance: i.Instance, Attempt: AttemptID(i.Attempt),
-		State: knownState(i.State), Memory: i.Memory, Progress: min(max(i.Progress, 0), 100),
+		State: knownState(i.State), Word: i.State, Memory: i.Memory, Progress: min(max(i.Progress, 0), 100),
 		SuspensionID: i.SuspensionID}
 }
 
@@ -114,7 +115,12 @@ func syncReplyOf(r message.SyncReply, epoch int64, lease time.Duration) *api.Syn
 		Epoch: epoch, Sequence: r.Sequence, Answer: r.Number, LeaseSeconds: lease.Seconds(),
 		GraceSeconds: r.Grace.Seconds(),
 		Instances:    Each(r.Instances, desired), Jobs: Each(r.Specs, jobSpec),
+		Since: r.Since, Gone: Each(r.Gone, instanceID), Digest: r.Digest, Differences: r.Differences,
 	}
+}
+
+func instanceID(i message.InstanceID) api.InstanceID {
+	return api.InstanceID{Job: int64(i.Job), Instance: i.Instance}
 }
 
 func desired(i message.DesiredInstance) api.Desired {
@@ -149,6 +155,9 @@ func ReadSync(s *api.Sync, epoch int64, now time.Time) (message.WorkerSynced, er
 	}
 	e := syncOf(0, s, now)
 	e.Registers = s.Epoch != epoch
+	if e.Registers && e.Since != 0 {
+		return message.WorkerSynced{}, api.Errorf(api.KindConflict, "%s", e.ListWanted())
+	}
 	return e, nil
 }
 
@@ -226,7 +235,8 @@ func checkSync(s *api.Sync) error {
 	}
 	if s.Sequence == 0 || s.Sequence > maxSequence || s.Slots < 0 || s.Slots > api.MaxHostSlots || s.Cores < 0 ||
 		s.Cores > maxCores ||
-		len(s.Finished) > MaxSyncList || len(s.Instances) > MaxSyncList || len(s.Jobs) > MaxSyncList {
+		len(s.Finished) > MaxSyncList || len(s.Instances) > MaxSyncList || len(s.Gone) > MaxSyncList ||
+		len(s.Jobs) > MaxSyncList {
 		return problem.Invalid("sync", "sequence, slots, memory or the length of a list cannot be")
 	}
 	return nil
