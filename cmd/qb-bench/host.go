@@ -22,7 +22,9 @@ type benchHost struct {
 	limits core.Limits
 
 	sync    api.Sync                   // the last one sent
-	running map[instanceRef]simulated  // what the last answer listed
+	report  core.Report                // of the instances, by all syncs
+	wish    core.Wish                  // what the last answer listed
+	running map[instanceRef]simulated  // the same, as it runs
 	ended   map[api.AttemptID]benchEnd // results that the supervisor has not acknowledged
 	freed   map[instanceRef]time.Time  // when an instance got its last result
 	flight  *benchFlight               // nil: none
@@ -187,12 +189,12 @@ func (h *benchHost) wake(now time.Time) time.Time {
 	return at
 }
 
-// send starts a sync that lists all there is.
+// send starts a sync that lists all there is, or what has changed.
 func (h *benchHost) send(ctx context.Context, now time.Time) {
 	s := &h.sync
 	s.Sequence++
 	s.HoldSeconds = h.limits.Hold.Seconds()
-	s.Instances, s.Finished = nil, nil // the former ones may still be being written
+	s.Instances, s.Finished, s.Since, s.Gone = nil, nil, 0, nil // the former ones may still be being written
 	for ref, sim := range h.running {
 		state := "running"
 		if _, over := h.ended[sim.attempt]; over {
@@ -201,6 +203,7 @@ func (h *benchHost) send(ctx context.Context, now time.Time) {
 		s.Instances = append(s.Instances, api.SyncInstance{Job: ref.job, Instance: ref.instance, Attempt: sim.attempt,
 			State: state})
 	}
+	h.report.Fill(s)
 	zero := 0
 	for id, e := range h.ended {
 		s.Finished = append(s.Finished, api.Finished{Attempt: id, Instance: e.instance, Outcome: "exit", ExitCode: &zero,
@@ -234,6 +237,7 @@ func (h *benchHost) take(answer benchAnswer, now time.Time) {
 	case last == h.flight:
 		h.flight = nil
 		if h.failed = reply == nil; h.failed {
+			h.report.Forget()
 			h.next = now.Add(h.limits.BackOff)
 			return
 		}
@@ -243,14 +247,21 @@ func (h *benchHost) take(answer benchAnswer, now time.Time) {
 		first := *h.flight
 		last, h.flight.carries = &first, false
 	}
+	if reply.Since != 0 && reply.Since != h.sync.Heard || !h.wish.Fits(reply) { // the next answer is complete
+		h.report.Forget()
+		h.next = now.Add(h.limits.BackOff)
+		return
+	}
+	h.report.Answered(reply.Sequence, reply.Differences)
+	h.wish.Take(reply)
 	h.waits.Answered(last.carries, now.Sub(last.sent), time.Duration(reply.PatienceSeconds*float64(time.Second)))
 	if reply.LeaseSeconds > 0 {
 		h.lease = time.Duration(reply.LeaseSeconds * float64(time.Second))
 	}
-	desired, listed := map[api.AttemptID]bool{}, make(map[instanceRef]simulated, len(reply.Instances))
+	desired, listed := map[api.AttemptID]bool{}, make(map[instanceRef]simulated, len(h.wish.Instances))
 	var started []instanceRef
 	h.sync.Jobs = nil
-	for _, d := range reply.Instances {
+	for _, d := range h.wish.Instances {
 		desired[d.Attempt] = true
 		ref := instanceRef{d.Attempt.Job, d.Instance}
 		s, ok := h.running[ref]
