@@ -56,8 +56,7 @@ func NeedsToken(method, path string) bool {
 		method = http.MethodGet
 	}
 	return !slices.ContainsFunc(Endpoints, func(e Endpoint) bool {
-		return e.Role == Anyone && e.has(path) &&
-			e.Method == method
+		return e.Role == Anyone && e.Method == method && e.has(path)
 	})
 }
 

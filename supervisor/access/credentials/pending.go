@@ -3,7 +3,6 @@ package credentials
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -56,7 +55,10 @@ func (want Request) Wait(host string) Request {
 // Waiting are the tokens of hosts that wait, as they were last read.
 func (c *Table) Waiting(key farmkey.Key, now time.Time) []store.Token {
 	c.mu.Lock()
-	all := slices.Collect(maps.Values(c.byID))
+	all := make([]store.Token, 0, len(c.byID))
+	for _, t := range c.byID {
+		all = append(all, t.Token)
+	}
 	c.mu.Unlock()
 	return Waiting(key, all, now)
 }

@@ -2,12 +2,15 @@ package credentials
 
 import (
 	"context"
+	"crypto/hmac"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"qb/supervisor/lead/farmkey"
 	"qb/supervisor/lead/problem"
 	"qb/supervisor/store"
 )
@@ -28,11 +31,43 @@ type Table struct {
 	pace    *rate.Limiter // of reads for ids that are not there
 
 	mu     sync.Mutex
-	byID   map[string]store.Token
+	byID   map[string]*Token
 	people map[string]store.Person
 	at     time.Time            // when the last read began
 	used   map[string]time.Time // since then
 	next   *tokenRead           // that will begin; nil: none waits
+}
+
+// Token is the row of a good token as it was read. What follows from the row alone is computed once: a worker shows its
+// token with each sync, and the row is read again within tokenCacheFor.
+type Token struct {
+	store.Token
+	asWritten atomic.Pointer[bool]   // the row is as this farm wrote it
+	secret    atomic.Pointer[[]byte] // hash of the secret that is the token's
+}
+
+// Holds reports whether the row is as this farm wrote it, and good now.
+func (t *Token) Holds(key farmkey.Key, now time.Time) bool {
+	written := t.asWritten.Load()
+	if written == nil {
+		is := hmac.Equal(TokenSeal(key, t.Token), t.Seal)
+		written = &is
+		t.asWritten.Store(written)
+	}
+	return *written && !t.Revoked && now.Before(t.ExpiresAt)
+}
+
+// HasSecret reports whether the row belongs to the token with those fields. It compares in constant time.
+func (t *Token) HasSecret(key farmkey.Key, p TokenFields) bool {
+	hash := hashSecret(p.Secret)
+	if known := t.secret.Load(); known != nil && hmac.Equal(*known, hash) {
+		return string(p.Role) == t.Role
+	}
+	is := p.IsOf(key, t.Token)
+	if is {
+		t.secret.Store(&hash)
+	}
+	return is
 }
 
 // tokenRead is a read of the table that others wait for.
@@ -43,12 +78,12 @@ type tokenRead struct {
 
 // NewTable returns a table that reads from r. It calls touched with the result of each recording of token use.
 func NewTable(r store.Reader, touched func(error)) *Table {
-	return &Table{reader: r, touched: touched, pace: rate.NewLimiter(1, TokenReads), byID: map[string]store.Token{},
+	return &Table{reader: r, touched: touched, pace: rate.NewLimiter(1, TokenReads), byID: map[string]*Token{},
 		used: map[string]time.Time{}}
 }
 
 // Get finds a good token. With known only what is held already counts: nothing is read for an id that is not there.
-func (c *Table) Get(ctx context.Context, id string, known bool) (store.Token, bool, error) {
+func (c *Table) Get(ctx context.Context, id string, known bool) (*Token, bool, error) {
 	t, ok, age := c.look(id)
 	if ok && age < tokenCacheFor || !ok && known && age < tokenCacheFor {
 		return t, ok, nil
@@ -57,13 +92,13 @@ func (c *Table) Get(ctx context.Context, id string, known bool) (store.Token, bo
 		if ok && age < tokenCacheMost {
 			return t, true, nil
 		}
-		return store.Token{}, false, problem.Reading("the tokens", err)
+		return nil, false, problem.Reading("the tokens", err)
 	}
 	t, ok, _ = c.look(id)
 	return t, ok, nil
 }
 
-func (c *Table) look(id string) (t store.Token, ok bool, age time.Duration) {
+func (c *Table) look(id string) (t *Token, ok bool, age time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -120,16 +155,16 @@ func (c *Table) run(r *tokenRead, wait time.Duration) {
 	for _, p := range rows {
 		people[p.Name] = p
 	}
-	byID := make(map[string]store.Token, len(tokens))
+	byID := make(map[string]*Token, len(tokens))
 	for _, t := range tokens {
-		byID[t.ID] = t
+		byID[t.ID] = &Token{Token: t}
 	}
 	c.mu.Lock()
 	c.byID = byID
 	c.people = people
 	c.at = began
 	c.mu.Unlock()
-	maps.DeleteFunc(used, func(id string, _ time.Time) bool { return byID[id].ID == "" })
+	maps.DeleteFunc(used, func(id string, _ time.Time) bool { return byID[id] == nil })
 	if len(used) > 0 {
 		c.touched(c.reader.TouchTokens(ctx, used))
 	}

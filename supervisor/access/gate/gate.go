@@ -180,7 +180,7 @@ func (g *Gate) who(r *http.Request) (credentials.Principal, error) {
 	if err != nil {
 		return credentials.Principal{}, err
 	}
-	if !found || !parts.IsOf(g.Key, t) || t.Revoked || !time.Now().Before(t.ExpiresAt) {
+	if !found || !t.HasSecret(g.Key, parts) || t.Revoked || !time.Now().Before(t.ExpiresAt) {
 		return credentials.Principal{},
 			api.Errorf(api.KindUnauthorized,
 				"token %s is unknown, expired or revoked; an admin makes a new one with qbadmin token create", parts.ID)
@@ -190,12 +190,12 @@ func (g *Gate) who(r *http.Request) (credentials.Principal, error) {
 			api.Errorf(api.KindUnauthorized,
 				"%s is the token of a page session and is accepted only with signed requests of the page; make a token for programs with qbadmin token create", t.ID)
 	}
-	if !credentials.Holds(g.Key, t, time.Now()) {
+	if !t.Holds(g.Key, time.Now()) {
 		return credentials.Principal{User: t.User, Token: t.ID}, api.Errorf(api.KindUnauthorized,
 			"token %s was changed in the database by other means than qb and is refused; an admin revokes it and makes a new one with qbadmin token create",
 			t.ID)
 	}
-	return g.holder(r.Context(), t)
+	return g.holder(r.Context(), t.Token)
 }
 
 // holder is who has a token that is good.
@@ -207,7 +207,7 @@ func (g *Gate) holder(ctx context.Context, t store.Token) (credentials.Principal
 		if err != nil {
 			return p, err
 		}
-		if !found || !credentials.Holds(g.Key, from, time.Now()) {
+		if !found || !from.Holds(g.Key, time.Now()) {
 			return credentials.Principal{User: t.User, Token: t.ID},
 				api.Errorf(api.KindUnauthorized, "this session ended with token %s, which it was begun with; log in again", giver)
 		}
@@ -241,10 +241,10 @@ func (g *Gate) Holds(ctx context.Context) bool {
 	if err != nil {
 		return time.Now().Before(began.Until)
 	}
-	if !found || !credentials.Holds(g.Key, t, time.Now()) {
+	if !found || !t.Holds(g.Key, time.Now()) {
 		return false
 	}
-	now, err := g.holder(ctx, t)
+	now, err := g.holder(ctx, t.Token)
 	return errors.Is(err, problem.ErrDatabase) || err == nil && began.Same(now)
 }
 

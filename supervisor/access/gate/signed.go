@@ -71,14 +71,14 @@ func (g *Gate) pageKey(ctx context.Context, id string) (store.Token, []byte, err
 		return store.Token{}, nil, err
 	}
 	var key []byte
-	if found && credentials.Holds(g.Key, t, time.Now()) {
-		key = g.process.PageKey(g.Key, t)
+	if found && t.Holds(g.Key, time.Now()) {
+		key = g.process.PageKey(g.Key, t.Token)
 	}
 	if key == nil {
 		return store.Token{}, nil, api.Errorf(api.KindUnauthorized, "session %s is unknown, expired or revoked; run qb open",
 			problem.Clip(id))
 	}
-	return t, key, nil
+	return t.Token, key, nil
 }
 
 // Prove lets a page know that this supervisor has the key of its session, or of its code, before the page sends
