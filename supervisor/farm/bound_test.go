@@ -217,7 +217,7 @@ func TestCommitIsBoundedInBytes(t *testing.T) {
 
 // TestEndedJobsAreBoundedByTheirItems: what the farm knows of each item of jobs that have ended has its limit, too.
 func TestEndedJobsAreBoundedByTheirItems(t *testing.T) {
-	const jobs, items, most = 60, 1_000_000, 256 << 20
+	const jobs, items, most = 80, 1_000_000, 256 << 20
 	f, now := farm.New(message.Policy{}), time.Unix(1e9, 0)
 	for id := range facts.JobID(jobs) {
 		f.Step(now, message.JobSubmitted{Facts: facts.JobFacts{User: "u", Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)}}})
@@ -228,8 +228,8 @@ func TestEndedJobsAreBoundedByTheirItems(t *testing.T) {
 	if len(held) == 0 || held[len(held)-1].State != facts.KilledJob {
 		t.Fatalf("the last of %d jobs is not among those in memory: %d", jobs, len(held))
 	}
-	if len(held)*items*6 > most {
-		t.Errorf("%d ended jobs of %d items each are in memory; at 6 bytes an item they take more than %d", len(held), items, most)
+	if len(held)*items*4 > most {
+		t.Errorf("%d ended jobs of %d items each are in memory; at 4 bytes an item they take more than %d", len(held), items, most)
 	}
 	if err := f.Check(); err != nil {
 		t.Error(err)

@@ -31,7 +31,7 @@ type Items struct {
 	waits      []pause   // the same, of items that failed
 	Strikes    Strikes   // against hosts
 	doneWall   float64   // seconds of those
-	attempts   []uint32  // latest attempt number of each item; nil until the first
+	attempts   latest
 	lapsed     map[facts.ItemNo]Lapsed
 
 	Waits []uint32 // what each item waits for of other jobs, counted; nil: nothing
@@ -39,7 +39,7 @@ type Items struct {
 }
 
 // BytesEach is about what is known of an item takes in memory: its state, its latest attempt and how it failed.
-const BytesEach = 6
+const BytesEach = 4
 
 // New returns items of which none has run.
 func New(a *agenda.Agenda) *Items {
@@ -57,19 +57,11 @@ type Trouble struct {
 }
 
 // LastAttempt is the number of the item's latest attempt, 0 before the first.
-func (s *Items) LastAttempt(n facts.ItemNo) int {
-	if s.attempts == nil {
-		return 0
-	}
-	return int(s.attempts[n])
-}
+func (s *Items) LastAttempt(n facts.ItemNo) int { return s.attempts.of(n) }
 
 // setLastAttempt raises the number of the item's last attempt.
 func (s *Items) setLastAttempt(n facts.ItemNo, number int) {
-	if s.attempts == nil {
-		s.attempts = make([]uint32, s.Entries.Len())
-	}
-	s.attempts[n] = max(s.attempts[n], uint32(number))
+	s.attempts.raise(n, number, s.Entries.Len())
 }
 
 // Start notes that an attempt at the item begins.
