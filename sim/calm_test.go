@@ -179,7 +179,7 @@ func (c *simClients) letGo(healed bool) {
 // startsLater says whether the leader keeps the job from starting before a time that was asked for.
 func (w *simWorld) startsLater(id facts.JobID) bool {
 	t := w.leader()
-	return t != nil && slices.ContainsFunc(t.farm.View(t.now()).Jobs, func(j facts.JobView) bool { return j.ID == id && j.Code == facts.ReasonStartsLater })
+	return t != nil && slices.ContainsFunc(t.farm.View(t.now()).Jobs, func(j *facts.JobView) bool { return j.ID == id && j.Code == facts.ReasonStartsLater })
 }
 
 // waits says whether something that outlived KILL is still live on the host, which then waits for a person.
@@ -437,7 +437,7 @@ func (r *simRows) agree(f *farm.Farm, now time.Time, what string) {
 	}
 	for _, h := range view.Hosts {
 		used[h.ID] = h.Used
-		if loaded, _, _ := programs(&h); h.Used != r.held[h.ID]+loaded {
+		if loaded, _, _ := programs(h); h.Used != r.held[h.ID]+loaded {
 			r.world.fail("S9: %s counts %d slots in use on %s, %d of them by programs, the rows %d", what, h.Used, h.ID, loaded,
 				r.held[h.ID])
 		}
@@ -450,29 +450,30 @@ func (r *simRows) agree(f *farm.Farm, now time.Time, what string) {
 // same holds the living farm against one rebuilt from its rows: an end of the term must change nothing.
 func (r *simRows) same(live, rebuilt *message.View) {
 	w := r.world
-	for _, was := range live.Jobs {
-		at := slices.IndexFunc(rebuilt.Jobs, func(j facts.JobView) bool { return j.ID == was.ID })
+	for _, shown := range live.Jobs {
+		was := *shown // it may be in other views
+		at := slices.IndexFunc(rebuilt.Jobs, func(j *facts.JobView) bool { return j.ID == was.ID })
 		if at < 0 {
 			if !was.State.Final() {
 				w.fail("S5: job %d is %s, and a new term would not know it", was.ID, was.State)
 			}
 			continue
 		}
-		is := rebuilt.Jobs[at]
-		w.sameOrders(was, is)
+		is := *rebuilt.Jobs[at]
+		w.sameOrders(&was, &is)
 		if r.jobs[was.ID].facts.RetryDelay > 0 && slices.ContainsFunc(was.WaitFor, facts.Link.Each) {
 			// an item whose pause is over may wait for others once more, which a new term sees in its first step
 			was.Items.Pending, was.Items.Blocked = was.Items.Pending+was.Items.Blocked, 0
 			is.Items.Pending, is.Items.Blocked = is.Items.Pending+is.Items.Blocked, 0
 		}
-		if was.Items != is.Items && !ordered(live.Jobs, was) || was.State != is.State || was.Version != is.Version || was.Memory.LargestPeak != is.Memory.LargestPeak || !slices.Equal(was.WaitFor, is.WaitFor) {
+		if was.Items != is.Items && !ordered(live.Jobs, &was) || was.State != is.State || was.Version != is.Version || was.Memory.LargestPeak != is.Memory.LargestPeak || !slices.Equal(was.WaitFor, is.WaitFor) {
 			w.fail("S5: a new term would change job %d: %s %+v version %d %v, but %s %+v version %d %v", was.ID,
 				was.State, was.Items, was.Version, was.WaitFor, is.State, is.Items, is.Version, is.WaitFor)
 		}
 	}
 	for _, was := range live.Hosts {
-		at := slices.IndexFunc(rebuilt.Hosts, func(h message.HostView) bool { return h.ID == was.ID })
-		slots, memory, _ := programs(&was)
+		at := slices.IndexFunc(rebuilt.Hosts, func(h *message.HostView) bool { return h.ID == was.ID })
+		slots, memory, _ := programs(was)
 		if at < 0 || rebuilt.Hosts[at].Used != was.Used-slots || rebuilt.Hosts[at].Promised != was.Promised-memory || rebuilt.Hosts[at].LockedBy != was.LockedBy {
 			w.fail("S9: a new term would change host %s", was.ID)
 		}
@@ -482,8 +483,8 @@ func (r *simRows) same(live, rebuilt *message.View) {
 // ordered says whether an order is being carried out on the job, or on one whose items it waits for: of items that a
 // mark ended, and that ran before, the order takes a row each in the term that began it, and the next one knows at
 // once.
-func ordered(all []facts.JobView, j facts.JobView) bool {
-	return len(j.Orders) > 0 || slices.ContainsFunc(all, func(o facts.JobView) bool {
+func ordered(all []*facts.JobView, j *facts.JobView) bool {
+	return len(j.Orders) > 0 || slices.ContainsFunc(all, func(o *facts.JobView) bool {
 		return len(o.Orders) > 0 && slices.ContainsFunc(j.WaitFor, func(l facts.Link) bool { return l.Job == o.ID })
 	})
 }

@@ -310,7 +310,7 @@ func (r *simRows) hopeless(j *simJobRow) bool {
 }
 
 // agreeOnWaiting: a farm that was just rebuilt lets those items wait that the rows let wait, and no others (S19).
-func (r *simRows) agreeOnWaiting(j facts.JobView, row *simJobRow) {
+func (r *simRows) agreeOnWaiting(j *facts.JobView, row *simJobRow) {
 	if j.State != facts.Active {
 		return
 	}

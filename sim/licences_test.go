@@ -98,7 +98,7 @@ func (w *simWorld) allowedLicences() int64 {
 // sameResources: a new term would have of resources exactly what the leader has, unless programs hold some.
 func (w *simWorld) sameResources(now time.Time, live, rebuilt *farm.Farm, view *message.View) {
 	for _, h := range view.Hosts {
-		if _, _, held := programs(&h); held > 0 {
+		if _, _, held := programs(h); held > 0 {
 			return
 		}
 	}

@@ -65,7 +65,7 @@ func (j *simJobRow) reopening() bool {
 
 // sameOrders holds the orders of a job against the ones that a new term would go on with. What is left of one may
 // differ by items that a mark held and that the new term lets go at once.
-func (w *simWorld) sameOrders(was, is facts.JobView) {
+func (w *simWorld) sameOrders(was, is *facts.JobView) {
 	same := slices.EqualFunc(was.Orders, is.Orders, func(a, b facts.ActionFacts) bool {
 		return a.Number == b.Number && a.Action == b.Action && a.Affected == b.Affected && a.Begun.IsZero() == b.Begun.IsZero()
 	})

@@ -28,6 +28,7 @@ type rollout struct {
 
 // apply makes a balance true as far as free slots and the commit allow; the rest follows when ends are proven.
 func (f *Farm) apply(now time.Time, a *rollout) {
+	f.shown.applied = true
 	f.planning.applying = nil
 	stages := []func(time.Time, *rollout) bool{f.applyLabels, f.applyStarts, f.applyStops, f.applyPreempted}
 	for ; a.stage < len(stages); a.stage++ {

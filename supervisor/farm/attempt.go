@@ -43,14 +43,12 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	item := facts.ItemNo(n)
 	number := max(j.LastAttempt(item), f.attemptFloor) + 1
 	j.Start(now, item, number)
-	i.NextAttempt()
-	i.Progress = 0
-	i.Attempt = facts.AttemptFacts{
+	i.Begins(facts.AttemptFacts{
 		AttemptID: facts.AttemptID{Job: j.ID, Item: item, Number: number},
 		Host:      i.Host.ID, Boot: i.Host.Boot, StateID: i.Host.StateID,
 		Instance: i.Number, Kind: i.Kind, Owner: j.User, Slots: i.Slots, Memory: memory, Holds: j.Needs.Holds,
 		Devices: i.Devices, State: facts.Running, StartedAt: now,
-	}
+	})
 	i.Floor = f.attemptFloor
 	i.LeaseEnds, i.Granted = time.Time{}, time.Time{}
 	i.Lengthen(now, &f.policy)
@@ -59,7 +57,6 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	}
 	i.ListedTo = ""
 	i.ListedIn = 0
-	i.Memory = 0
 	i.Under = agenda.Pending
 	i.Inherited = false
 	i.Touch()
@@ -253,8 +250,10 @@ func (f *Farm) endUnstopped(now time.Time, i *model.Instance, r message.Reported
 		return true
 	case facts.ReasonMemoryUnavailable:
 		i.Host.FullUntil = now.Add(fullWait)
+		i.Host.Noted()
 	case facts.ReasonHostRefused, facts.ReasonUIDDiffers:
 		i.Host.Refuses[i.Job.User] = fit.Refuses{Until: now.Add(fit.RefusedFor)}
+		i.Host.Noted()
 	case facts.ReasonFolderMissing, facts.ReasonFolderDenied:
 		f.folders.lack(now, i, r.Reason, end)
 		return true

@@ -18,12 +18,12 @@ type fitJob struct {
 	text   string
 	slots  int
 	memory int64
-	may    func(message.HostView) bool
+	may    func(*message.HostView) bool
 }
 
 func drawFitJob(rt *rapid.T, hosts int) fitJob {
 	need := int64(rapid.IntRange(1, 7).Draw(rt, "need")) << 30
-	j := fitJob{slots: rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(rt, "width"), memory: need, may: func(message.HostView) bool { return true }}
+	j := fitJob{slots: rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(rt, "width"), memory: need, may: func(*message.HostView) bool { return true }}
 	j.text = fmt.Sprintf("cpus=%d max=0 items=1-9 reservations=host.memory=%dMB,host.processors=%d", rapid.IntRange(1, 3).Draw(rt, "cpus"), need>>20, j.slots)
 	named := func() []string {
 		return rapid.SliceOfNDistinct(rapid.Map(rapid.IntRange(0, hosts-1), func(n int) string { return fmt.Sprintf("h%d", n) }), 1, hosts, rapid.ID[string]).Draw(rt, "named")
@@ -32,27 +32,27 @@ func drawFitJob(rt *rapid.T, hosts int) fitJob {
 	case 0:
 		list := named()
 		j.text += " hosts=" + strings.Join(list, ",")
-		j.may = func(h message.HostView) bool { return slices.Contains(list, string(h.ID)) }
+		j.may = func(h *message.HostView) bool { return slices.Contains(list, string(h.ID)) }
 	case 1:
 		list := named()
 		j.text += " omithosts=" + strings.Join(list, ",")
-		j.may = func(h message.HostView) bool { return !slices.Contains(list, string(h.ID)) }
+		j.may = func(h *message.HostView) bool { return !slices.Contains(list, string(h.ID)) }
 	case 2:
 		j.text += " groups=big"
-		j.may = func(h message.HostView) bool { return slices.Contains(h.Groups, "big") }
+		j.may = func(h *message.HostView) bool { return slices.Contains(h.Groups, "big") }
 	case 3:
 		j.text += " omitgroups=big"
-		j.may = func(h message.HostView) bool { return !slices.Contains(h.Groups, "big") }
+		j.may = func(h *message.HostView) bool { return !slices.Contains(h.Groups, "big") }
 	case 4:
 		least := rapid.IntRange(7, 12).Draw(rt, "least")
 		j.text += fmt.Sprintf(" requirements=host.memory_>_%dGiB", least)
-		j.may = func(h message.HostView) bool { return h.Memory > int64(least)<<30 }
+		j.may = func(h *message.HostView) bool { return h.Memory > int64(least)<<30 }
 	}
 	return j
 }
 
 // takes says whether the host has room for one more instance of the job.
-func (j fitJob) takes(h message.HostView) bool {
+func (j fitJob) takes(h *message.HostView) bool {
 	return j.may(h) && h.Slots-h.Used >= j.slots && left(h) >= j.memory
 }
 
@@ -70,7 +70,7 @@ func TestBestFit(t *testing.T) {
 			r.say(fmt.Sprintf("host h%d slots=%d mem=%d%s", n, rapid.IntRange(1, 4).Draw(rt, "slots"), rapid.IntRange(5, 12).Draw(rt, "memory"), group))
 		}
 		for range rapid.IntRange(1, 12).Draw(rt, "jobs") {
-			j, now := drawFitJob(rt, hosts), map[facts.HostID]message.HostView{}
+			j, now := drawFitJob(rt, hosts), map[facts.HostID]*message.HostView{}
 			for _, h := range r.farm.View(r.now).Hosts {
 				now[h.ID] = h
 			}
@@ -117,4 +117,4 @@ func TestBestFit(t *testing.T) {
 }
 
 // left is what a host can still promise; nothing runs for long enough here to have memory of its own.
-func left(h message.HostView) int64 { return h.Memory - h.Promised }
+func left(h *message.HostView) int64 { return h.Memory - h.Promised }

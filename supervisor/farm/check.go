@@ -59,5 +59,6 @@ func (f *Farm) Check() error {
 			return fmt.Errorf("job %d is taken for one with orders under way", j.ID)
 		}
 	}
-	return cmp.Or(f.hosts.Check(), f.jobs.CheckOwners(), f.jobs.CheckGates(), f.jobs.CheckBounds(), f.planning.checkRows())
+	return cmp.Or(f.hosts.Check(), f.jobs.CheckOwners(), f.jobs.CheckGates(), f.jobs.CheckBounds(), f.planning.checkRows(),
+		f.shown.check(f))
 }

@@ -46,7 +46,7 @@ func (de *dependencies) appear(now time.Time, j *model.Job) {
 func (de *dependencies) follow() {
 	ready, through := de.jobs.TakeMoved()
 	for _, j := range ready {
-		j.Changes++
+		j.Changed()
 		de.planStale = de.planStale || j.State == facts.Active
 	}
 	for _, j := range through {

@@ -18,7 +18,7 @@ func State(f *Farm) []string {
 // workSavers are the fields that State leaves out: memory that is used again, and what is made when it is first asked
 // for.
 var workSavers = []string{"planning.scratch", "planning.spare", "Hosts.byName", "Hosts.Properties", "Hosts.Capacity",
-	"Jobs.list", "Host.Sums"}
+	"Jobs.list", "Host.Sums", "Farm.shown", "Stale.rows", "Shown.ViewRow", "hosted.changed", "hosted.regrouped"}
 
 type state struct {
 	lines []string

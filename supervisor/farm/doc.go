@@ -27,6 +27,7 @@
 //	cpuShare      slot time between equal jobs           syncs         who speaks for which host, and the answers
 //	planning      snapshots, and plan to plan            suspensions   what is suspended, and resumes
 //	dependencies  who waits for whose end                watch, brake  what runs too long; many silent hosts
+//	shown         the last view, and what has changed since
 //
 // Read first: package model (what there is), farm.go (the surface), attempt.go (how an item starts and ends), plan.go
 // (how instances move).

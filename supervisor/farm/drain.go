@@ -14,23 +14,23 @@ import (
 func (f *Farm) drain(now time.Time, i *model.Instance, why facts.Why) {
 	i.Draining = true
 	i.Recount()
-	if i.DrainRecorded == i.Attempt.AttemptID {
+	if i.Recorded.Draining {
 		return
 	}
 	if f.out.Spent() {
 		f.planning.drainUnrecorded = true
 		return
 	}
-	i.DrainRecorded = i.Attempt.AttemptID
+	i.Recorded.Draining = true
 	f.recordOf(now, i, facts.EventFacts{Type: "draining", Why: why})
 }
 
 // undrained tells of an instance that was to leave and stays.
 func (f *Farm) undrained(now time.Time, i *model.Instance) {
-	if i.Ending() || i.StayRecorded == i.Attempt.AttemptID || f.out.Spent() {
+	if i.Ending() || i.Recorded.Kept || f.out.Spent() {
 		return // where so much moves at once that the commit is full, the history can do without it
 	}
-	i.StayRecorded = i.Attempt.AttemptID
+	i.Recorded.Kept = true
 	f.recordOf(now, i, facts.EventFacts{Type: "kept", Why: facts.Because(facts.ReasonSlotNotNeeded, facts.Params{}, "")})
 }
 

@@ -160,5 +160,15 @@ func CPUTime() time.Duration {
 func SpoilCPUs(f *Farm, id facts.JobID, cpus int) {
 	j := f.jobs.ByID[id]
 	j.CPUs = cpus
-	j.Changes++
+	j.Changed()
+}
+
+// Attempts are the attempts of all instances.
+func Attempts(f *Farm) (list []facts.AttemptFacts) {
+	for _, h := range f.hosts.Sorted() {
+		for _, i := range h.SortedInstances() {
+			list = append(list, i.Attempt)
+		}
+	}
+	return list
 }

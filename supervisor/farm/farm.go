@@ -36,6 +36,7 @@ type Farm struct {
 	dependencies dependencies
 	watch        watch
 	brake        brake
+	shown        shown        // the last view
 	ticked       round        // through the hosts that ticks look at
 	orders       []*model.Job // with orders that take more than one commit, the one whose turn is next first
 	carried      bool         // the next Take has a piece of an order under way
@@ -45,7 +46,7 @@ type Farm struct {
 func New(p message.Policy) *Farm {
 	sh := &shared{
 		jobs: model.NewJobs(), hosts: model.Hosts{ByID: map[facts.HostID]*model.Host{},
-			Machines: map[string]*model.Machine{}},
+			Machines: map[string]*model.Machine{}, Stale: &model.Stale{}},
 		profiles: profiles.New(nil), licences: licences.New(nil),
 	}
 	f := &Farm{
@@ -83,6 +84,7 @@ func (f *Farm) setPolicy(p message.Policy) {
 // Step takes in what happened. What follows from it lies in the next Take.
 func (f *Farm) Step(now time.Time, e message.Event) {
 	defer f.dependencies.follow()
+	defer f.shown.note(f, e)
 	switch e := e.(type) {
 	case message.JobSubmitted:
 		f.onJobSubmitted(now, e)
@@ -169,7 +171,7 @@ func (f *Farm) onPolicyChanged(now time.Time, e message.PolicyChanged) {
 
 func (f *Farm) onTicked(now time.Time, unread time.Duration) {
 	defer f.out.OwnWork()()
-	f.hosts.Listen(now, unread)
+	f.hosts.Listen(now, unread, f.policy.Liveness)
 	f.endPromise(now)
 	f.brake.look(now)
 	f.watch.look(now)
@@ -190,6 +192,7 @@ func (f *Farm) onTicked(now time.Time, unread time.Duration) {
 		f.faults.maybeUnlock(now, h)
 		if !h.FullUntil.IsZero() && !now.Before(h.FullUntil) {
 			h.FullUntil, f.planStale = time.Time{}, true // no host may ever ask for it again
+			h.Noted()
 		}
 		if h.Heard && h.Usable(now, f.policy) != h.WasUsable {
 			h.WasUsable = !h.WasUsable

@@ -83,6 +83,7 @@ func (fa *faults) maybeLockBlackHole(now time.Time, h *model.Host) {
 		event.Why = facts.Because(facts.ReasonUsersItemsFail,
 			facts.Params{Failed: len(evidence), User: owners[0], Limit: int64(fit.RefusedFor.Seconds())}, "")
 		h.Refuses[owners[0]] = fit.Refuses{Until: now.Add(fit.RefusedFor), Failed: len(evidence)}
+		h.Noted()
 		fa.out.Record(now, event)
 	case fa.hosts.Locked() >= max(1, len(fa.hosts.ByID)/autoLockPart):
 		event.Why = facts.Because(facts.ReasonTooManyLocked, facts.Params{Failed: len(evidence)}, "")

@@ -30,7 +30,7 @@ func (fo *folders) lack(now time.Time, i *model.Instance, detail string, end *fa
 		h.Refuses[j.User] = fit.Refuses{Until: now.Add(fit.RefusedFor)}
 	}
 	fo.lacking = true
-	fo.hosts.Changes++
+	fo.hosts.Alter(h)
 	end.State, end.Again = facts.Lost, facts.ByItself
 	end.Params = facts.Params{Folder: folder.Path, Host: h.ID, User: folder.User}
 	switch lacked := (model.LackedBy{Item: i.Attempt.AttemptID, Host: h.ID, Folder: folder}); {
@@ -80,7 +80,7 @@ func (fa *faults) maybeBlockForFolder(now time.Time, j *model.Job, end facts.End
 func (fo *folders) works(now time.Time, i *model.Instance) {
 	j := i.Job
 	if i.Host.Folders.Works(&j.JobFacts) {
-		fo.hosts.Changes++
+		fo.hosts.Alter(i.Host)
 		fo.planStale = true
 	}
 	for _, lacked := range j.Lacked {
@@ -92,6 +92,7 @@ func (fo *folders) works(now time.Time, i *model.Instance) {
 func (fo *folders) blame(now time.Time, lacked model.LackedBy) {
 	h := fo.hosts.ByID[lacked.Host]
 	if h != nil && h.Folders.Blame(now, lacked.Folder, lacked.Item) {
+		h.Noted()
 		fo.out.Record(now, facts.EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm,
 			Why: lacked.Folder.LackedBy(h.ID)})
 	}
@@ -115,7 +116,7 @@ func (fo *folders) change(change func(*fit.Folders) bool) {
 	fo.lacking = false
 	for _, h := range fo.hosts.Sorted() {
 		if change(&h.Folders) {
-			fo.hosts.Changes++
+			fo.hosts.Alter(h)
 			fo.planStale = true
 		}
 		fo.lacking = fo.lacking || h.Folders.Any()

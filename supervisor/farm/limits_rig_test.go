@@ -29,7 +29,7 @@ func setInstanceLimits(p *message.Policy, args []string) {
 // jobs at one.
 func (w *policyWatch) limitsHold(rt *rapid.T) {
 	held, limits := map[string]int{}, w.r.policy.Instances
-	under := func(j facts.JobView) map[string]int {
+	under := func(j *facts.JobView) map[string]int {
 		most := map[string]int{}
 		add := func(key string, l message.InstanceLimit, name string) {
 			if n, limited := l.Of(name); limited {

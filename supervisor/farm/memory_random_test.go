@@ -30,7 +30,7 @@ func TestMemoryIsNeverOverbooked(t *testing.T) {
 			memoryStep(rt, r, hosts)
 			memoryIsCovered(rt, r)
 		}
-		calmMemory(rt, r, hosts, func(j facts.JobView) bool {
+		calmMemory(rt, r, hosts, func(j *facts.JobView) bool {
 			need := max(j.Memory.Requested, j.Memory.LargestPeak)
 			if j.Memory.RanOut > 0 { // then the peak was not enough
 				need = max(need, j.Memory.Need)
@@ -129,7 +129,7 @@ func memoryIsCovered(rt *rapid.T, r *rig) {
 }
 
 // calmMemory lets everything finish with the memory it was promised. What does not finish must not be servable.
-func calmMemory(rt *rapid.T, r *rig, hosts int, servable func(facts.JobView) bool) {
+func calmMemory(rt *rapid.T, r *rig, hosts int, servable func(*facts.JobView) bool) {
 	r.say("advance 70s")
 	for id := range len(r.rows.jobs) {
 		r.say(fmt.Sprintf("unblock %d", id+1)) // items that lost three hosts are held

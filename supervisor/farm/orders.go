@@ -271,7 +271,7 @@ func (f *Farm) carry(now time.Time, j *model.Job, o *model.Action, most int) (ro
 		rows += model.StopRows
 	}
 	if len(again) > 0 {
-		j.Changes++
+		j.Changed()
 		f.out.Write(facts.ReopenAttempts{Job: j.ID, Attempts: again})
 		f.planStale = f.planStale || waiting < j.Width(&f.policy.Share)
 	}

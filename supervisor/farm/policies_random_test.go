@@ -64,7 +64,7 @@ func TestAllPoliciesAtOnce(t *testing.T) {
 			r.say("budget " + path + " 0")
 		}
 		clear(w.budgets)
-		calmMemory(rt, r, hosts, func(j facts.JobView) bool { return allowed(r, j) })
+		calmMemory(rt, r, hosts, func(j *facts.JobView) bool { return allowed(r, j) })
 	})
 }
 
@@ -290,7 +290,7 @@ func atRest(rt *rapid.T, w *policyWatch) {
 }
 
 // allowed says that some host may run an instance of the job and has what it takes.
-func allowed(r *rig, j facts.JobView) bool {
+func allowed(r *rig, j *facts.JobView) bool {
 	slots, need := 1, max(j.Memory.Requested, j.Memory.LargestPeak)
 	if strings.Contains(j.Reservations, "host.processors=2") {
 		slots = 2
@@ -311,7 +311,7 @@ func allowed(r *rig, j facts.JobView) bool {
 // slots and memory is asked for: what waits for two slots at once may have a host kept free for it.
 func nothingIdles(rt *rapid.T, r *rig) {
 	view := r.farm.View(r.now)
-	var waiting []facts.JobView
+	var waiting []*facts.JobView
 	for _, j := range view.Jobs {
 		if j.State == facts.Active && j.Items.Pending > 0 {
 			if strings.Contains(j.Reservations, "host.processors=2") || strings.Contains(j.Reservations, "license") {
@@ -335,7 +335,7 @@ func nothingIdles(rt *rapid.T, r *rig) {
 
 // meantFor says that the plan gives the room to starts that wait there for the end of an instance that leaves, and
 // leaves none beside them to one more of the job: it would have to end before those can start.
-func meantFor(r *rig, j facts.JobView, h message.HostView) bool {
+func meantFor(r *rig, j *facts.JobView, h *message.HostView) bool {
 	slots, memory, ending := h.Slots-h.Used, h.Available-h.Promised, false
 	for _, i := range h.Instances {
 		if i.State != "active" {
@@ -361,8 +361,8 @@ func meantFor(r *rig, j facts.JobView, h message.HostView) bool {
 
 // limitMeantFor says that the plan gives what is left of a limit of the job to starts of others, while instances leave
 // for which some of those wait.
-func limitMeantFor(r *rig, s planner.Snapshot, starts []planner.PlannedStart, j facts.JobView) bool {
-	if !slices.ContainsFunc(r.farm.View(r.now).Jobs, func(o facts.JobView) bool { return o.Draining > 0 }) {
+func limitMeantFor(r *rig, s planner.Snapshot, starts []planner.PlannedStart, j *facts.JobView) bool {
+	if !slices.ContainsFunc(r.farm.View(r.now).Jobs, func(o *facts.JobView) bool { return o.Draining > 0 }) {
 		return false
 	}
 	left := maps.Clone(s.Limits)
@@ -421,7 +421,7 @@ func primariesFirst(rt *rapid.T, r *rig) {
 }
 
 // mayRunOn says that the job's lists allow the host.
-func mayRunOn(r *rig, j facts.JobView, host facts.HostID) bool {
+func mayRunOn(r *rig, j *facts.JobView, host facts.HostID) bool {
 	return (len(j.Hosts) == 0 || slices.Contains(j.Hosts, string(host))) &&
 		(len(j.Groups) == 0 || slices.Contains(r.workers[host].groups, j.Groups[0]))
 }

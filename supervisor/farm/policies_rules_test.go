@@ -109,9 +109,9 @@ func (w *policyWatch) usedUp(p facts.Payer, beyond string, periods bool) string 
 }
 
 // barred says that a job waits, or runs on idle slots only, for a budget, or that its instances are at a limit.
-func barred(j facts.JobView) bool { return overBudget(j) || j.Code == facts.ReasonInstanceLimit }
+func barred(j *facts.JobView) bool { return overBudget(j) || j.Code == facts.ReasonInstanceLimit }
 
-func overBudget(j facts.JobView) bool { return j.Code == facts.ReasonOverBudget }
+func overBudget(j *facts.JobView) bool { return j.Code == facts.ReasonOverBudget }
 
 func (w *policyWatch) breaks(format string, args ...any) {
 	if w.broken == "" {
@@ -236,13 +236,13 @@ func (w *policyWatch) budgetsBar(rt *rapid.T) {
 }
 
 // alike says that nothing but slots and memory is asked for, one slot each.
-func alike(j facts.JobView) bool {
+func alike(j *facts.JobView) bool {
 	return !strings.Contains(j.Reservations, "host.processors=2") && !strings.Contains(j.Reservations, "license")
 }
 
 // idleYields: at rest a job over a budget of the kind idle holds nothing that a job within its budgets waits for.
 func (w *policyWatch) idleYields(rt *rapid.T) {
-	w.eachWanted(rt, func(waits, holds facts.JobView) {
+	w.eachWanted(rt, func(waits, holds *facts.JobView) {
 		if overBudget(holds) && !barred(waits) && w.usedUp(w.payers[holds.ID], "idle", false) != "" {
 			rt.Fatalf("budget: job %d is over its budget and holds a slot for which job %d waits (%s)\n%s%s", holds.ID, waits.ID, waits.Reason, w.r.say("jobs"), w.r.say("hosts"))
 		}
@@ -255,7 +255,7 @@ func (w *policyWatch) equalShares(rt *rapid.T) {
 	if w.r.policy.Share.Mode != "jobs" || w.r.policy.Fairshare.Weights {
 		return
 	}
-	w.eachWanted(rt, func(waits, holds facts.JobView) {
+	w.eachWanted(rt, func(waits, holds *facts.JobView) {
 		if !barred(waits) && holds.Secondary > waits.Secondary+1 {
 			rt.Fatalf("surplus: job %d has %d secondaries, job %d %d and waits (%s)\n%s%s", holds.ID, holds.Secondary, waits.ID, waits.Secondary, waits.Reason, w.r.say("jobs"), w.r.say("hosts"))
 		}
@@ -264,7 +264,7 @@ func (w *policyWatch) equalShares(rt *rapid.T) {
 
 // eachWanted calls with each pair of jobs of which one has a secondary on a slot that the other waits for and could
 // use.
-func (w *policyWatch) eachWanted(rt *rapid.T, found func(waits, holds facts.JobView)) {
+func (w *policyWatch) eachWanted(rt *rapid.T, found func(waits, holds *facts.JobView)) {
 	r := w.r
 	if r.policy.Share.Preempt == "disabled" || r.policy.Share.Mode == "none" {
 		return
@@ -273,7 +273,7 @@ func (w *policyWatch) eachWanted(rt *rapid.T, found func(waits, holds facts.JobV
 	for _, i := range r.farm.Snapshot(r.now).Running {
 		stays[i.ID] = i.Protected
 	}
-	byID := map[facts.JobID]facts.JobView{}
+	byID := map[facts.JobID]*facts.JobView{}
 	for _, j := range view.Jobs {
 		if !alike(j) || j.Draining > 0 {
 			return // what is wide may keep hosts free; what leaves is on its way to whom it is for
@@ -300,7 +300,7 @@ func (w *policyWatch) eachWanted(rt *rapid.T, found func(waits, holds facts.JobV
 
 // ranked is what a rank check remembers of the farm before a step.
 type ranked struct {
-	jobs      map[facts.JobID]facts.JobView
+	jobs      map[facts.JobID]*facts.JobView
 	instances map[string]bool
 	leaving   map[facts.HostID]bool // hosts that an instance leaves
 	ended     int                   // attempts
@@ -308,7 +308,7 @@ type ranked struct {
 }
 
 func (w *policyWatch) rankedNow() ranked {
-	s := ranked{map[facts.JobID]facts.JobView{}, map[string]bool{}, map[facts.HostID]bool{}, 0, map[facts.Payer]int{}}
+	s := ranked{map[facts.JobID]*facts.JobView{}, map[string]bool{}, map[facts.HostID]bool{}, 0, map[facts.Payer]int{}}
 	for _, a := range w.r.rows.attempts {
 		if !a.State.Live() {
 			s.ended++
@@ -350,27 +350,27 @@ func clusterRank(job, host string) int {
 // goesBefore says whether one job goes before another on hosts of a cluster by priority, by cluster and priority, or by
 // what operators gave, their owners' fairshare and, of one payer's, priority. Of fairshare it knows as long as no
 // attempt has been charged in between.
-func (w *policyWatch) goesBefore(before, after ranked, a, b facts.JobView, cluster string) bool {
+func (w *policyWatch) goesBefore(before, after ranked, a, b *facts.JobView, cluster string) bool {
 	p := &w.r.policy
 	var x, y []int
-	both := func(of func(facts.JobView) int) { x, y = append(x, of(a)), append(y, of(b)) }
-	operator := func(j facts.JobView) int { return cmp.Or(j.OperatorPriority, p.DefaultPriority) - p.DefaultPriority }
+	both := func(of func(*facts.JobView) int) { x, y = append(x, of(a)), append(y, of(b)) }
+	operator := func(j *facts.JobView) int { return cmp.Or(j.OperatorPriority, p.DefaultPriority) - p.DefaultPriority }
 	if p.Share.ByOwner() {
-		both(func(j facts.JobView) int { return cmp.Compare(operator(j), 0) })
+		both(func(j *facts.JobView) int { return cmp.Compare(operator(j), 0) })
 	}
 	if p.Share.Order[0] == "cluster" && (!p.Share.ByOwner() || operator(a) == 0) {
 		// else the cluster is looked at for the farm as a whole
-		both(func(j facts.JobView) int { return clusterRank(cmp.Or(j.Cluster, "/"), cluster) })
+		both(func(j *facts.JobView) int { return clusterRank(cmp.Or(j.Cluster, "/"), cluster) })
 	}
 	if !p.Share.ByOwner() {
-		both(func(j facts.JobView) int { return j.Priority })
+		both(func(j *facts.JobView) int { return j.Priority })
 		return slices.Compare(x, y) < 0
 	}
 	both(operator)
 	if slices.Compare(x, y) != 0 {
 		return slices.Compare(x, y) < 0
 	}
-	payer := func(j facts.JobView) facts.Payer {
+	payer := func(j *facts.JobView) facts.Payer {
 		if p.Fairshare.Accounts == "open" {
 			return facts.Payer{Owner: j.User}
 		}
@@ -394,7 +394,7 @@ func (w *policyWatch) primariesByRank(rt *rapid.T, before ranked) {
 	}
 	left := maps.Clone(before.leaving)
 	maps.Copy(left, after.leaving)
-	givenRoom := func(j facts.JobView) bool {
+	givenRoom := func(j *facts.JobView) bool {
 		for host := range left {
 			if mayRunOn(w.r, j, host) {
 				return true
@@ -402,18 +402,21 @@ func (w *policyWatch) primariesByRank(rt *rapid.T, before ranked) {
 		}
 		return false
 	}
-	lacks := func(j facts.JobView) bool {
+	lacks := func(j *facts.JobView) bool {
 		return j.State == facts.Active && j.Items.Pending > 0 && j.Primary < j.CPUs && !barred(j) && alike(j)
 	}
 	for _, h := range w.r.farm.View(w.r.now).Hosts {
 		for _, i := range h.Instances {
 			got, now := before.jobs[i.Job], after.jobs[i.Job]
 			old := before.instances[fmt.Sprintf("%d.%d", i.Job, i.Number)]
-			if old || i.Kind != facts.Primary || i.State != "active" || got.ID == 0 || !alike(now) || got.Priority != now.Priority {
+			if old || i.Kind != facts.Primary || i.State != "active" || got == nil || !alike(now) || got.Priority != now.Priority {
 				continue
 			}
 			for id, j := range after.jobs {
 				was := before.jobs[id]
+				if was == nil {
+					continue
+				}
 				before := w.goesBefore(before, after, j, now, w.r.workers[h.ID].cluster)
 				if !givenRoom(j) && id != i.Job && lacks(j) && lacks(was) && before && j.Priority == was.Priority && mayRunOn(w.r, j, h.ID) &&
 					i.Memory >= max(1, j.Memory.Need, j.Memory.Requested) {

@@ -169,7 +169,7 @@ func TestExplanationsAreCountedAgain(t *testing.T) {
 }
 
 // recount compares one job's explanation and reason with what the lists say.
-func recount(rt *rapid.T, r *rig, v *message.View, j facts.JobView, a asked, hosts map[string]owns, jobs map[facts.JobID]asked) {
+func recount(rt *rapid.T, r *rig, v *message.View, j *facts.JobView, a asked, hosts map[string]owns, jobs map[facts.JobID]asked) {
 	e, _ := r.farm.Explain(r.now, j.ID)
 	bad := func(format string, args ...any) {
 		rt.Fatalf("job %d asks for %+v of %+v: %s; it says %q and\n%+v", j.ID, a, hosts, fmt.Sprintf(format, args...), e.Cause, e.Facts)
@@ -188,7 +188,7 @@ func recount(rt *rapid.T, r *rig, v *message.View, j facts.JobView, a asked, hos
 	}
 	all := a.checks()
 	up, fit, slots, free := 0, 0, 0, 0
-	have, alone := make([]int, len(all)), make([][]message.HostView, len(all))
+	have, alone := make([]int, len(all)), make([][]*message.HostView, len(all))
 	shut := []string{}
 	for _, h := range v.Hosts {
 		if h.State != "up" {
@@ -293,7 +293,7 @@ func sightOf(r *rig, v *message.View, a asked, hosts map[string]owns, jobs map[f
 }
 
 // room says whether an instance that asks so has room on the host.
-func (s seen) room(a asked, h message.HostView) bool {
+func (s seen) room(a asked, h *message.HostView) bool {
 	has, memory := s.hosts[string(h.ID)], int64(s.hosts[string(h.ID)].memory)<<30
 	for _, i := range h.Instances {
 		memory -= i.Memory
@@ -304,7 +304,7 @@ func (s seen) room(a asked, h message.HostView) bool {
 }
 
 // rooms counts the hosts with room; the least is without the host that is kept.
-func (s seen) rooms(a asked, hosts []message.HostView) (least, most int) {
+func (s seen) rooms(a asked, hosts []*message.HostView) (least, most int) {
 	for _, h := range hosts {
 		if s.room(a, h) {
 			most++
@@ -331,7 +331,7 @@ func roomText(room, of int) string {
 }
 
 // recountChanges returns the change that helps most, as it must stand in the reason.
-func recountChanges(said []string, s seen, all []check, alone [][]message.HostView, fit int, bad func(string, ...any)) string {
+func recountChanges(said []string, s seen, all []check, alone [][]*message.HostView, fit int, bad func(string, ...any)) string {
 	more := "more "
 	if fit == 0 {
 		more = ""
@@ -356,7 +356,7 @@ func recountChanges(said []string, s seen, all []check, alone [][]message.HostVi
 			}
 			c.less(&less, top)
 			if top > 0 {
-				helps = slices.DeleteFunc(slices.Clone(alone[n]), func(h message.HostView) bool { return c.amount(s.hosts[string(h.ID)]) < top })
+				helps = slices.DeleteFunc(slices.Clone(alone[n]), func(h *message.HostView) bool { return c.amount(s.hosts[string(h.ID)]) < top })
 				way = fmt.Sprintf("with %d %s", top, c.unit)
 				if c.unit == "slot" && top > 1 {
 					way += "s"

@@ -60,12 +60,12 @@ func checkChanged(rt *rapid.T, r *rig, v *message.View) {
 			rt.Fatalf("the reason of job %d is %q, and %q by itself", j.ID, j.Reason, is.Reason)
 		}
 		is.Reason, is.Code, is.Params = j.Reason, j.Code, j.Params
-		if !reflect.DeepEqual(is, j) {
+		if !reflect.DeepEqual(is, *j) {
 			rt.Fatalf("job %d is %+v, and by itself %+v", j.ID, j, is)
 		}
 	}
 	for _, h := range v.Hosts {
-		if !reflect.DeepEqual(*part.Hosts[h.ID], h) {
+		if !reflect.DeepEqual(part.Hosts[h.ID], h) {
 			rt.Fatalf("host %s is %+v, and by itself %+v", h.ID, h, *part.Hosts[h.ID])
 		}
 	}
@@ -86,14 +86,14 @@ func submitPicky(rt *rapid.T, r *rig, slots map[facts.JobID]int) {
 }
 
 // mayRun says by hand what the two texts of submitPicky mean.
-func mayRun(j facts.JobView, h message.HostView, width int) bool {
+func mayRun(j *facts.JobView, h *message.HostView, width int) bool {
 	inside := map[string][]string{"": {"/", "/x", "/x/y"}, "/x": {"/x"}, "/x/*": {"/x/y"}, "/ || /x/+": {"/", "/x/y"}}[j.Restrictions]
 	return h.State == "up" && h.Slots >= width && slices.Contains(inside, h.Cluster) &&
 		(len(j.Hosts) == 0 || slices.Contains(j.Hosts, string(h.ID)))
 }
 
 // wholeReason is the reason of a job, and after it what that has no place for.
-func wholeReason(r *rig, j facts.JobView) string {
+func wholeReason(r *rig, j *facts.JobView) string {
 	text := j.Reason
 	if e, found := r.farm.Explain(r.now, j.ID); found {
 		for _, f := range e.Facts {
@@ -177,7 +177,7 @@ var holderText = regexp.MustCompile(`(\d+) by (?:(this job)|(?:protected )?(prim
 func lastTaken(text string) string { return text[max(0, strings.LastIndex(text, "that fit")):] }
 
 // rightHolders counts by hand who holds the slots that fit the job, and compares with what the reason says.
-func rightHolders(v *message.View, j facts.JobView, widths map[facts.JobID]int, text string) bool {
+func rightHolders(v *message.View, j *facts.JobView, widths map[facts.JobID]int, text string) bool {
 	priority := map[facts.JobID]int{}
 	for _, other := range v.Jobs {
 		priority[other.ID] = other.Priority

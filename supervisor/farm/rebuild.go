@@ -1,7 +1,9 @@
 package farm
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"qb/agenda"
@@ -87,6 +89,9 @@ func (f *Farm) admit(now time.Time, p *items.Prepared) (*model.Job, error) {
 	j := model.NewJob(p.Job, p.Items, needs)
 	j.Compacted = p.Compacted
 	f.jobs.Enter(j)
+	slices.SortFunc(p.Live, func(a, b facts.AttemptFacts) int { // so that none seeks its place among the others
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Instance, b.Instance))
+	})
 	for _, a := range p.Live {
 		if err := f.adopt(now, j, a); err != nil {
 			return nil, err

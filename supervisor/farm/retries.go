@@ -38,7 +38,7 @@ func (rt *retries) startDelayed(now time.Time) {
 			delete(rt.delayed, id)
 		case !now.Before(j.StartsAt()):
 			rt.delay(now, j)
-			j.Changes++
+			j.Changed()
 			rt.planStale, rt.planNow = true, true
 		}
 	}
@@ -57,7 +57,7 @@ func (rt *retries) unpause(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(rt.pausing)) {
 		j := rt.pausing[id]
 		if rt.jobs.ByID[id] == j && j.Unpause(now, j.PauseAfter(facts.Why{})) > 0 {
-			j.Changes++
+			j.Changed()
 			rt.planStale = true
 		}
 		if rt.jobs.ByID[id] != j || j.Paused() == 0 {
@@ -124,14 +124,20 @@ func (rt *retries) avoidOne(j *model.Job, host facts.HostID, no fit.Refuses) {
 }
 
 func (rt *retries) avoid(j *model.Job, hosts map[facts.HostID]fit.Refuses) {
+	for _, list := range []map[facts.HostID]fit.Refuses{j.Avoids, hosts} {
+		for host := range list {
+			if h := rt.hosts.ByID[host]; h != nil {
+				rt.hosts.Alter(h)
+			}
+		}
+	}
 	if j.Avoids = hosts; len(hosts) > 0 {
 		rt.avoiding[j.ID] = j
 	} else {
 		j.Avoids = nil
 		delete(rt.avoiding, j.ID)
 	}
-	j.Changes++
-	rt.hosts.Changes++
+	j.Changed()
 	rt.planStale = true
 }
 

@@ -202,7 +202,10 @@ func (r *rig) newTicket() outbox.Ticket {
 	return r.ticket
 }
 
+// step has something happen to the farm. What the event changes must be in the next view, which Check compares with one
+// that is made from nothing.
 func (r *rig) step(e message.Event) {
+	r.farm.View(r.now)
 	r.farm.Step(r.now, e)
 	if err := r.farm.Check(); err != nil {
 		r.t.Fatalf("after %T: %v", e, err)

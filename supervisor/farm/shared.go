@@ -32,7 +32,7 @@ type shared struct {
 // putJob writes the job's row with the next version.
 func (sh *shared) putJob(j *model.Job) {
 	j.Version++
-	j.Changes++
+	j.Changed()
 	sh.jobs.Count(j)
 	sh.teach(j)
 	sh.out.Write(facts.PutJob{Job: j.JobFacts})
@@ -40,7 +40,7 @@ func (sh *shared) putJob(j *model.Job) {
 
 // putHost writes the host's row.
 func (sh *shared) putHost(h *model.Host) {
-	sh.hosts.Changes++
+	sh.hosts.Alter(h)
 	sh.out.Write(facts.PutHost{Host: h.HostFacts})
 }
 

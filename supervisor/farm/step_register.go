@@ -94,6 +94,7 @@ func (sy *syncs) refusesClaim(now time.Time, h *model.Host, e message.WorkerSync
 		return true
 	}
 	sy.registry.NoteClaim(h.ID, e.Word())
+	h.Noted()
 	v := h.Claim(now, h.HostFacts, e.Host, agents.Situation{
 		Busy: !h.Idle(), Same: func() bool { return sy.hosts.Of(e.Host) == h },
 		Lease: max(sy.policy.ExecutionLease, sy.policy.Promised.Lease),

@@ -142,7 +142,7 @@ func (f *Farm) ExplainSubmission(now time.Time, e message.JobSubmitted) (why fac
 		explained := f.explained(now)
 		explained.Jobs = append(explained.Jobs, f.explainedJob(now, j))
 		explained.NeedIfAsked = func(_ facts.JobID, bytes int64) int64 { return f.admission.needIfAsked(now, j, bytes) }
-		why = explain.New(explained).Why(&explained.Jobs[len(explained.Jobs)-1])
+		why, _ = explain.New(explained).Why(&explained.Jobs[len(explained.Jobs)-1])
 	})
 	return why
 }

@@ -224,7 +224,7 @@ func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 	for _, i := range h.SortedInstances() {
 		if said, there := h.Reported[i.Attempt.AttemptID]; there {
 			i.Resides(said.Memory)
-			i.Progress = said.Progress
+			i.Progresses(said.Progress)
 			f.suspensions.maybeRelease(now, i, said.SuspensionID)
 			f.faults.watchStuck(now, i, said.State)
 			if said.State == "running" {

@@ -47,7 +47,7 @@ func (wa *watch) look(now time.Time) {
 func (wa *watch) long(now time.Time, h *model.Host) (list []*model.Instance) {
 	for _, i := range h.Instances {
 		timed := i.Job.Timeout > 0 && !i.TimedOutRecorded ||
-			i.Job.AgendaTimeout > 0 && i.TimeoutRecorded != i.Attempt.AttemptID
+			i.Job.AgendaTimeout > 0 && !i.Recorded.Timeout
 		if timed || now.Sub(i.Attempt.StartedAt).Seconds() > slowLeast && wa.mayBeSlow(i) {
 			list = append(list, i)
 		}
@@ -58,7 +58,7 @@ func (wa *watch) long(now time.Time, h *model.Host) (list []*model.Instance) {
 
 // mayBeSlow says whether an instance's item may yet be recorded as slow.
 func (wa *watch) mayBeSlow(i *model.Instance) bool {
-	return wa.policy.TimeFactor > 0 && i.SlowRecorded != i.Attempt.AttemptID && i.Job.Timed() && !i.Stopping()
+	return wa.policy.TimeFactor > 0 && !i.Recorded.Slow && i.Job.Timed() && !i.Stopping()
 }
 
 func (wa *watch) maybeRecordSlow(now time.Time, i *model.Instance) {
@@ -88,9 +88,9 @@ func (wa *watch) recordTimeouts(now time.Time, i *model.Instance) {
 	if !i.TimedOutRecorded {
 		i.TimedOutRecorded = past(i.Began, i.Job.Timeout, facts.ReasonInstanceTimeout)
 	}
-	if i.TimeoutRecorded != i.Attempt.AttemptID && past(i.Attempt.StartedAt, i.Job.AgendaTimeout,
+	if !i.Recorded.Timeout && past(i.Attempt.StartedAt, i.Job.AgendaTimeout,
 		facts.ReasonItemTimeout) {
-		i.TimeoutRecorded = i.Attempt.AttemptID
+		i.Recorded.Timeout = true
 	}
 }
 
@@ -98,7 +98,7 @@ func (wa *watch) recordTimeouts(now time.Time, i *model.Instance) {
 const slowLeast = 10
 
 func (wa *watch) recordSlow(now time.Time, i *model.Instance, age, usual float64) {
-	i.SlowRecorded = i.Attempt.AttemptID
+	i.Recorded.Slow = true
 	than := fmt.Sprintf("the items of this job that ended took %.3g s at most", usual)
 	if i.Job.Times.Count() == 0 {
 		than = fmt.Sprintf("its job states %.3g s (-timereq)", usual)

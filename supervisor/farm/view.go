@@ -13,25 +13,6 @@ import (
 	"qb/supervisor/why/explain"
 )
 
-// View is the farm as listings show it. The caller may keep it: nothing in it changes later.
-func (f *Farm) View(now time.Time) *message.View {
-	v := &message.View{At: now, Counts: f.counts, NoPlans: f.planning.broken.why, Brake: f.brake.cause,
-		Owners: f.jobs.Quota.Uses(), Jobs: make([]facts.JobView, 0, len(f.jobs.ByID)),
-		Hosts: make([]message.HostView, 0, len(f.hosts.ByID))}
-	explained := f.explained(now)
-	x := explain.New(explained)
-	for n, j := range f.jobs.Sorted() {
-		job := j.View(now, &f.policy)
-		job.Wait(x.Why(&explained.Jobs[n]))
-		v.Jobs = append(v.Jobs, job)
-	}
-	avoiding := model.ByAvoidedHost(f.retries.avoiding)
-	for _, h := range f.hosts.Sorted() {
-		v.Hosts = append(v.Hosts, h.View(now, f.policy, avoiding[h.ID]))
-	}
-	return v
-}
-
 // Changed is what the view would show of the jobs and hosts that the replies name. It costs the same however large
 // the farm is: why a job waits for hosts is left to the next view. With all the whole view may have changed.
 func (f *Farm) Changed(now time.Time, replies []outbox.Reply) (part message.ViewDelta, all bool) {
@@ -67,7 +48,7 @@ func (f *Farm) addJob(now time.Time, part *message.ViewDelta, id facts.JobID) {
 func (f *Farm) addHost(now time.Time, part *message.ViewDelta, id facts.HostID, avoiding []*model.Job) {
 	part.Hosts[id] = nil
 	if h := f.hosts.ByID[id]; h != nil {
-		v := h.View(now, f.policy, avoiding)
+		v := h.View(now, f.policy, avoiding, nil)
 		part.Hosts[id] = &v
 	}
 }
@@ -110,31 +91,46 @@ func (f *Farm) HostsFor(now time.Time, id facts.JobID) ([]explain.Placement, boo
 
 // explained is the farm as explanations see it.
 func (f *Farm) explained(now time.Time) *explain.Farm {
-	e := &explain.Farm{
+	e := explainedAll(now, f)
+	for _, j := range f.jobs.Sorted() {
+		e.Jobs = append(e.Jobs, f.explainedJob(now, j))
+	}
+	meant := f.planning.last.meantFor()
+	for _, h := range f.hosts.Sorted() {
+		instances, _ := instancesOn(h, nil, true)
+		e.Hosts = append(e.Hosts, h.Explained(now, f.policy, instances))
+		e.Hosts[len(e.Hosts)-1].MeantFor = meant[h]
+	}
+	return &e
+}
+
+// explainedAll is what explanations see of the farm besides its jobs and hosts.
+func explainedAll(now time.Time, f *Farm) explain.Farm {
+	e := explain.Farm{
 		Now: now, Planning: f.planning.isDue(), PutOff: f.planning.following.cut, ReplanAt: f.replanAt,
 		Policy: explain.Policy{Share: f.policy.Share, Fairshare: f.policy.Fairshare.Weights, Resources: f.policy.Resources,
 			Licences: f.licences, Memory: f.policy.Memory.Default, Turn: f.policy.Share.Turn()},
-		Jobs: make([]explain.Job, 0, len(f.jobs.ByID)), Hosts: make([]explain.Host, 0, len(f.hosts.ByID)),
 		NeedIfAsked: func(id facts.JobID, bytes int64) int64 { return f.admission.needIfAsked(now, f.jobs.ByID[id], bytes) },
 	}
 	if r := f.admission.reserved; r != nil {
 		e.Reserved = &explain.Reservation{Job: r.job.ID, Slots: r.job.Needs.Slots, Host: r.host.ID, At: model.TimeOf(r.at)}
 	}
-	instances := 0
-	for _, j := range f.jobs.Sorted() {
-		e.Jobs = append(e.Jobs, f.explainedJob(now, j))
-		instances += len(j.Instances)
-	}
-	all, meant := make([]explain.Instance, 0, instances), f.planning.last.meantFor()
-	for _, h := range f.hosts.Sorted() {
-		first := len(all)
-		for i := range h.Holding() {
-			all = append(all, explain.Instance{Job: i.Job.ID, Hold: i.Hold(), Slots: i.Taken(), Holds: i.Attempt.Holds})
-		}
-		e.Hosts = append(e.Hosts, h.Explained(now, f.policy, all[first:]))
-		e.Hosts[len(e.Hosts)-1].MeantFor = meant[h]
-	}
 	return e
+}
+
+// instancesOn is what explanations see of the instances on a host, in the memory of what they saw before; of that only
+// what has changed is made, unless all is to be made. Like says whether they see the same as before.
+func instancesOn(h *model.Host, are []explain.Instance, all bool) (_ []explain.Instance, like bool) {
+	like = len(are) == len(h.Listed())
+	if !like {
+		are = make([]explain.Instance, len(h.Listed()))
+	}
+	for n, i := range h.ToShow(all || !like) {
+		is := explain.Instance{Job: i.Job.ID, Hold: i.Hold(), Slots: i.Taken(), Holds: i.Attempt.Holds}
+		like = like && is.Like(are[n])
+		are[n] = is
+	}
+	return are, like
 }
 
 // meantFor are by host the first jobs that, by the last plan, have an instance wait there for an end.
@@ -163,7 +159,7 @@ func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
 	resuming := j.Resuming()
 	e.Resuming = len(resuming)
 	if len(resuming) > 0 && len(resuming) == len(j.Instances) {
-		e.WaitsToGoOn = resuming[0].WhyResuming()
+		e.WaitsToGoOn = facts.WhyResuming(&resuming[0].Attempt)
 	}
 	if j.Delayed {
 		e.StartsIn = max(1, j.StartsAt().Sub(now))

@@ -118,8 +118,7 @@ func (t *Timeline) Take(v *message.View, now time.Time) {
 	if n := len(t.fine.samples); n > 0 && t.fine.samples[n-1].tick >= s.tick {
 		return
 	}
-	for n := range v.Jobs {
-		j := &v.Jobs[n]
+	for _, j := range v.Jobs {
 		if j.Primary+j.Secondary+j.Draining == 0 || j.ID > math.MaxUint32 {
 			continue
 		}

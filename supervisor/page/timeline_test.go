@@ -13,8 +13,8 @@ import (
 
 var start = time.Unix(1_800_000_000, 0) // at the edge of a step of 2 minutes
 
-func job(id facts.JobID, user string, primary, secondary int) facts.JobView {
-	return facts.JobView{JobFacts: facts.JobFacts{ID: id, Name: fmt.Sprint("j", id), User: user, Account: "a" + user},
+func job(id facts.JobID, user string, primary, secondary int) *facts.JobView {
+	return &facts.JobView{JobFacts: facts.JobFacts{ID: id, Name: fmt.Sprint("j", id), User: user, Account: "a" + user},
 		Primary: primary, Secondary: secondary}
 }
 
@@ -41,7 +41,7 @@ func TestTimeline(t *testing.T) {
 		if n == 3 {
 			continue // no supervisor led
 		}
-		v := &message.View{Jobs: []facts.JobView{job(1, "ann", n, 2), job(2, "bob", 1, 0), job(3, "ann", 0, 0)}}
+		v := &message.View{Jobs: []*facts.JobView{job(1, "ann", n, 2), job(2, "bob", 1, 0), job(3, "ann", 0, 0)}}
 		l.Take(v, start.Add(time.Duration(n)*Every+time.Second))
 		l.Take(&message.View{}, start.Add(time.Duration(n)*Every+2*time.Second)) // the same step
 	}
@@ -76,7 +76,10 @@ func TestTimeline(t *testing.T) {
 // before.
 func TestTimelineBounds(t *testing.T) {
 	l, random := NewTimeline(), rand.New(rand.NewPCG(1, 2))
-	v := &message.View{Jobs: make([]facts.JobView, 1000)}
+	v := &message.View{Jobs: make([]*facts.JobView, 1000)}
+	for n := range v.Jobs {
+		v.Jobs[n] = &facts.JobView{}
+	}
 	at := start
 	for range ticks(week) + 100 {
 		if at = at.Add(Every); tickOf(at)%6 == 0 { // others come

@@ -70,7 +70,7 @@ func livePast(t testing.TB, b Backing, at time.Time, jobs ...facts.JobFacts) {
 			}
 		}
 		at = at.Add(time.Minute)
-		if !slices.ContainsFunc(f.View(at).Jobs, func(j facts.JobView) bool { return !j.State.Final() }) {
+		if !slices.ContainsFunc(f.View(at).Jobs, func(j *facts.JobView) bool { return !j.State.Final() }) {
 			return
 		}
 		if n > 10_000 {

@@ -55,16 +55,14 @@ func (s *pageService) register(rt *routes) error {
 // totals adds up what the view has.
 func (s *pageService) totals(v *message.View) api.Totals {
 	t := api.Totals{Hosts: map[string]int{}, Jobs: map[string]int{}, Trouble: s.trouble(), Brake: v.Brake}
-	for n := range v.Hosts {
-		h := &v.Hosts[n]
+	for _, h := range v.Hosts {
 		t.Hosts[h.State]++
 		if h.State == "up" || h.State == "locked" {
 			t.Slots.Total += h.Slots
 			t.Slots.Used += h.Used
 		}
 	}
-	for n := range v.Jobs {
-		j := &v.Jobs[n]
+	for _, j := range v.Jobs {
 		t.Jobs[j.Status]++
 		t.Instances.Primary += j.Primary
 		t.Instances.Secondary += j.Secondary

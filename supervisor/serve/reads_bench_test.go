@@ -163,11 +163,10 @@ func waitingJobs(b *testing.B, db Backing, jobs int) *message.View {
 }
 
 // busyHosts are hosts on which all of 16 slots are taken.
-func busyHosts(hosts int, at time.Time) []message.HostView {
-	list := make([]message.HostView, hosts)
+func busyHosts(hosts int, at time.Time) []*message.HostView {
+	list := make([]*message.HostView, hosts)
 	for n := range list {
-		h := &list[n]
-		*h = message.HostView{HostFacts: facts.HostFacts{ID: facts.HostID(fmt.Sprintf("rn%05d", n)), Slots: 16,
+		h := &message.HostView{HostFacts: facts.HostFacts{ID: facts.HostID(fmt.Sprintf("rn%05d", n)), Slots: 16,
 			Memory: 128 << 30, Cluster: fmt.Sprint("/show", n%5), Groups: []string{"cpu", "linux"}, SeenAt: at,
 			MachineID: fmt.Sprintf("%032d", n), Boot: fmt.Sprintf("%032d", n), StateID: fmt.Sprintf("%032d", n),
 			Resources: map[string]int{"gpus": n % 3, "disk": 7}, Properties: map[string]string{"os": "linux", "rack": "r7"}},
@@ -177,6 +176,7 @@ func busyHosts(hosts int, at time.Time) []message.HostView {
 				State: "active", Attempt: facts.AttemptID{Job: facts.JobID(1 + n%400), Item: facts.ItemNo(i), Number: 1},
 				ItemName: fmt.Sprint(i + 1), Started: at, ItemStarted: at, Slots: 1, Memory: 4 << 30})
 		}
+		list[n] = h
 	}
 	return list
 }

@@ -12,18 +12,18 @@ import (
 // refused.
 func TestJobsThatNoHostWouldRunAreRefused(t *testing.T) {
 	t.Parallel()
-	agent := message.HostView{RunAs: "agent", AgentUser: "ann"}
+	agent := &message.HostView{RunAs: "agent", AgentUser: "ann"}
 	for _, c := range []struct {
 		name  string
-		hosts []message.HostView
+		hosts []*message.HostView
 		owner string
 		taken bool
 	}{
 		{"no hosts yet", nil, "bea", true},
-		{"their own user", []message.HostView{agent}, "ann", true},
-		{"another user", []message.HostView{agent, agent}, "bea", false},
-		{"one host runs items as their owners", []message.HostView{agent, {RunAs: "owner"}}, "bea", true},
-		{"one has not said so yet", []message.HostView{agent, {}}, "bea", true},
+		{"their own user", []*message.HostView{agent}, "ann", true},
+		{"another user", []*message.HostView{agent, agent}, "bea", false},
+		{"one host runs items as their owners", []*message.HostView{agent, {RunAs: "owner"}}, "bea", true},
+		{"one has not said so yet", []*message.HostView{agent, {}}, "bea", true},
 	} {
 		s := &jobService{backend: &backend{}}
 		s.view.Store(term.NewPicture(&message.View{Hosts: c.hosts}))

@@ -118,6 +118,15 @@ func (a *Agent) Silence(now time.Time) time.Duration {
 	return max(a.quiet(now), a.Unacknowledged(now))
 }
 
+// SilentAt is the moment from which on the host's silence is longer than that, if nothing is heard of it before.
+func (a *Agent) SilentAt(silence time.Duration) time.Time {
+	at := a.LastSync.Add(a.excused)
+	if len(a.unacked) > 0 && a.unacked[0].at.Before(at) {
+		at = a.unacked[0].at
+	}
+	return at.Add(silence + 1)
+}
+
 // Speaks says that the host was heard within that time.
 func (a *Agent) Speaks(now time.Time, within time.Duration) bool {
 	return a.Heard && a.quiet(now) <= within

@@ -27,15 +27,15 @@ type Items struct {
 	FirstStart time.Time // of the first attempt
 	DoneCount  int       // attempts that completed an item
 	FailCount  int       // attempts that failed
-	pauses     []pause   // of paused items, by the job's delay; the first to be over comes first
-	waits      []pause   // the same, of items that failed
-	Strikes    Strikes   // against hosts
-	doneWall   float64   // seconds of those
-	attempts   latest
-	lapsed     map[facts.ItemNo]Lapsed
+	delays
+	Strikes  Strikes // against hosts
+	doneWall float64 // seconds of those
+	attempts latest
+	lapsed   map[facts.ItemNo]Lapsed
 
 	Waits []uint32 // what each item waits for of other jobs, counted; nil: nothing
 	Watch Watcher  // may be nil
+	Owner Owner    // the job; may be nil
 }
 
 // BytesEach is about what is known of an item takes in memory: its state, its latest attempt and how it failed.

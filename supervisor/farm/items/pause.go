@@ -15,6 +15,12 @@ type pause struct {
 	at      time.Time // of Items.pauses: since when it waits; of Items.waits: until when
 }
 
+// delays are the pauses of items; the first to be over comes first.
+type delays struct {
+	pauses []pause // by the job's delay
+	waits  []pause // of items that ended unluckily
+}
+
 // pause lets an item wait whose attempt ended then: as long as the parameters of the end say, else by the job's delay.
 func (s *Items) pause(item facts.ItemNo, attempt int, ended time.Time, p facts.Params) {
 	s.Put(item, agenda.Paused)

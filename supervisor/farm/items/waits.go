@@ -11,6 +11,9 @@ type Watcher interface {
 	Changed(item int, was, is agenda.State)
 }
 
+// Owner hears that an item has changed.
+type Owner interface{ Noted() }
+
 // set puts an item into a state. All changes of a job in the farm's loop go through it, so that jobs whose items wait
 // for this one hear of each.
 func (s *Items) set(item int, to agenda.State) {
@@ -22,6 +25,9 @@ func (s *Items) set(item int, to agenda.State) {
 		return
 	}
 	s.Tally.Set(item, to)
+	if s.Owner != nil {
+		s.Owner.Noted()
+	}
 	if s.Watch != nil {
 		s.Watch.Changed(item, was, to)
 	}

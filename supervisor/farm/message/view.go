@@ -13,8 +13,8 @@ import (
 // the rows.
 type View struct {
 	At    time.Time
-	Jobs  []facts.JobView // by ascending id; all that are not final and the most recent final ones
-	Hosts []HostView      // by name
+	Jobs  []*facts.JobView // by ascending id; all that are not final and the most recent final ones
+	Hosts []*HostView      // by name
 
 	Owners  map[string]quota.Use // of unfinished jobs
 	Counts  Counts

@@ -49,7 +49,7 @@ func (js *Jobs) Rebind(j *Job) {
 		b.count(j, 1)
 		j.bounds = append(j.bounds, b)
 	}
-	j.Changes++
+	j.Changed()
 }
 
 // Suppose puts a job that is not one of the farm's under the limits and conditions that would act on it, until end is

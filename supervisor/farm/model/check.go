@@ -30,7 +30,7 @@ func (j *Job) Check() error {
 	if got := j.Tally.Count(agenda.Running); got != len(j.Instances) {
 		return fmt.Errorf("%d items run on %d instances", got, len(j.Instances))
 	}
-	seen, wanted := map[facts.ItemNo]bool{}, 0
+	seen, wanted, progressed := map[facts.ItemNo]bool{}, 0, 0
 	for _, i := range j.sortedInstances() {
 		a := i.Attempt
 		if i.Resuming() {
@@ -56,6 +56,17 @@ func (j *Job) Check() error {
 			return fmt.Errorf("instance %d and its attempt tell different stories", i.Number)
 		}
 		seen[a.Item] = true
+		progressed += i.Progress
+	}
+	lined := 0
+	for i := j.numbers.oldest; i != nil; i = i.newer {
+		if lined++; j.Instances[i.Number] != i || i.newer != nil && i.newer.Attempt.StartedAt.Before(i.Attempt.StartedAt) {
+			return fmt.Errorf("instance %d has the wrong place in the order of starts", i.Number)
+		}
+	}
+	if lined != len(j.Instances) || progressed != j.numbers.progressed {
+		return fmt.Errorf("%d instances are in the order of starts and their progress is %d, there are %d with %d", lined,
+			j.numbers.progressed, len(j.Instances), progressed)
 	}
 	if is := j.countAnew(); !slices.Equal(is[:], j.Parts[RolePrimary:]) {
 		return fmt.Errorf("%v primary, secondary, draining and leaving instances are counted, it has %v",

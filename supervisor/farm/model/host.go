@@ -62,6 +62,9 @@ type hosted struct {
 	Instances map[instanceKey]*Instance
 	sorted    []*Instance               // by job and number; empty: to be sorted
 	programs  map[instanceKey]*Instance // that outlive their instances
+	changed   []*Instance               // since the host was shown, as far as regrouped does not say it of all
+	regrouped bool                      // instances have come or gone since then
+	Shown
 }
 
 type instanceKey struct {
@@ -152,18 +155,6 @@ func (h *Host) ForPlan() (slots, ending int) {
 	stay := min(slots, h.Used-sums.Extra-sums.EndingSlots)
 	slots = max(slots-h.Wanted, stay)
 	return slots + sums.Released, min(sums.EndingSlots, slots-stay)
-}
-
-// SortedInstances are the host's instances by job and number; no one may change the list.
-func (h *Host) SortedInstances() []*Instance {
-	if len(h.sorted) != len(h.Instances) {
-		h.sorted = sortedInstances(h.Instances)
-	}
-	return h.sorted
-}
-
-func sortedInstances(of map[instanceKey]*Instance) []*Instance {
-	return slices.SortedFunc(maps.Values(of), CompareInstances)
 }
 
 // count is the number of instances on the host for which so returns true.

@@ -21,11 +21,12 @@ type Hosts struct {
 	byName     []*Host                // all of them; no one may change it
 	byAgent    map[agentKey][]*Host   // by the key of their agent, and by its machine, boot and state folder
 	Machines   map[string]*Machine
-	Changes    uint64               // counts changes of their rows; of each job's see job.changes
+	Changes    uint64               // counts changes of what jobs they serve, see Alter; of each job's see Job.Changes
 	Properties []agenda.Property    // that requirements may use; nil: to be read from the hosts again
 	Capacity   *fairshare.Resources // of all; nil: to be counted
 	listened   time.Time            // of the last tick
 	read       time.Time            // what came before this has been read
+	Stale      *Stale               // of the rows of the last view
 }
 
 // Sorted are all hosts by name: no decision may depend on map order.
@@ -38,6 +39,12 @@ func (hs *Hosts) Sorted() []*Host {
 
 // Changed notes that a host has gone or has another name.
 func (hs *Hosts) Changed() { hs.byName, hs.Properties, hs.Capacity = nil, nil, nil }
+
+// Alter notes that a host may serve other jobs than before: its row has changed, or whom and what it refuses.
+func (hs *Hosts) Alter(h *Host) {
+	hs.Changes++
+	h.Noted()
+}
 
 // agentKey is what tells an agent from others: its key alone, or its machine, boot and state folder.
 type agentKey struct{ key, machine, boot, state string }
@@ -56,6 +63,8 @@ func keysOf(row facts.HostFacts) (keys []agentKey) {
 // Add takes a host in.
 func (hs *Hosts) Add(h *Host) {
 	hs.ByID[h.ID] = h
+	h.Shown.in = hs.Stale
+	h.Noted()
 	if hs.byAgent == nil {
 		hs.byAgent = map[agentKey][]*Host{}
 	}
@@ -211,8 +220,9 @@ func (hs *Hosts) Failing(j *Job) []*Host {
 
 // Listen counts the time that the farm has listened in vain for hosts: that in which what they sent was read. Where
 // reports have waited unread for some time, what was sent since then may be among them; and one tick after a long pause
-// says that this process was stopped. Time in which the farm did not listen is left out of every host's silence.
-func (hs *Hosts) Listen(now time.Time, unread time.Duration) {
+// says that this process was stopped. Time in which the farm did not listen is left out of every host's silence; one
+// that was silent for longer than the liveness may have been here all the time.
+func (hs *Hosts) Listen(now time.Time, unread, liveness time.Duration) {
 	if hs.listened.IsZero() {
 		hs.listened = now.Add(-listenStep)
 		hs.read = hs.listened
@@ -225,7 +235,12 @@ func (hs *Hosts) Listen(now time.Time, unread time.Duration) {
 	}
 	for _, h := range hs.Sorted() {
 		h.Listen(now, passed)
-		h.Excuse(whole - passed)
+		if missed := whole - passed; missed > 0 {
+			if !now.Before(h.SilentAt(liveness)) {
+				h.Noted()
+			}
+			h.Excuse(missed)
+		}
 	}
 }
 
@@ -246,6 +261,7 @@ func (hs *Hosts) Seat(h *Host) {
 	}
 	m.Hosts = append(m.Hosts, h)
 	h.Machine, h.machineKey = m, key
+	h.Noted()
 }
 
 // Unseat takes a host off its machine.
@@ -254,6 +270,7 @@ func (hs *Hosts) Unseat(h *Host) {
 	if old == nil {
 		return
 	}
+	h.Noted()
 	old.Hosts = slices.DeleteFunc(old.Hosts, func(o *Host) bool { return o == h })
 	if len(old.Hosts) == 0 {
 		delete(hs.Machines, h.machineKey)

@@ -24,10 +24,11 @@ type Instance struct {
 	Slots         int
 	Devices       []int // GPUs of the host that are its own
 	// SmartShare wants the slot at the item's end; taken back if the target rises
-	Draining bool
-	recorded
-	SentAway bool // a person wants it to go at the item's end
-	ForGood  bool // it drains, and nothing of its job may start in its place
+	Draining         bool
+	Recorded         Recorded // of its attempt
+	TimedOutRecorded bool     // its own timeout was reported
+	SentAway         bool     // a person wants it to go at the item's end
+	ForGood          bool     // it drains, and nothing of its job may start in its place
 	// of the mark that its item lies under: what it is instead of coming back; Pending: none
 	Under agenda.State
 
@@ -39,21 +40,17 @@ type Instance struct {
 	ListedTo  string    // incarnation whose answer last listed the attempt, and that answer's sequence
 	ListedIn  uint64
 	Memory    int64
-	Progress  int           // of its item in per cent, as the worker said last; 0: not known
+	Progress  int           // of its item in per cent, as the worker said last; 0: not known; see Progresses
 	Stuck     bool          // its processes outlive KILL
 	Stopped   bool          // it was ordered to end
 	Inherited bool          // its attempt was given in an earlier term
 	stood     time.Duration // for which its earlier attempts were suspended
 	Program                 // that outlives it
+	beside
 }
 
-// recorded is what events have said of an instance already.
-type recorded struct {
-	SlowRecorded                facts.AttemptID // whose event "slow" was recorded
-	TimeoutRecorded             facts.AttemptID // of which its agenda_timeout was reported
-	TimedOutRecorded            bool            // its own timeout was reported
-	DrainRecorded, StayRecorded facts.AttemptID // whose events "draining" and "kept" were recorded
-}
+// Recorded says which events of an attempt were recorded.
+type Recorded struct{ Slow, Timeout, Draining, Kept bool }
 
 func (i *Instance) Stopping() bool { return i.Attempt.State == facts.Stopping }
 
@@ -68,9 +65,6 @@ func (i *Instance) Resuming() bool { return !i.Attempt.ResumingAt.IsZero() && !i
 
 // Taken is how many slots of its host the instance takes.
 func (i *Instance) Taken() int { return i.Attempt.Taken() }
-
-// WhyResuming says for what the instance waits.
-func (i *Instance) WhyResuming() facts.Why { return facts.WhyResuming(&i.Attempt) }
 
 // SuspensionID is the number of the instance's suspension, 0 if it is not suspended. A worker repeats it once the whole
 // tree is frozen, so that no report of an earlier suspension counts for this one.
@@ -87,8 +81,30 @@ func (i *Instance) Ending() bool {
 	return i.Stopping() || i.Loaded() || (i.SentAway || i.ForGood) && !i.Suspended()
 }
 
-// NextAttempt remembers for how long the attempts of the instance were suspended so far, as it takes another one.
-func (i *Instance) NextAttempt() { i.stood += i.Attempt.SuspendedUntil(i.Attempt.EndedAt) }
+// Begins gives the instance its next attempt. It remembers for how long the earlier ones were suspended.
+func (i *Instance) Begins(a facts.AttemptFacts) {
+	i.Progresses(0)
+	i.Resides(0)
+	i.stood += i.Attempt.SuspendedUntil(i.Attempt.EndedAt)
+	i.Recorded = Recorded{}
+	starts, there := &i.Job.numbers.starts, i.Attached()
+	if there {
+		starts.remove(i)
+	}
+	if i.Attempt = a; there {
+		starts.insert(i)
+	}
+}
+
+// Progresses takes in how far the instance's item is, in per cent.
+func (i *Instance) Progresses(percent int) {
+	if percent != i.Progress {
+		i.Job.numbers.progressed += percent - i.Progress
+		i.Progress = percent
+		i.Host.noteInstance(i)
+		i.Job.Noted()
+	}
+}
 
 // Stays says that nothing is taken from the instance to share slots: it is resumed, or ended by a person.
 func (i *Instance) Stays() bool { return i.Protected() || i.Suspended() }
@@ -105,16 +121,21 @@ func (i *Instance) Attach() {
 	i.Job.numbers.sorted = nil
 	i.Host.Instances[keyOf(i)] = i
 	i.Host.sorted = nil
+	i.Host.regrouped = true
+	i.Job.numbers.insert(i)
 	i.Touch()
 }
 
 // Detach takes it off them.
 func (i *Instance) Detach() {
+	i.Progresses(0)
+	i.Job.numbers.remove(i)
 	delete(i.Job.Instances, i.Number)
 	i.Job.numbers.taken = min(i.Job.numbers.taken, i.Number)
 	i.Job.numbers.sorted = nil
 	delete(i.Host.Instances, keyOf(i))
 	i.Host.sorted = nil
+	i.Host.regrouped = true
 	i.Touch()
 }
 

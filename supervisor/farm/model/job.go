@@ -24,7 +24,8 @@ type Job struct {
 	*items.Items
 	Needs fit.Needs
 	Refreshed
-	Noticed   Noticed
+	Noticed Noticed
+	changes
 	Delayed   bool // its start has not come
 	Compacted bool // attempts of it are daily sums: it never runs again
 	Recalled  bool // it had been forgotten, and came back for an order
@@ -36,17 +37,15 @@ type Job struct {
 	Instances  map[int]*Instance // by number
 	Parts      [roles]int        // of the instances, how many play which
 	numbers    numbers
-	Changes    uint64 // counts the changes of its row and of its instances
-	resuming   int    // slots that its instances wait for to go on
+	resuming   int // slots that its instances wait for to go on
 	LastShrink time.Time
 	FailedBy   facts.Failure // of the items, if the job has failed
 	FolderSeen bool          // an item has run in its working folder
 	Lacked     []LackedBy
 	Avoids     map[facts.HostID]fit.Refuses // hosts on which its items failed, and until when
 	Orders     []*Action                    // the first is under way, the others wait
-	Gates      []*Gate                      // of its conditions those on items of other jobs
-	watchers   []*Gate                      // of other jobs, on its items
-	Carried    []facts.ActionFacts          // the last orders that took more than one commit; no one may change it
+	gated
+	Carried []facts.ActionFacts // the last orders that took more than one commit; no one may change it
 }
 
 // numbers are those of a job's instances.
@@ -54,6 +53,14 @@ type numbers struct {
 	taken    int               // all below it are
 	sorted   []*Instance       // by number; empty: to be sorted
 	programs map[int]*Instance // that outlive their instances
+	starts
+	progressed int // sum of the progress of their items
+}
+
+// gated are the conditions of a job on items of other jobs, and of other jobs on its items.
+type gated struct {
+	Gates    []*Gate // of its conditions those on items of other jobs
+	watchers []*Gate // of other jobs, on its items
 }
 
 // Noticed is what events have said of a job's items.
@@ -80,6 +87,7 @@ type Refreshed struct {
 
 func NewJob(row facts.JobFacts, s *items.Items, n fit.Needs) *Job {
 	j := &Job{JobFacts: row, Items: s, Needs: n, Instances: map[int]*Instance{}}
+	s.Owner = j
 	j.Size.Bytes = quota.BytesOf(&j.JobFacts, s.Entries.Len())
 	return j
 }

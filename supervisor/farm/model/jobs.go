@@ -21,6 +21,7 @@ type Jobs struct {
 	Final        []facts.JobID                 // the ones that have ended, oldest first
 	endedBytes   int64                         // that those take
 	bounds       Bounds
+	Stale        *Stale                // of the rows of the last view
 	Recalled     map[facts.JobID]int64 // versions of jobs that came back for an order and were forgotten again
 	labels
 	moved
@@ -29,7 +30,8 @@ type Jobs struct {
 func NewJobs() Jobs {
 	return Jobs{Next: 1, ByID: map[facts.JobID]*Job{}, BySubmission: map[string]facts.JobID{},
 		Children: map[facts.JobID][]facts.JobID{}, Quota: quota.New(),
-		bounds: Bounds{byName: map[string]*Bound{}}, labels: labels{map[label]facts.JobID{}, map[label][]facts.JobID{}}}
+		Stale: &Stale{}, bounds: Bounds{byName: map[string]*Bound{}},
+		labels: labels{map[label]facts.JobID{}, map[label][]facts.JobID{}}}
 }
 
 // Sorted are all jobs by id: no decision may depend on map order.
@@ -50,6 +52,7 @@ func (js *Jobs) Sorted() []*Job {
 func (js *Jobs) Enter(j *Job) {
 	byID := js.Sorted()
 	js.ByID[j.ID] = j
+	j.Shown.in = js.Stale
 	js.Rebind(j)
 	js.labels.enter(j)
 	if j.Submission != "" {

@@ -40,9 +40,7 @@ func (h *Host) Limited() bool { return h.Memory > 0 && h.Machine != nil && h.Mac
 func (m *Machine) resident() int64 {
 	var sum int64
 	for _, o := range m.Hosts {
-		for i := range o.Holding() {
-			sum += i.Memory
-		}
+		sum += o.Summed().resident
 	}
 	return sum
 }
@@ -70,8 +68,11 @@ func (i *Instance) Takes() int64 { return max(i.Attempt.Memory, i.Memory) }
 // Resides takes in what the instance's item has now.
 func (i *Instance) Resides(bytes int64) {
 	before := i.Takes()
+	if i.Host.Sums != nil {
+		i.Host.Sums.resident += bytes - i.Memory
+	}
 	if i.Memory = bytes; i.Takes() != before {
-		i.Job.Changes++
+		i.Job.Changed()
 		i.Host.Sums = nil
 	}
 }
@@ -92,10 +93,7 @@ func (h *Host) unused() int64 {
 	if !h.Limited() {
 		return h.Available
 	}
-	m, own := h.Machine, h.Memory
-	for i := range h.Holding() {
-		own -= i.Memory
-	}
+	m, own := h.Machine, h.Memory-h.Summed().resident
 	return max(0, min(m.total-m.foreign-h.reserve-m.resident(), own))
 }
 

@@ -65,6 +65,7 @@ func Keep(i *Instance, p Program) {
 	h.programs[keyOf(i)] = i
 	j.numbers.programs[i.Number] = i
 	i.Program = p
+	h.regrouped = true
 	i.Touch()
 }
 
@@ -73,6 +74,7 @@ func Unload(i *Instance) {
 	delete(i.Host.programs, keyOf(i))
 	delete(i.Job.numbers.programs, i.Number)
 	i.Program = Program{}
+	i.Host.regrouped = true
 	i.Touch()
 }
 

@@ -74,6 +74,7 @@ type hostSums struct {
 	endingTaken  int   // slots of the host that they take
 	endingMemory int64 // that part of it which those on their way out have
 	planned      int64 // bytes of the others, as the plan sees them
+	resident     int64 // bytes that their items have
 }
 
 // role is how an instance counts among those of its job.
@@ -117,6 +118,9 @@ func (i *Instance) Recount() {
 	i.recountBounds(i.part, is)
 	i.part = is
 	i.recountSlots(is != roleNone || i.Loaded())
+	i.Host.noteInstance(i)
+	i.Host.Noted()
+	i.Job.Noted()
 }
 
 // recountSlots corrects what is taken of its host, and what is wanted there to go on.
@@ -154,6 +158,7 @@ func (h *Host) Summed() hostSums {
 func (h *Host) SumAnew() (sums hostSums) {
 	for i := range h.Holding() {
 		sums.taken += i.Takes()
+		sums.resident += i.Memory
 		if !i.Released() {
 			sums.Extra += i.Slots - i.Job.Needs.Slots
 		}

@@ -22,7 +22,7 @@ type cpuShare struct {
 // run by now.
 func (j *Job) itemEstimate(now time.Time, quantile float64) float64 {
 	oldest := 0.0
-	for _, i := range j.Instances {
+	for i := j.numbers.oldest; i != nil && now.Sub(i.Attempt.StartedAt).Seconds() > oldest; i = i.newer {
 		if i.Attempt.State.Live() {
 			oldest = max(oldest, i.Attempt.RanUntil(now).Seconds())
 		}

@@ -24,15 +24,15 @@ func (j *Job) View(now time.Time, p *message.Policy) facts.JobView {
 			t.Count(agenda.Waiting),
 	}
 	v.FailedAttempts = j.FailCount
-	v.Status, v.Progress = j.Status(), j.progress()
+	if v.Status = j.Status(); j.numbers.progressed != 0 {
+		v.Progress = (100*t.Count(agenda.Complete) + j.numbers.progressed) / t.Len()
+	}
 	if j.State == facts.Blocked {
 		v.Items.Blocked += v.Items.Pending
 		v.Items.Pending = 0
 	}
 	v.Memory, v.Learned = j.MemoryUse(), j.GoesBy()
-	if j.Timed() && !j.State.Final() {
-		v.EstimatedItemSeconds = j.itemEstimate(now, p.CPUShare.Quantile)
-	}
+	v.EstimatedItemSeconds = j.ShownEstimate(now, p)
 	v.Carried = j.Carried
 	for _, o := range j.Orders {
 		v.Orders = append(v.Orders, o.ActionFacts)
@@ -40,16 +40,12 @@ func (j *Job) View(now time.Time, p *message.Policy) facts.JobView {
 	return v
 }
 
-// progress is the complete items in per cent of all, with what running ones have reported; 0 if none has.
-func (j *Job) progress() int {
-	sum := 0
-	for _, i := range j.Instances {
-		sum += i.Progress
-	}
-	if sum == 0 {
+// ShownEstimate is how long the next item is taken to run; 0: nothing is known, or none is to come.
+func (j *Job) ShownEstimate(now time.Time, p *message.Policy) float64 {
+	if !j.Timed() || j.State.Final() {
 		return 0
 	}
-	return (100*j.Tally.Count(agenda.Complete) + sum) / j.Tally.Len()
+	return j.itemEstimate(now, p.CPUShare.Quantile)
 }
 
 // Status is the job's state as everybody sees it.
@@ -69,11 +65,11 @@ func (j *Job) MemoryUse() facts.JobMemory {
 		Returned: j.Memory.Peaks.Count(), RanOut: len(j.Memory.Raised)}
 }
 
-// View is the host as listings show it; jobs are the ones that avoid it.
-func (h *Host) View(now time.Time, p message.Policy, jobs []*Job) message.HostView {
+// View is the host as listings show it; jobs are the ones that avoid it. Of what it runs only that is made which has
+// changed since it was shown so; nil: all is.
+func (h *Host) View(now time.Time, p message.Policy, jobs []*Job, before *message.HostView) message.HostView {
 	v := message.HostView{HostFacts: h.HostFacts, Incarnation: h.Incarnation, State: h.State(now, p), Used: h.Used,
-		Available: h.unused(), Swap: h.swap, Away: h.Withheld(), RunAs: h.RunAs, AgentUser: h.AgentUser,
-		Instances: make([]message.InstanceView, 0, len(h.Instances))}
+		Available: h.unused(), Swap: h.swap, Away: h.Withheld(), RunAs: h.RunAs, AgentUser: h.AgentUser}
 	v.SeenAt, v.PerIdle = h.LastSync, h.Announce()
 	v.Code, v.Remark = h.remark(now, p)
 	v.Avoided = h.Avoidances(now)
@@ -87,15 +83,15 @@ func (h *Host) View(now time.Time, p message.Policy, jobs []*Job) message.HostVi
 		v.Remark = strings.TrimPrefix(v.Remark+"; "+fit.AvoidedText(v.Avoided), "; ")
 	}
 	v.Claims = h.Claims(h.HostFacts)
-	for _, i := range append(h.SortedPrograms(), h.SortedInstances()...) {
-		v.Promised += i.Attempt.Memory
-		v.Instances = append(v.Instances, message.InstanceView{
-			Job: i.Job.ID, Number: i.Number, Kind: i.Kind, State: stateOf(i), Attempt: i.Attempt.AttemptID,
-			ItemName: i.Job.Entries.Item(int(i.Attempt.Item)).Name, Started: i.Began, ItemStarted: i.Attempt.StartedAt,
-			Progress:    i.Progress,
-			SuspendedAt: i.Attempt.SuspendedAt, Suspended: i.Attempt.Suspended,
-			Slots: i.Taken(), Memory: i.Attempt.Memory, Holds: i.Attempt.Holds, Devices: i.Devices,
-		})
+	v.Instances = make([]message.InstanceView, len(h.Listed()))
+	if before != nil {
+		copy(v.Instances, before.Instances)
+	}
+	for n, i := range h.ToShow(before == nil) {
+		v.Instances[n] = viewOf(i)
+	}
+	for n := range v.Instances {
+		v.Promised += v.Instances[n].Memory
 	}
 	return v
 }
@@ -117,6 +113,34 @@ func stateOf(i *Instance) string {
 		return "draining"
 	}
 	return "active"
+}
+
+// viewOf is an instance as listings show it.
+func viewOf(i *Instance) message.InstanceView {
+	return message.InstanceView{
+		Job: i.Job.ID, Number: i.Number, Kind: i.Kind, State: stateOf(i), Attempt: i.Attempt.AttemptID,
+		ItemName: i.Job.Entries.Item(int(i.Attempt.Item)).Name, Started: i.Began, ItemStarted: i.Attempt.StartedAt,
+		Progress:    i.Progress,
+		SuspendedAt: i.Attempt.SuspendedAt, Suspended: i.Attempt.Suspended,
+		Slots: i.Taken(), Memory: i.Attempt.Memory, Holds: i.Attempt.Holds, Devices: i.Devices,
+	}
+}
+
+// ShownUntil is until when a host is shown and explained as now, if nothing happens to it or to the jobs that avoid
+// it; zero: for ever.
+func ShownUntil(now time.Time, p *message.Policy, h *Host) (until time.Time) {
+	if h.Removing() || h.OneWay(now, p.Liveness) || h.Claimed() || len(h.Refuses) > 0 || h.Folders.Any() {
+		return now // it says for how long
+	}
+	earliest := func(t time.Time) {
+		if t.After(now) && (until.IsZero() || t.Before(until)) {
+			until = t
+		}
+	}
+	earliest(h.SilentAt(p.Liveness))
+	earliest(h.SilentAt(max(p.LeaseInFull(), p.Promised.InFull())))
+	earliest(h.FullUntil)
+	return until
 }
 
 func (h *Host) Explained(now time.Time, p message.Policy, instances []explain.Instance) explain.Host {

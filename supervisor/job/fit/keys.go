@@ -45,6 +45,9 @@ func KeysOf(hosts iter.Seq[*Host]) (k Keys) {
 	return k
 }
 
+// Passing says whether some host serves other jobs after a while, or when it says as whom it runs items.
+func (k Keys) Passing() bool { return k.Choosy || len(k.lacked) > 0 }
+
 // Least is the memory of the smallest host, of which there is one.
 func (k Keys) Least() int64 { return k.steps[0] }
 

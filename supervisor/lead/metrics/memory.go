@@ -18,8 +18,8 @@ var (
 
 func collectMemory(to chan<- prometheus.Metric, view *message.View) {
 	offered, promised := 0.0, 0.0
-	for n := range view.Hosts {
-		if h := &view.Hosts[n]; h.State == "up" || h.State == "locked" {
+	for _, h := range view.Hosts {
+		if h.State == "up" || h.State == "locked" {
 			offered += float64(h.Memory)
 			promised += float64(h.Promised)
 		}

@@ -172,9 +172,9 @@ func (c *farmCollector) Collect(to chan<- prometheus.Metric) {
 	}
 	all := c.totals(view)
 	used := 0
-	for n := range view.Hosts {
-		used += view.Hosts[n].Used
-		collectClaims(to, &view.Hosts[n])
+	for _, h := range view.Hosts {
+		used += h.Used
+		collectClaims(to, h)
 	}
 	collectMemory(to, view)
 	to <- prometheus.MustNewConstMetric(plansCounter, prometheus.CounterValue, float64(view.Counts.Plans), "whole")

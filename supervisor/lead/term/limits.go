@@ -12,7 +12,7 @@ const (
 	patientFor  = 5 * time.Second        // of at most this: below any sensible liveness
 	tickEvery   = 100 * time.Millisecond
 	viewEvery   = 50 * time.Millisecond // least time between two views
-	viewPace    = 4                     // and so many times what the last one took: a large farm has other work
+	viewPace    = 20                    // and so many times what the last one took: a large farm has other work
 	viewAtLeast = time.Second           // a quiet farm's view is renewed this often
 	// AskFor is the longest wait for a reply, except for replies to workers.
 	AskFor       = 30 * time.Second

@@ -43,10 +43,10 @@ func (p *Picture) Job(id facts.JobID) (facts.JobView, bool) {
 	p.mu.RLock()
 	v, changed := p.since.Jobs[id]
 	p.mu.RUnlock()
-	if n, known := slices.BinarySearchFunc(p.Jobs, id, func(v facts.JobView, id facts.JobID) int {
+	if n, known := slices.BinarySearchFunc(p.Jobs, id, func(v *facts.JobView, id facts.JobID) int {
 		return int(v.ID - id)
 	}); known && !changed {
-		v = &p.Jobs[n]
+		v = p.Jobs[n]
 	}
 	if v == nil {
 		return facts.JobView{}, false
@@ -60,8 +60,7 @@ func (p *Picture) AllHosts() iter.Seq[*message.HostView] {
 		p.mu.RLock()
 		since := maps.Clone(p.since.Hosts)
 		p.mu.RUnlock()
-		for n := range p.Hosts {
-			h := &p.Hosts[n]
+		for _, h := range p.Hosts {
 			if v, changed := since[h.ID]; changed {
 				h = v
 			}

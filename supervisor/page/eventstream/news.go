@@ -1,7 +1,9 @@
 package eventstream
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -48,23 +50,16 @@ func OfViews(before, now *message.View) []Event {
 		return nil
 	}
 	var events []Event
-	jobs := make(map[facts.JobID]*facts.JobView, len(before.Jobs))
-	for n := range before.Jobs {
-		jobs[before.Jobs[n].ID] = &before.Jobs[n]
-	}
-	for n := range now.Jobs {
-		if j := &now.Jobs[n]; jobChanged(jobs[j.ID], j) {
+	byID := func(a, b *facts.JobView) int { return cmp.Compare(a.ID, b.ID) }
+	for was, j := range changed(before.Jobs, now.Jobs, byID) {
+		if jobChanged(was, j) {
 			events = append(events, ofJob(now.At, "job-changed", j.ID,
 				facts.Why{Reason: j.Code, Params: j.Params, Cause: j.Reason}, j.Status))
 		}
 	}
-	hosts := make(map[facts.HostID]*message.HostView, len(before.Hosts))
-	for n := range before.Hosts {
-		hosts[before.Hosts[n].ID] = &before.Hosts[n]
-	}
-	for n := range now.Hosts {
-		h := &now.Hosts[n]
-		if kind := hostNews(hosts[h.ID], h); kind != "" {
+	byName := func(a, b *message.HostView) int { return cmp.Compare(a.ID, b.ID) }
+	for was, h := range changed(before.Hosts, now.Hosts, byName) {
+		if kind := hostNews(was, h); kind != "" {
 			e := Event{facts.FarmEvent(now.At, kind,
 				facts.Why{Cause: fmt.Sprintf("%s, %d of %d slots in use", h.State, h.Used, h.Slots)}), h.State}
 			e.Host = h.ID
@@ -72,6 +67,28 @@ func OfViews(before, now *message.View) []Event {
 		}
 	}
 	return events
+}
+
+// changed are the rows of a view that the one before does not share, with what they were; nil: they were not there.
+func changed[T any](before, now []*T, compare func(a, b *T) int) iter.Seq2[*T, *T] {
+	return func(yield func(was, is *T) bool) {
+		for _, is := range now {
+			for len(before) > 0 && before[0] != is && compare(before[0], is) < 0 {
+				before = before[1:]
+			}
+			switch {
+			case len(before) > 0 && before[0] == is:
+				before = before[1:]
+			case len(before) > 0 && compare(before[0], is) == 0:
+				if !yield(before[0], is) {
+					return
+				}
+				before = before[1:]
+			case !yield(nil, is):
+				return
+			}
+		}
+	}
 }
 
 // jobChanged reports whether the listing of a job has changed, other than by the submission or the end, which have

@@ -30,13 +30,13 @@ func TestSlowReader(t *testing.T) {
 }
 
 func TestNewsOfViews(t *testing.T) {
-	before := &message.View{Jobs: []facts.JobView{{JobFacts: facts.JobFacts{ID: 1, Version: 1}, Status: "pending"},
+	before := &message.View{Jobs: []*facts.JobView{{JobFacts: facts.JobFacts{ID: 1, Version: 1}, Status: "pending"},
 		{JobFacts: facts.JobFacts{ID: 2, Version: 1}, Status: "running"}},
-		Hosts: []message.HostView{{HostFacts: facts.HostFacts{ID: "h"}, State: "up"}}}
-	after := &message.View{Jobs: []facts.JobView{{JobFacts: facts.JobFacts{ID: 1, Version: 2}, Status: "pending"},
+		Hosts: []*message.HostView{{HostFacts: facts.HostFacts{ID: "h"}, State: "up"}}}
+	after := &message.View{Jobs: []*facts.JobView{{JobFacts: facts.JobFacts{ID: 1, Version: 2}, Status: "pending"},
 		{JobFacts: facts.JobFacts{ID: 2, Version: 2}, Status: "complete"},
 		{JobFacts: facts.JobFacts{ID: 3}, Status: "pending"}},
-		Hosts: []message.HostView{{HostFacts: facts.HostFacts{ID: "h"}, State: "lost"}}}
+		Hosts: []*message.HostView{{HostFacts: facts.HostFacts{ID: "h"}, State: "lost"}}}
 	var got []string
 	for _, e := range OfViews(before, after) {
 		got = append(got, e.Topic()+" "+e.Type)

@@ -173,8 +173,8 @@ func (b *Board) look(slow bool) (news bool) {
 		return news
 	}
 	b.shown = v
-	news = b.jobs.change(len(v.Jobs), slow, func(n int, w *writer) facts.JobID { return jobRow(&v.Jobs[n], w) }) || news
+	news = b.jobs.change(len(v.Jobs), slow, func(n int, w *writer) facts.JobID { return jobRow(v.Jobs[n], w) }) || news
 	return b.hosts.change(len(v.Hosts), slow, func(n int, w *writer) facts.HostID {
-		return hostRow(&v.Hosts[n], w)
+		return hostRow(v.Hosts[n], w)
 	}) || news
 }

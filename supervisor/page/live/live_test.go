@@ -34,7 +34,7 @@ func farmOf(jobs, hosts int) *message.View {
 			Items:           facts.ItemCounts{Total: 240, Pending: 240 - done - runs, Running: runs, Complete: done},
 			Reason:          fmt.Sprintf("all %d slots that fit are taken, %d by its own", 100+n%7, runs), Code: "slots_taken"}
 		j.EstimatedItemSeconds, j.Memory.Need, j.Memory.LargestPeak = j.MeanItemSeconds, 4<<30, int64(r.IntN(1000))<<22
-		v.Jobs = append(v.Jobs, j)
+		v.Jobs = append(v.Jobs, &j)
 	}
 	for n := range hosts {
 		h := message.HostView{HostFacts: facts.HostFacts{ID: facts.HostID(fmt.Sprintf("rn%05d", n)), Slots: 16,
@@ -43,7 +43,7 @@ func farmOf(jobs, hosts int) *message.View {
 		for range h.Used {
 			h.Instances = append(h.Instances, message.InstanceView{Job: facts.JobID(1000 + r.IntN(1000))})
 		}
-		v.Hosts = append(v.Hosts, h)
+		v.Hosts = append(v.Hosts, &h)
 	}
 	return v
 }
@@ -53,7 +53,9 @@ func busier(v *message.View) *message.View {
 	next, r := *v, rand.New(rand.NewPCG(3, 4))
 	next.Jobs = slices.Clone(v.Jobs)
 	for n := range next.Jobs {
-		j := &next.Jobs[n]
+		is := *next.Jobs[n]
+		j := &is
+		next.Jobs[n] = j
 		ended, started := 1+r.IntN(2), 1+r.IntN(2)
 		j.Items.Complete, j.Items.Running, j.Items.Pending = j.Items.Complete+ended, j.Items.Running+started-ended,
 			j.Items.Pending-started
@@ -159,14 +161,14 @@ func TestRowsFollow(t *testing.T) {
 			for id := range 8 {
 				if rapid.Bool().Draw(t, "job") {
 					text := rapid.SampledFrom([]string{"", "a", `"<\u202e ü`, "\x00\n"}).Draw(t, "name")
-					next.Jobs = append(next.Jobs, facts.JobView{JobFacts: facts.JobFacts{ID: facts.JobID(id * id), Name: text},
+					next.Jobs = append(next.Jobs, &facts.JobView{JobFacts: facts.JobFacts{ID: facts.JobID(id * id), Name: text},
 						Items: facts.ItemCounts{Complete: rapid.IntRange(0, 2).Draw(t, "complete")}, MeanItemSeconds: 0.04, Reason: text})
 				}
 			}
 			for _, name := range []string{"r", "rn", "rn1", "rné", "rnè", "é", "è"} {
 				if rapid.Bool().Draw(t, "host") {
 					next.Hosts = append(next.Hosts,
-						message.HostView{HostFacts: facts.HostFacts{ID: facts.HostID(name), Slots: rapid.IntRange(0, 1).Draw(t, "slots")},
+						&message.HostView{HostFacts: facts.HostFacts{ID: facts.HostID(name), Slots: rapid.IntRange(0, 1).Draw(t, "slots")},
 							Remark: rapid.SampledFrom([]string{"", "a"}).Draw(t, "remark")})
 				}
 			}

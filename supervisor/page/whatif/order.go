@@ -62,9 +62,9 @@ func jobIn(v *message.View, id facts.JobID) *facts.JobView {
 	if v == nil {
 		return nil
 	}
-	n, found := slices.BinarySearchFunc(v.Jobs, id, func(j facts.JobView, id facts.JobID) int { return int(j.ID - id) })
+	n, found := slices.BinarySearchFunc(v.Jobs, id, func(j *facts.JobView, id facts.JobID) int { return int(j.ID - id) })
 	if !found {
 		return nil
 	}
-	return &v.Jobs[n]
+	return v.Jobs[n]
 }

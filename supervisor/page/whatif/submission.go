@@ -97,7 +97,7 @@ func starts(p planner.Plan, from int) (now, afterStops int) {
 func means(v *message.View) map[int64]float64 {
 	seconds := map[int64]float64{}
 	for n := 0; v != nil && n < len(v.Jobs); n++ {
-		j := &v.Jobs[n]
+		j := v.Jobs[n]
 		if seconds[int64(j.ID)] = j.MeanItemSeconds; j.MeanItemSeconds == 0 {
 			seconds[int64(j.ID)] = j.EstimatedItemSeconds
 		}

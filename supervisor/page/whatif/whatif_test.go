@@ -54,7 +54,7 @@ func of(s planner.Snapshot, v *message.View) Farm {
 // TestTry: a narrower job frees slots for the other, and its items that stop are named.
 func TestTry(t *testing.T) {
 	s := settled(farm(2, 16))
-	v := &message.View{Hosts: []message.HostView{{HostFacts: facts.HostFacts{}, Instances: []message.InstanceView{}}}}
+	v := &message.View{Hosts: []*message.HostView{{HostFacts: facts.HostFacts{}, Instances: []message.InstanceView{}}}}
 	for _, r := range s.Running {
 		var n int
 		_, _ = fmt.Sscanf(r.ID[2:], "%d", &n)
@@ -136,7 +136,7 @@ func TestTrySubmission(t *testing.T) {
 		s.Policy.Preempt = preempt
 		s = settled(s)
 		s.Hosts[0].Slots += free
-		v := &message.View{Jobs: []facts.JobView{{JobFacts: facts.JobFacts{ID: 1}, MeanItemSeconds: 130},
+		v := &message.View{Jobs: []*facts.JobView{{JobFacts: facts.JobFacts{ID: 1}, MeanItemSeconds: 130},
 			{JobFacts: facts.JobFacts{ID: 2}, EstimatedItemSeconds: 400}}}
 		jobs := len(s.Jobs)
 		if planned {

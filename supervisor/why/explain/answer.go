@@ -63,3 +63,24 @@ func listed(lead string, waits []string) string {
 	}
 	return text
 }
+
+// Ground is what a reason depends on besides the job that it is of.
+type Ground int
+
+// Grounds of reasons.
+const (
+	OwnGround   Ground = iota // nothing
+	JobsGround                // the states of the jobs that it waits for
+	HostsGround               // what all jobs and hosts are like
+)
+
+// Why is one sentence when items of the job wait or have failed, else empty.
+func (x *Explainer) Why(j *Job) (facts.Why, Ground) {
+	if own, found := ownAnswer(j, x.state); found {
+		if len(j.WaitFor) > 0 {
+			return own.Why, JobsGround
+		}
+		return own.Why, OwnGround
+	}
+	return x.waits(j).Why, HostsGround
+}

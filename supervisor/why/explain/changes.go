@@ -135,7 +135,7 @@ func (w one) changeOf(c clause, alone []*Host) change {
 		least := amount
 		if c.memory {
 			amount = wholeUnits(amount)
-			least = w.NeedIfAsked(w.j.ID, amount)
+			least = w.needIfAsked(amount)
 		}
 		if enough := sort.Search(len(alone), func(n int) bool { return c.has(alone[n]) < least }); enough > 0 {
 			c.set(&less, least)
@@ -166,7 +166,7 @@ func (w one) lesserNow(c clause) (change, bool) {
 		less := w.j.Job
 		if c.memory {
 			amount = wholeUnits(amount)
-			if w.NeedIfAsked(w.j.ID, amount) > c.left(h) {
+			if w.needIfAsked(amount) > c.left(h) {
 				continue
 			}
 		}
@@ -179,6 +179,12 @@ func (w one) lesserNow(c clause) (change, bool) {
 		return change{}, false
 	}
 	return change{way: "with " + c.part(most), room: 1, on: best.ID}, true
+}
+
+// needIfAsked is the memory that the job would need if it asked for so many bytes: by what its items have taught.
+func (w one) needIfAsked(bytes int64) int64 {
+	w.passing = true
+	return w.NeedIfAsked(w.j.ID, bytes)
 }
 
 // room says whether an instance of the job, if it asked for less, could start on a host that serves it now, were it the

@@ -50,6 +50,7 @@ type Explainer struct {
 	licences map[string]licence
 	surplus  map[string]int // of each user, in instances; nil: not counted yet
 	noHostUp string         // why no host takes work; "": not asked yet
+	passing  bool           // something that was found out changes with time, or by what Like does not compare
 }
 
 // group is what jobs of one key share.
@@ -85,8 +86,13 @@ type one struct {
 func New(f *Farm) *Explainer {
 	x := &Explainer{Farm: f, groups: map[string]*group{}, licences: map[string]licence{}}
 	x.keys = fit.KeysOf(x.everyHost)
+	x.passing = x.keys.Passing()
 	return x
 }
+
+// Holds says whether what was found out until now holds as long as the jobs and hosts are Like what they were, and all
+// else of the farm but the time is the same.
+func (x *Explainer) Holds() bool { return !x.passing }
 
 // of looks at a job.
 func (x *Explainer) of(j *Job) one {
@@ -95,6 +101,7 @@ func (x *Explainer) of(j *Job) one {
 	if g == nil {
 		g = &group{hostSummary: x.look(j), cases: map[caseKey]*openCase{}}
 		x.groups[key] = g
+		x.passing = x.passing || len(j.Avoids) > 0 || j.LooksAtLoad()
 	}
 	at := caseKey{j.Learned, j.Memory, j.Slots, j.MayUseReserved}
 	c := g.cases[at]
@@ -166,13 +173,15 @@ func (x *Explainer) Explain(id facts.JobID, order string) (e Explanation, found 
 	return e, true
 }
 
-// Why is one sentence when items of the job wait or have failed, else empty.
-func (x *Explainer) Why(j *Job) facts.Why { return x.why(j).Why }
-
 func (x *Explainer) why(j *Job) answer {
 	if own, found := ownAnswer(j, x.state); found {
 		return own
 	}
+	return x.waits(j)
+}
+
+// waits says for what of the hosts the job waits.
+func (x *Explainer) waits(j *Job) answer {
 	w := x.of(j)
 	none := facts.Params{}
 	switch {

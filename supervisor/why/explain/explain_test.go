@@ -62,7 +62,7 @@ func TestWhy(t *testing.T) {
 			"no host is in the group new; without -groups 2 hosts would fit, with room now"},
 	} {
 		f := farmOf(t, tc.row, tc.states...)
-		if why := explain.New(f).Why(&f.Jobs[0]); why.Reason != tc.code || why.Cause != tc.text {
+		if why, _ := explain.New(f).Why(&f.Jobs[0]); why.Reason != tc.code || why.Cause != tc.text {
 			t.Errorf("%+v on %v: %s, %q", tc.row, tc.states, why.Reason, why.Cause)
 		}
 	}
@@ -98,7 +98,7 @@ func TestRoomMeantForAnother(t *testing.T) {
 		x := explain.New(f)
 		for _, n := range turns {
 			want := [2]facts.Reason{facts.ReasonNextPlan, facts.ReasonKeptForJob}[n]
-			if why := x.Why(&f.Jobs[n]); why.Reason != want || n == 1 && why.Params.Job != 1 {
+			if why, _ := x.Why(&f.Jobs[n]); why.Reason != want || n == 1 && why.Params.Job != 1 {
 				t.Errorf("job %d, of turns %v: %+v", f.Jobs[n].ID, turns, why)
 			}
 		}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -115,6 +116,25 @@ type Job struct {
 type Ranked struct {
 	Operator int // below 0 an operator put it before all others, above 0 behind
 	Factor   int // of its owner, in hundredths, by the last plan
+}
+
+// Like says whether the job is to the reasons of other jobs what it was. Its row is looked at by the caller.
+func (j *Job) Like(was *Job) bool {
+	return j.Secondary == was.Secondary &&
+		(j.Ranked == nil) == (was.Ranked == nil) && (j.Ranked == nil || *j.Ranked == *was.Ranked)
+}
+
+// Like says whether the host is to the reasons of jobs what it was. What of its row decides which jobs it serves is
+// looked at by the caller, and so are its instances.
+func (h *Host) Like(was *Host) bool {
+	return h.State == was.State && h.Refusing == was.Refusing && h.Free == was.Free && h.Used == was.Used &&
+		h.Away == was.Away && h.Kept == was.Kept && h.Limited == was.Limited && h.Full == was.Full &&
+		h.Ledger == was.Ledger && h.PerIdle == was.PerIdle && h.MeantFor == was.MeantFor
+}
+
+// Like says the same of an instance.
+func (i Instance) Like(was Instance) bool {
+	return i.Job == was.Job && i.Hold == was.Hold && i.Slots == was.Slots && maps.Equal(i.Holds, was.Holds)
 }
 
 // remaining are the items that run or are ready.

@@ -26,6 +26,7 @@ func (x *Explainer) licence(name string) licence {
 	if known {
 		return l
 	}
+	x.passing = true // how many there are changes with time
 	l = licence{left: x.Policy.Resources[name], held: map[facts.JobID]int64{}}
 	if agenda.PerHost(name) {
 		l.left -= x.countSeats(name, l.held)

@@ -48,6 +48,7 @@ func (x *Explainer) dueWhen() string {
 	case x.Policy.Share.Preempt != "aggressive":
 		return "at the end of items (supervisor_smart_share_preempt_policy is " + x.Policy.Share.Preempt + ")"
 	case !x.ReplanAt.IsZero():
+		x.passing = true
 		return fmt.Sprintf("in about %.0f s (supervisor_smart_share_min_run and _settle)", max(0, wait.Seconds()))
 	}
 	return "as soon as those that give way have ended"
