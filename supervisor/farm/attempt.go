@@ -43,7 +43,7 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	item := facts.ItemNo(n)
 	number := max(j.LastAttempt(item), f.attemptFloor) + 1
 	j.Start(now, item, number)
-	i.Begins(facts.AttemptFacts{
+	i.Begins(facts.RunFacts{
 		AttemptID: facts.AttemptID{Job: j.ID, Item: item, Number: number},
 		Host:      i.Host.ID, Boot: i.Host.Boot, StateID: i.Host.StateID,
 		Instance: i.Number, Kind: i.Kind, Owner: j.User, Slots: i.Slots, Memory: memory, Holds: j.Needs.Holds,
@@ -60,7 +60,7 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	i.Under = agenda.Pending
 	i.Inherited = false
 	i.Touch()
-	f.out.Write(facts.StartAttempt{Attempt: i.Attempt})
+	f.out.Write(facts.StartAttempt{Attempt: facts.AttemptFacts{RunFacts: i.Attempt}})
 	f.syncs.answerSoon(i.Host)
 	return true
 }
@@ -70,7 +70,7 @@ func (f *Farm) stop(now time.Time, i *model.Instance, why facts.Why) {
 	if i.Stopping() && (i.Killed() || why.Reason != facts.ReasonKilled && why.Reason != facts.ReasonMigrated) {
 		return
 	}
-	i.Attempt.State, i.Attempt.Why = facts.Stopping, why
+	i.Attempt.State, i.Order = facts.Stopping, &why
 	i.Touch()
 	f.out.Write(facts.StopAttempt{ID: i.Attempt.AttemptID, Why: why})
 	f.out.Record(now, facts.EventFacts{Type: "stopped", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number,
@@ -188,17 +188,17 @@ func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 	switch {
 	case r.Outcome == "exit" && r.ExitCode != nil && *r.ExitCode == 0: // it was done before our order reached it
 		end.State, end.Why = facts.Done, r.Remark()
-		if i.Attempt.Reason == facts.ReasonMigrated { // the next term is to know that the job avoids the host
-			end.Why = i.Attempt.Why
+		if model.OrderOn(i).Reason == facts.ReasonMigrated { // the next term is to know that the job avoids the host
+			end.Why = model.OrderOn(i)
 		}
 	case i.Stopping() && i.Killed():
 		end.State = facts.Killed
 		end.Again = facts.Never
-		end.Why = i.Attempt.Why
+		end.Why = model.OrderOn(i)
 	case i.Stopping():
 		end.State = facts.Preempted
 		end.Again = facts.ByItself
-		end.Why = i.Attempt.Why
+		end.Why = model.OrderOn(i)
 	default:
 		closes = f.endUnstopped(now, i, r, &end)
 	}

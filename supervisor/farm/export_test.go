@@ -164,7 +164,7 @@ func SpoilCPUs(f *Farm, id facts.JobID, cpus int) {
 }
 
 // Attempts are the attempts of all instances.
-func Attempts(f *Farm) (list []facts.AttemptFacts) {
+func Attempts(f *Farm) (list []facts.RunFacts) {
 	for _, h := range f.hosts.Sorted() {
 		for _, i := range h.SortedInstances() {
 			list = append(list, i.Attempt)

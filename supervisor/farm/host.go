@@ -135,13 +135,12 @@ func (f *Farm) lose(now time.Time, i *model.Instance, why facts.Why) {
 	if i.Stopping() && i.Killed() {
 		end.State = facts.Killed
 		end.Again = facts.Never
-		end.Why = i.Attempt.Why
+		end.Why = model.OrderOn(i)
 	} else if i.Stopping() {
-		end.State, end.Why = facts.Preempted, i.Attempt.Why
+		end.State, end.Why = facts.Preempted, model.OrderOn(i)
 	}
 	f.endAttempt(now, i, end)
-	i.Attempt.Again, i.Attempt.Why = end.Again, end.Why
-	i.Job.NoteLapsed(&i.Attempt)
+	i.Job.NoteLapsed(&facts.AttemptFacts{RunFacts: i.Attempt, Again: end.Again, Why: end.Why})
 	f.close(i)
 	f.maybeFinish(now, i.Job)
 }

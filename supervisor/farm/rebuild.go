@@ -131,10 +131,14 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 		return fmt.Errorf("job %d: two live attempts hold instance %d", j.ID, a.Instance)
 	}
 	i := &model.Instance{
-		Job: j, Host: h, Number: a.Instance, Kind: a.Kind, Slots: a.Slots, Devices: a.Devices, Attempt: a,
+		Job: j, Host: h, Number: a.Instance, Kind: a.Kind, Slots: a.Slots, Devices: a.Devices, Attempt: a.RunFacts,
 		Floor: f.attemptFloor,
 		Began: a.StartedAt, LeaseEnds: now.Add(f.policy.Promised.InFull()), Granted: now.Add(f.policy.Promised.Lease),
 		SentAway: a.State == facts.Running && awayTexts[a.Reason] != "", Inherited: true,
+	}
+	if a.Reason != "" {
+		order := a.Why
+		i.Order = &order
 	}
 	if under := j.Tally.State(int(a.Item)); under == agenda.Killed || under == agenda.Failed || under == agenda.Complete ||
 		under == agenda.Blocked {

@@ -105,7 +105,7 @@ func (rt *retries) avoidLeft(now time.Time, j *model.Job) {
 	left := map[facts.HostID]time.Time{}
 	maps.Copy(left, j.Trouble.Left)
 	for _, i := range j.Instances {
-		if i.Attempt.Reason == facts.ReasonMigrated {
+		if model.OrderOn(i).Reason == facts.ReasonMigrated {
 			left[i.Host.ID] = now
 		}
 	}

@@ -187,9 +187,10 @@ func (f *Farm) unblock(j *model.Job, o *model.Action, marks []facts.Mark) int {
 
 // sendAway sends an instance away at its item's end. Its attempt's row says so, so that the next term knows.
 func (f *Farm) sendAway(now time.Time, i *model.Instance, why facts.Reason, by string) {
-	i.SentAway, i.Attempt.Why = true, facts.Because(why, facts.Params{By: by}, "")
+	order := facts.Because(why, facts.Params{By: by}, "")
+	i.SentAway, i.Order = true, &order
 	i.Touch()
-	f.out.Write(facts.SendAwayAttempt{ID: i.Attempt.AttemptID, Why: i.Attempt.Why})
+	f.out.Write(facts.SendAwayAttempt{ID: i.Attempt.AttemptID, Why: order})
 	f.recordOf(now, i, facts.EventFacts{Type: "draining", By: by,
 		Why: facts.Why{Reason: why, Params: facts.Params{By: by}, Cause: awayTexts[why]}})
 }

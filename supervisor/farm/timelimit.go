@@ -147,8 +147,7 @@ func (f *Farm) Counts() message.Counts { return f.counts }
 
 // noteOveruse tells the first time that a job's items use more processors than they hold.
 func (wa *watch) noteOveruse(now time.Time, i *model.Instance, end facts.EndAttempt) {
-	a := i.Attempt
-	a.Wall, a.CPU = end.Wall, end.CPU
+	a := facts.AttemptFacts{RunFacts: i.Attempt, Wall: end.Wall, CPU: end.CPU}
 	text := a.Overuse()
 	if text == "" {
 		return

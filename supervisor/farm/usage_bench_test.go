@@ -31,8 +31,8 @@ func sharedFarm(b *testing.B) (*Farm, time.Time) {
 		r := facts.JobRecord{Job: facts.JobFacts{ID: facts.JobID(n + 1), Version: 1, User: owner, Account: account, Priority: 5, Cluster: "/", CPUs: 10, Agenda: agenda.Spec{Range: "1-100"},
 			State: facts.Active, Command: []string{"true"}}}
 		for i := range 10 {
-			r.Attempts = append(r.Attempts, facts.AttemptFacts{AttemptID: facts.AttemptID{Job: r.Job.ID, Item: facts.ItemNo(i), Number: 1}, Host: facts.HostID(fmt.Sprint("h", n%100)), Instance: i, Owner: owner,
-				Slots: 1, Memory: 1 << 30, State: facts.Running, StartedAt: now})
+			r.Attempts = append(r.Attempts, facts.AttemptFacts{RunFacts: facts.RunFacts{AttemptID: facts.AttemptID{Job: r.Job.ID, Item: facts.ItemNo(i), Number: 1}, Host: facts.HostID(fmt.Sprint("h", n%100)), Instance: i, Owner: owner,
+				Slots: 1, Memory: 1 << 30, State: facts.Running, StartedAt: now}})
 		}
 		rows.Jobs = append(rows.Jobs, r)
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 func done(item int, host string, wall float64) *facts.AttemptFacts {
-	return &facts.AttemptFacts{AttemptID: facts.AttemptID{Job: 1, Item: facts.ItemNo(item), Number: 1},
-		Host: facts.HostID(host), State: facts.Done, Wall: wall, Peak: int64(wall) << 20}
+	return &facts.AttemptFacts{RunFacts: facts.RunFacts{AttemptID: facts.AttemptID{Job: 1, Item: facts.ItemNo(item), Number: 1},
+		Host: facts.HostID(host), State: facts.Done}, Wall: wall, Peak: int64(wall) << 20}
 }
 
 func name(n facts.ItemNo) string { return "f" + strconv.Itoa(int(n)) }

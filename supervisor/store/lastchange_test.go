@@ -20,7 +20,7 @@ func TestWhatIsAChange(t *testing.T) {
 	writes := []facts.Write{
 		facts.PutJob{Job: facts.JobFacts{ID: 1}}, facts.ChangeMarks{Job: 2}, facts.PutAction{Order: facts.ActionFacts{Job: 3}},
 		facts.DropAction{Job: 4},
-		facts.StartAttempt{Attempt: facts.AttemptFacts{AttemptID: id(5)}}, facts.StopAttempt{ID: id(6)},
+		facts.StartAttempt{Attempt: facts.AttemptFacts{RunFacts: facts.RunFacts{AttemptID: id(5)}}}, facts.StopAttempt{ID: id(6)},
 		facts.SendAwayAttempt{ID: id(7)}, facts.SuspendAttempt{ID: id(7)}, facts.ReleaseAttempt{ID: id(7)},
 		facts.RelabelAttempt{ID: id(8)}, facts.EndAttempt{ID: id(9)}, facts.ReopenAttempts{Job: 10},
 		facts.PutHost{}, facts.PutAnswer{}, facts.AddAudit{}, facts.AddEvent{Event: facts.EventFacts{Job: 11}},

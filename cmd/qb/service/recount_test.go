@@ -14,9 +14,8 @@ import (
 // twoLive is what a leader reports, and the rows that agree with it.
 func twoLive() ([]api.Host, []facts.AttemptFacts) {
 	attempt := func(item facts.ItemNo, instance int, devices ...int) facts.AttemptFacts {
-		return facts.AttemptFacts{
-			AttemptID: facts.AttemptID{Job: 7, Item: item, Number: 2}, Host: "h1", Instance: instance, Slots: 2, Memory: 1 << 30,
-			Holds: map[string]int64{"host.gpus": 1, "license.nuke": 1}, Devices: devices, State: facts.Running,
+		return facts.AttemptFacts{RunFacts: facts.RunFacts{AttemptID: facts.AttemptID{Job: 7, Item: item, Number: 2}, Host: "h1", Instance: instance, Slots: 2, Memory: 1 << 30,
+			Holds: map[string]int64{"host.gpus": 1, "license.nuke": 1}, Devices: devices, State: facts.Running},
 		}
 	}
 	rows := []facts.AttemptFacts{attempt(0, 0, 3), attempt(1, 1, 4)}

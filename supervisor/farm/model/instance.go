@@ -32,12 +32,13 @@ type Instance struct {
 	// of the mark that its item lies under: what it is instead of coming back; Pending: none
 	Under agenda.State
 
-	Attempt   facts.AttemptFacts
-	Began     time.Time // of the instance
-	LeaseEnds time.Time // in full: its item may be moved then
-	Floor     int       // attempts that were given since the last restore have higher numbers
-	Granted   time.Time // the end of the lease alone: its item runs so long at most
-	ListedTo  string    // incarnation whose answer last listed the attempt, and that answer's sequence
+	Attempt   facts.RunFacts
+	Order     *facts.Why // why it stops, or by whose order it takes no next item; nil: neither
+	Began     time.Time  // of the instance
+	LeaseEnds time.Time  // in full: its item may be moved then
+	Floor     int        // attempts that were given since the last restore have higher numbers
+	Granted   time.Time  // the end of the lease alone: its item runs so long at most
+	ListedTo  string     // incarnation whose answer last listed the attempt, and that answer's sequence
 	ListedIn  uint64
 	Memory    int64
 	Progress  int           // of its item in per cent, as the worker said last; 0: not known; see Progresses
@@ -82,11 +83,12 @@ func (i *Instance) Ending() bool {
 }
 
 // Begins gives the instance its next attempt. It remembers for how long the earlier ones were suspended.
-func (i *Instance) Begins(a facts.AttemptFacts) {
+func (i *Instance) Begins(a facts.RunFacts) {
 	i.Progresses(0)
 	i.Resides(0)
 	i.stood += i.Attempt.SuspendedUntil(i.Attempt.EndedAt)
 	i.Recorded = Recorded{}
+	i.Order = nil
 	starts, there := &i.Job.numbers.starts, i.Attached()
 	if there {
 		starts.remove(i)
@@ -109,7 +111,15 @@ func (i *Instance) Progresses(percent int) {
 // Stays says that nothing is taken from the instance to share slots: it is resumed, or ended by a person.
 func (i *Instance) Stays() bool { return i.Protected() || i.Suspended() }
 
-func (i *Instance) Killed() bool { return i.Attempt.Reason == facts.ReasonKilled }
+func (i *Instance) Killed() bool { return OrderOn(i).Reason == facts.ReasonKilled }
+
+// OrderOn is why an instance stops, or by whose order it takes no next item; empty: neither.
+func OrderOn(i *Instance) facts.Why {
+	if i.Order == nil {
+		return facts.Why{}
+	}
+	return *i.Order
+}
 
 func (i *Instance) Name() string {
 	return strconv.FormatInt(int64(i.Job.ID), 10) + "." + strconv.Itoa(i.Number)

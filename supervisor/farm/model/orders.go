@@ -91,7 +91,7 @@ func (i *Instance) leftAlone(a facts.Action) bool {
 	case a == facts.Suspend || a == facts.Resume:
 		return i.Stopping() || (i.Suspended() && !i.Resuming()) == (a == facts.Suspend)
 	case a == facts.Retire:
-		return i.Stopping() || i.SentAway && i.Attempt.Reason == facts.ReasonRetired
+		return i.Stopping() || i.SentAway && OrderOn(i).Reason == facts.ReasonRetired
 	case a == facts.Block:
 		return i.Stopping() && i.Under != agenda.Pending
 	case kind == "":

@@ -25,7 +25,7 @@ func TestSpecificationsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		j.Items = items.New(entries)
-		h.Instances[instanceKey{j.ID, 0}] = &Instance{Job: j, Host: h, Attempt: facts.AttemptFacts{AttemptID: facts.AttemptID{Job: j.ID, Number: 1}}}
+		h.Instances[instanceKey{j.ID, 0}] = &Instance{Job: j, Host: h, Attempt: facts.RunFacts{AttemptID: facts.AttemptID{Job: j.ID, Number: 1}}}
 	}
 	holds := map[facts.JobID]int64{}
 	answers := 0

@@ -195,6 +195,20 @@ type JobFacts struct {
 
 // AttemptFacts is the row of an attempt.
 type AttemptFacts struct {
+	RunFacts
+	Again    RunsAgain
+	Why      // it stops, or ended otherwise than done; of a running one, by whose order its instance takes no next item
+	ExitCode *int
+	Signal   *int
+	Wall     float64 // seconds, as the worker measured
+	CPU      float64 // seconds
+	Peak     int64   // bytes
+	Charge   Charge  // of an ended attempt
+	Charged  bool    // its owner pays it
+}
+
+// RunFacts is what of an attempt a farm has for as long as it runs: there are hundreds of thousands.
+type RunFacts struct {
 	AttemptID
 	Host     HostID
 	Boot     string // boot id of the host when it was given
@@ -207,15 +221,6 @@ type AttemptFacts struct {
 	Holds    map[string]int64 // other resources held, as host.gpus
 	Devices  []int            // of host.gpus
 	State    AttemptState
-	Again    RunsAgain
-	Why      // it stops, or ended otherwise than done; of a running one, by whose order its instance takes no next item
-	ExitCode *int
-	Signal   *int
-	Wall     float64 // seconds, as the worker measured
-	CPU      float64 // seconds
-	Peak     int64   // bytes
-	Charge   Charge  // of an ended attempt
-	Charged  bool    // its owner pays it
 
 	StartedAt time.Time
 	EndedAt   time.Time // zero while live

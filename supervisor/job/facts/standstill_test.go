@@ -12,7 +12,7 @@ import (
 func TestStoodUntil(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
-		a := AttemptFacts{StartedAt: now}
+		a := AttemptFacts{RunFacts: RunFacts{StartedAt: now}}
 		a.Suspended = rapid.Float64Range(0, 1e8).Draw(t, "suspended")
 		a.Released = rapid.Float64Range(0, a.Suspended).Draw(t, "released")
 		for range rapid.IntRange(1, 8).Draw(t, "times") {

@@ -16,7 +16,7 @@ const (
 )
 
 // SuspensionState is how the attempt is suspended now.
-func (a *AttemptFacts) SuspensionState() Suspension {
+func (a *RunFacts) SuspensionState() Suspension {
 	switch {
 	case a.SuspendedAt.IsZero():
 		return NotSuspended
@@ -29,7 +29,7 @@ func (a *AttemptFacts) SuspensionState() Suspension {
 }
 
 // Taken is how many slots the attempt takes while it lives.
-func (a *AttemptFacts) Taken() int {
+func (a *RunFacts) Taken() int {
 	if !a.ReleasedAt.IsZero() {
 		return 0
 	}
@@ -38,18 +38,18 @@ func (a *AttemptFacts) Taken() int {
 
 // SuspendedSeconds returns the seconds that the attempt was suspended by then, and those of them without its slots.
 // They add up as the row keeps them: never fewer than it says, which a time.Duration in between does not promise.
-func (a *AttemptFacts) SuspendedSeconds(then time.Time) (suspended, released float64) {
+func (a *RunFacts) SuspendedSeconds(then time.Time) (suspended, released float64) {
 	return a.Suspended + secondsSince(a.SuspendedAt, then), a.Released + secondsSince(a.ReleasedAt, then)
 }
 
 // ReleasedUntil is for how long the attempt had given back its slots by then.
-func (a *AttemptFacts) ReleasedUntil(then time.Time) time.Duration {
+func (a *RunFacts) ReleasedUntil(then time.Time) time.Duration {
 	_, released := a.SuspendedSeconds(then)
 	return Seconds(released)
 }
 
 // SuspendedUntil is for how long the attempt was suspended by then.
-func (a *AttemptFacts) SuspendedUntil(then time.Time) time.Duration {
+func (a *RunFacts) SuspendedUntil(then time.Time) time.Duration {
 	suspended, _ := a.SuspendedSeconds(then)
 	return Seconds(suspended)
 }
@@ -68,11 +68,11 @@ func Seconds(seconds float64) time.Duration {
 }
 
 // RanUntil is for how long the attempt had run by then: not the time for which it was suspended.
-func (a *AttemptFacts) RanUntil(then time.Time) time.Duration {
+func (a *RunFacts) RanUntil(then time.Time) time.Duration {
 	return then.Sub(a.StartedAt) - a.SuspendedUntil(then)
 }
 
 // WhyResuming says for what an attempt waits that was resumed.
-func WhyResuming(a *AttemptFacts) Why {
+func WhyResuming(a *RunFacts) Why {
 	return Because(ReasonResuming, Params{Host: a.Host, Limit: int64(a.Slots)}, "")
 }

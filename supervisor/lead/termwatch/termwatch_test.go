@@ -79,8 +79,8 @@ func TestTermWatchComparesTimelines(t *testing.T) {
 func watchOf(d store.Descent, now time.Duration) *Watch {
 	rows := facts.Facts{
 		NextJob: 8, LastAttempt: 3, Hosts: []facts.HostFacts{{ID: "a"}, {ID: "b"}},
-		Jobs: []facts.JobRecord{{Attempts: []facts.AttemptFacts{{AttemptID: facts.AttemptID{Job: 1, Item: 0, Number: 1},
-			Host: "a", State: facts.Running}}}},
+		Jobs: []facts.JobRecord{{Attempts: []facts.AttemptFacts{{RunFacts: facts.RunFacts{AttemptID: facts.AttemptID{Job: 1, Item: 0, Number: 1},
+			Host: "a", State: facts.Running}}}}},
 	}
 	return New(ownKey, 5, time.UnixMicro(5), d, rows, grace, now)
 }

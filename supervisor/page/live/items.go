@@ -53,7 +53,8 @@ func (b *Board) Note(writes []facts.Write) {
 		case facts.RelabelAttempt:
 			b.letter(w.ID, Letter("running", w.Kind))
 		case facts.EndAttempt:
-			b.letter(w.ID, Letter(translate.StatusOf(facts.AttemptFacts{State: w.State, Again: w.Again}), facts.Primary))
+			ended := facts.AttemptFacts{RunFacts: facts.RunFacts{State: w.State}, Again: w.Again}
+			b.letter(w.ID, Letter(translate.StatusOf(ended), facts.Primary))
 		case facts.ReopenAttempts:
 			b.readAnew(w.Job)
 		case facts.ChangeMarks:

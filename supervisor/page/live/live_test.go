@@ -269,8 +269,8 @@ func TestItems(t *testing.T) {
 		return facts.AttemptID{Job: job, Item: item, Number: 1}
 	}
 	b.Note([]facts.Write{
-		facts.StartAttempt{Attempt: facts.AttemptFacts{AttemptID: id(7, 3), Kind: facts.Secondary}},
-		facts.StartAttempt{Attempt: facts.AttemptFacts{AttemptID: id(7, 1), Kind: facts.Secondary}},
+		facts.StartAttempt{Attempt: facts.AttemptFacts{RunFacts: facts.RunFacts{AttemptID: id(7, 3), Kind: facts.Secondary}}},
+		facts.StartAttempt{Attempt: facts.AttemptFacts{RunFacts: facts.RunFacts{AttemptID: id(7, 1), Kind: facts.Secondary}}},
 		facts.EndAttempt{ID: id(7, 1), State: facts.Done}, facts.EndAttempt{ID: id(8, 2), State: facts.Done},
 	})
 	b.tick()

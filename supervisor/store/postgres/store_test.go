@@ -40,10 +40,10 @@ func attemptID(job facts.JobID, item facts.ItemNo, number int) facts.AttemptID {
 }
 
 func started(id facts.AttemptID, when time.Time) facts.AttemptFacts {
-	return facts.AttemptFacts{AttemptID: id, Host: "h1", Boot: "boot", StateID: "state", Instance: 3,
+	return facts.AttemptFacts{RunFacts: facts.RunFacts{AttemptID: id, Host: "h1", Boot: "boot", StateID: "state", Instance: 3,
 		Kind:  facts.Secondary,
 		Owner: "ann", Slots: 1, Memory: 1 << 20, State: facts.Running, StartedAt: when,
-		Holds: map[string]int64{"host.gpus": 1, "license.nuke": 2}, Devices: []int{0, 3}}
+		Holds: map[string]int64{"host.gpus": 1, "license.nuke": 2}, Devices: []int{0, 3}}}
 }
 
 func start(job facts.JobID, item facts.ItemNo, number int) facts.StartAttempt {

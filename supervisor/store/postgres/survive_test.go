@@ -323,7 +323,9 @@ func TestFactsSurvive(t *testing.T) {
 		"CreditFacts", "DoneFacts",
 		// which TestPromiseIsInTheRow stores
 		"EventFacts", "HostFacts", "JobFacts", "MailFacts", "ProfileFacts", "PromiseFacts",
-		"PublicationFacts", "ResourceFacts", "ShareFacts", "UsageFacts"}
+		"PublicationFacts", "ResourceFacts",
+		// which is a part of AttemptFacts
+		"RunFacts", "ShareFacts", "UsageFacts"}
 	if d := diff(known, rowTypes(t)); d != "" {
 		t.Errorf("rows of facts that this test does not know (-known +there):\n%s", d)
 	}

@@ -44,7 +44,7 @@ func FillItem(now time.Time, item *api.Item, j *facts.JobFacts, a *facts.Attempt
 		if a.State == facts.Running && !a.SuspendedAt.IsZero() {
 			why, params := facts.Because(facts.ReasonSuspended, facts.Params{}, ""), (*api.CodeParams)(nil)
 			if a.SuspensionState() == facts.Resuming {
-				why = facts.WhyResuming(a)
+				why = facts.WhyResuming(&a.RunFacts)
 				params = Params(why.Params)
 			}
 			item.SuspendedAt = timeOrNil(a.SuspendedAt)
