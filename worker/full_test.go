@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -21,6 +22,27 @@ func noSpaceFor(t *testing.T, s shim.Spool, id api.AttemptID) {
 	t.Helper()
 	if err := os.Mkdir(s.Path(id)+".tmp", 0o700); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestResultTakesTheRoomSetAside: a result has room there. One of signs that take six bytes each has not, and the record
+// says so.
+func TestResultTakesTheRoomSetAside(t *testing.T) {
+	t.Parallel()
+	for sign, kept := range map[string]bool{"x": true, "<": false} {
+		dir, s := t.TempDir(), shim.Spool(t.TempDir())
+		result := json.RawMessage(`"` + strings.Repeat(sign, api.MaxResult-2) + `"`)
+		f := api.Finished{Attempt: attempt(1, 0), Outcome: "exit", ExitCode: new(0), Result: result}
+		if err := shim.MakeSpare(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.PutSpare(dir, shim.Spooled{Boot: "boot", Finished: f}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Get(f.Attempt)
+		if err != nil || *got.ExitCode != 0 || (string(got.Result) == string(result)) != kept || strings.Contains(got.Reason, "result") == kept {
+			t.Errorf("%q: %v, %+v", sign, err, got)
+		}
 	}
 }
 

@@ -613,3 +613,36 @@ func TestPreflightOfALoadOnceJob(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryLimitOfASession: an item that outgrows its limit ends with its whole session, the next one has another.
+func TestMemoryLimitOfASession(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.loadOnce(1, "work")
+	runAgent(t, testConfig(t, f))
+	key := core.Key{Job: 1}
+	limited := func() {
+		d := f.wanted[key]
+		d.HardLimit, d.Memory = true, 100<<20
+		f.wanted[key] = d
+	}
+	f.with(func() {
+		f.refill = func(f *scriptedFarm, end api.Finished) {
+			if next := end.Attempt.Item + 1; next < 4 {
+				f.wantLocked(key, attempt(1, next))
+				limited()
+			}
+		}
+		f.wantLocked(key, attempt(1, 0))
+		limited()
+	})
+	for n := range 4 {
+		end := f.awaitEnd(attempt(1, n))
+		if n == 2 && (end.Outcome != core.OutcomeMemory || !end.Limit) || n != 2 && !done(end) {
+			t.Errorf("item %d: %+v", n, end)
+		}
+	}
+	if pids := f.programs(1, 4); len(pids) != 2 {
+		t.Errorf("the items were of processes %v", pids)
+	}
+}

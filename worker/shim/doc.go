@@ -8,8 +8,11 @@
 //	      ◀─ Report ──  │
 //	                    └─▶ now (what runs), spool/ (ends), log/ (output): the agent reads them, also after its own death
 //
-// It must never report an end before its record is on disk and its whole tree is gone, wake a frozen tree, or give an
-// item's process anything of the agent's.
+// A program of a load-once job is kept: it asks at a socket for one item after another, and reports each. So what
+// belongs to a process (program.go) and what belongs to an item (item.go) have lives of their own.
 //
-// Read first: shim.go, item.go, protocol.go.
+// It must never report an end before its record is on disk and its whole tree is gone (or, of a program that is kept,
+// its item was reported as complete), wake a frozen tree, or give an item's process anything of the agent's.
+//
+// Read first: shim.go, item.go, program.go, session.go, protocol.go.
 package shim
