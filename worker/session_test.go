@@ -274,7 +274,7 @@ func TestItemThatWasNotTaken(t *testing.T) {
 	f.awaitEnd(attempt(1, 2))
 	f.awaitState(key, core.StateStarting)
 	f.want(key, attempt(1, 4))
-	if end := f.awaitEnd(attempt(1, 3)); end.Outcome != core.OutcomeStopped || end.Wall != 0 {
+	if end := f.awaitEnd(attempt(1, 3)); end.Outcome != core.OutcomeStopped || end.Wall != 0 || !end.Loaded {
 		t.Errorf("item 3: %+v", end)
 	}
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
@@ -542,7 +542,7 @@ func TestFiguresOfAnItem(t *testing.T) {
 	}
 }
 
-// TestSuspendedProgram: it stands still with its item, and goes on with it.
+// TestSuspendedProgram: a program is frozen while its item is suspended, and goes on with it.
 func TestSuspendedProgram(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)

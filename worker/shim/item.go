@@ -99,6 +99,7 @@ func (s *shim) finish(it *shimItem, f api.Finished) {
 	}
 	f.Attempt, f.Instance = it.order.Attempt, it.order.Instance
 	f.Highlights, f.OutputPaths = it.highlights, it.paths
+	f.Loaded = s.program != nil // even if it is about to end: the slot is free when nothing of it is left
 	if it.report != nil {
 		it.report.addTo(&f)
 	}
@@ -116,8 +117,8 @@ func (s *shim) record(it *shimItem, f api.Finished) {
 		spared, err := s.spool.PutOrSpare(s.dir, r)
 		s.spareTaken = s.spareTaken || spared
 		if err != nil {
-			// Its memory is free already, and the agent must not take it off what others use.
-			s.say(Report{Sample: &sample{CPU: f.CPU, Wall: f.Wall, Frozen: s.frozen}})
+			// Memory that is free already the agent must not take off what others use.
+			s.say(Report{Sample: &sample{Memory: s.program.memory(), CPU: f.CPU, Wall: f.Wall, Frozen: s.frozen}})
 			s.after(recordRetry, func() { s.record(it, f) })
 			return
 		}
@@ -138,6 +139,9 @@ func (s *shim) record(it *shimItem, f api.Finished) {
 // sayMeasured tells the agent what the tree takes.
 func (s *shim) sayMeasured() {
 	it := s.item
+	if it == nil { // a program that is kept waits
+		s.say(Report{Sample: &sample{Memory: s.program.memory()}})
+	}
 	if it == nil || it.over || it.meter == nil {
 		return
 	}

@@ -263,6 +263,7 @@ func (s *shim) ended(p *program) {
 	}
 	switch it := s.item; {
 	case it == nil:
+		s.say(Report{Sample: &sample{}}) // its memory is free
 		s.frozen = false
 		s.done = s.closing || s.wiped
 	case it.over, it.report != nil && it.verdict == nil: // by the program's word, which is being recorded
@@ -288,6 +289,14 @@ func (s *shim) kill(p *program, wait time.Duration) {
 	}
 	s.tree.Kill(p.launching)
 	s.whileIn(p, wait, func() { s.kill(p, min(2*wait, killRepeatMx)) })
+}
+
+// memory is what its tree takes; none once it is over.
+func (p *program) memory() (bytes int64) {
+	if p != nil {
+		bytes, _ = p.meter.now()
+	}
+	return bytes
 }
 
 func (p *program) closePidfd() {

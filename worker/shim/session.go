@@ -144,6 +144,7 @@ func (k *session) give(it *shimItem, a *asked) {
 	if !it.given {
 		it.given = true
 		it.begun = true
+		k.told = workWaiting
 		k.given++
 		k.s.say(Report{Started: new(it.order.Attempt)})
 		a.unsent = func() {
@@ -224,7 +225,6 @@ func (k *session) concluded(it *shimItem, f api.Finished) {
 	k.last = it.order.Attempt
 	switch {
 	case Done(f), s.program != p:
-		f.Loaded = s.program == p && !p.exited && !p.killing && k.ending == ""
 		s.finish(it, f)
 	default:
 		it.verdict = &f
