@@ -90,8 +90,8 @@ func (k *session) request(a *asked) {
 		k.give(it, a)
 	default:
 		k.waiting = append(k.waiting, a)
-		wait := min(workWait, max(0, time.Duration(a.Wait*float64(time.Second))))
-		k.s.after(wait, func() { k.release(a, k.told) })
+		wait := min(workWait.Seconds(), max(workLeast.Seconds(), a.Wait))
+		k.s.after(time.Duration(wait*float64(time.Second)), func() { k.release(a, k.told) })
 	}
 }
 
@@ -169,7 +169,7 @@ func (k *session) report(a *asked) {
 	case id == k.last || it != nil && it.order.Attempt == id && it.report != nil:
 		a.answer(refuse(workReported, "item %d was reported before in its attempt %d; request the next one", a.Item,
 			a.Attempt))
-	case it == nil || it.order.Attempt != id || !it.given:
+	case it == nil || it.order.Attempt != id || !it.given || k.s.program != k.p:
 		a.answer(refuse(workNotYours, "item %d, attempt %d is not what this program holds; report the item that requestwork gave",
 			a.Item, a.Attempt))
 	case it.stopped || it.over || k.p.exited || k.p.killing:

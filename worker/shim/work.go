@@ -20,7 +20,8 @@ const (
 	workVersion = 1
 	workLine    = 64 << 10 // bytes of a request
 	workConns   = 16
-	workWait    = 10 * time.Second // for which a request for an item is held at most
+	workWait    = 10 * time.Second      // for which a request for an item is held at most
+	workLeast   = 10 * time.Millisecond // the same at least, so that a program that asks on and on costs little
 	workWrite   = 5 * time.Second
 )
 
