@@ -7,15 +7,19 @@ import (
 	"runtime/metrics"
 )
 
-// A heap may grow by roomyHeap between two garbage collections, but not to more than five times its size. Go's runtime
-// collects when the heap has doubled: with a farm of 15 MB that took a fifth of the supervisor's processor time.
+// Go's runtime collects garbage when the heap has doubled. With a farm of 15 MB that took a fifth of the supervisor's
+// processor time, so a heap may grow by smallRoom, but not to more than five times its size. Where much memory is in
+// use, hundreds of megabytes would be garbage, so beyond largeRoom a heap grows by less, but by half of its size at
+// least: with 2,000 hosts the supervisor had 315 MB resident in place of 408, and the collector took 22 % of the
+// processor time in place of 14 %.
 const (
-	roomyHeap   = 64 << 20
-	mostPercent = 400
+	smallRoom    = 64 << 20
+	largeRoom    = 256 << 20
+	mostPercent  = 400
+	leastPercent = 50
 )
 
-// collectLess sets the heap's room after each collection: a large farm keeps to Go's default, 100 %. A GOGC in the
-// environment counts instead.
+// collectLess sets the heap's room after each collection. A GOGC in the environment counts instead.
 func collectLess() {
 	if os.Getenv("GOGC") == "" {
 		setRoom()
@@ -32,4 +36,13 @@ func setRoom() {
 }
 
 // roomPercent is by how much a heap of so many bytes may grow.
-func roomPercent(live uint64) int { return int(min(max(roomyHeap*100/max(live, 1), 100), mostPercent)) }
+func roomPercent(live uint64) int {
+	live = max(live, 1)
+	switch {
+	case live < smallRoom:
+		return int(min(smallRoom*100/live, mostPercent))
+	case live > largeRoom:
+		return int(max(largeRoom*100/live, leastPercent))
+	}
+	return 100
+}
