@@ -36,10 +36,15 @@ type Farm struct {
 	dependencies dependencies
 	watch        watch
 	brake        brake
-	shown        shown        // the last view
-	ticked       round        // through the hosts that ticks look at
-	orders       []*model.Job // with orders that take more than one commit, the one whose turn is next first
-	carried      bool         // the next Take has a piece of an order under way
+	shown        shown // the last view
+	ticked       round // through the hosts that ticks look at
+	underWay
+}
+
+// underWay are the orders that take more than one commit.
+type underWay struct {
+	orders  []*model.Job // with such orders, the one whose turn is next first
+	carried bool         // the next Take has a piece of one
 }
 
 // New is a farm without jobs and hosts.

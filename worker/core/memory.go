@@ -202,11 +202,11 @@ func compareBools(a, b bool) int {
 	return -1
 }
 
-// watchLimits ends an item that has run beyond its hard limit of memory, where the kernel does not, or
-// beyond its time limit.
+// watchLimits ends an item that has run beyond its hard limit of memory, where the kernel does not, or beyond its time
+// limit. The item of a load-once program counts as running from the start of that: the program may never take it.
 func (c *Core) watchLimits(i *instance) {
 	want, ok := c.promised(i)
-	if !ok || i.state != StateRunning {
+	if !ok || i.state != StateRunning && !(i.state == StateStarting && c.specs[i.key.Job].LoadOnce) {
 		return
 	}
 	switch {

@@ -273,7 +273,7 @@ func (r *answersRig) change() {
 		r.host.sorted = nil
 	case 2:
 		r.next++
-		i.Attempt = facts.AttemptFacts{AttemptID: facts.AttemptID{Job: 7, Item: facts.ItemNo(r.next % 1000), Number: 1}}
+		i.Attempt = facts.RunFacts{AttemptID: facts.AttemptID{Job: 7, Item: facts.ItemNo(r.next % 1000), Number: 1}}
 	case 3:
 		i.Attempt.State = facts.Stopping
 	case 4:
