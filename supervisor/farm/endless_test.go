@@ -15,7 +15,7 @@ import (
 // outcome of a report. "" means a report that gives the reason as its code.
 var repeated = map[facts.Reason]string{
 	facts.ReasonExit: "exit", facts.ReasonSignal: "signal", facts.ReasonLaunchFailed: "launch", facts.ReasonTimeLimit: "timeout",
-	facts.ReasonPreflight: "launch", facts.ReasonAgendaPreflight: "launch", facts.ReasonPostflight: "launch", facts.ReasonOutputMissing: "launch", facts.ReasonLogError: "launch",
+	facts.ReasonPreflight: "launch", facts.ReasonAgendaPreflight: "launch", facts.ReasonPostflight: "launch", facts.ReasonOutputMissing: "launch", facts.ReasonLogError: "launch", facts.ReasonNoReport: "launch",
 	facts.ReasonNoLicence: "exit", facts.ReasonOutOfMemory: "memory", facts.ReasonMemoryLimit: "memory", facts.ReasonMemoryUnavailable: "full",
 	facts.ReasonHostMemoryLow: "stopped", facts.ReasonHostSwapping: "stopped", facts.ReasonHostInUse: "stopped", facts.ReasonWorkerStopped: "stopped", facts.ReasonNotWanted: "stopped",
 	facts.ReasonHostRefused: "refused", facts.ReasonUIDDiffers: "refused", facts.ReasonFolderMissing: "refused", facts.ReasonFolderDenied: "refused",

@@ -35,6 +35,7 @@ type shown struct {
 	promised facts.PromiseFacts
 	changes  uint64 // of rows of hosts
 	again    bool   // all rows are to be made again
+	checks   int
 }
 
 // shownJob is what decides whether the row of a job is made again.
@@ -308,10 +309,12 @@ func (l *look) waitsForMoved(n int) bool {
 	return len(l.moved) > 0 && slices.ContainsFunc(l.s.known.Jobs[n].WaitFor, isMoved)
 }
 
-// check compares the view, if there is one, with a view of which every row is made.
+// check compares the view, if there is one, with a view of which every row is made; of a large farm once in checkedOnce
+// calls.
 func (s *shown) check(f *Farm) error {
 	at := s.view.At
-	if at.IsZero() {
+	s.checks++
+	if at.IsZero() || len(s.jobs)+len(s.hosts) > checkedRows && s.checks%checkedOnce != 0 {
 		return nil
 	}
 	is := f.View(at)
@@ -331,6 +334,11 @@ func (s *shown) check(f *Farm) error {
 	}
 	return nil
 }
+
+const (
+	checkedRows = 40
+	checkedOnce = 16
+)
 
 // differing is the first field in which a row is not as it should be, "" if there is none.
 func differing(row, should any) string {
