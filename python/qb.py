@@ -1324,17 +1324,14 @@ class NotTaken(Error, AttributeError):
 
 
 # Functions of Qube's that are not here, and why.
-_NOT_TAKEN = dict.fromkeys(("jobobj", "requestwork", "reportwork", "reportjob", "jobid", "subid", "convertpath", "workerpathmap", "jobconfig"),
-                           "is of job types that take items inside a program; qb runs a command line for each item")
-_NOT_TAKEN.update({
-    "joborder": "the farm does not report an order of jobs by host; qb explain JOB tells what a job waits for",
-    "hostorder": "the farm does not report an order of hosts; qb explain JOB tells which hosts refuse a job and why",
+_NOT_TAKEN = {
+    "jobconfig": "there are no folders of job types; a program of a load-once job reads its settings from files of its own",
     "setlogpath": "the farm has the output; stdout and stderr read it",
     "updateworkerresources": "the resources of a host are in its qb.conf",
     "updateworkerproperties": "the properties of a host are in its qb.conf",
     "deleteworkerresources": "the resources of a host are in its qb.conf",
     "deleteworkerproperties": "the properties of a host are in its qb.conf",
-})
+}
 
 
 class CONST:
@@ -1429,6 +1426,9 @@ _SAME = ("name", "priority", "cpus", "max_cpus", "cluster", "requirements", "res
          "timelimit", "status", "dependency", "time_estimate", "profile",
          "pgrp", "label", "kind", "system", "pid", "notes", "security", "start", "p_agenda", "p_agenda_priority",
          "p_agenda_cpus", "regex_progress", "regex_errors", "regex_highlights", "regex_outputpaths")
+_OF_COMMANDS = ("cmdline", "range", "chunk", "rangeChunkSize", "partitions", "order", "padding", "regex_progress", "regex_errors", "regex_highlights",
+                "regex_outputPaths")  # members of a package with which the farm makes commands and items
+_PACKAGE = "QB_PACKAGE"  # variable of a load-once job that has its package
 _RENAMED = {"agenda_timelimit": "agendatimelimit"}
 _LISTS = ("hosts", "omithosts", "groups", "omitgroups", "flags", "preflights", "postflights", "agenda_preflights", "agenda_postflights",
           "validate", "pathmap", "mailaddress")
@@ -1524,6 +1524,8 @@ def _request(job: Mapping[str, Any]) -> Tuple[Any, Dict[str, Any]]:
     body = _attributes(job, _READ_ONLY)
     if prototype.lower() == "loadonce":
         body["type"] = "loadonce"
+        if any(key not in _OF_COMMANDS for key in package):  # the program reads it
+            body["env"] = dict(body.get("env") or {}, **{_PACKAGE: _body(package).decode()})
     if job.get("waitfor"):
         links = [body["dependency"]] if body.get("dependency") else []
         body["dependency"] = ",".join(links + ["link-done-job-%s" % one for one in _split(job["waitfor"])])
@@ -2267,6 +2269,164 @@ def isadmin(user: Optional[str] = None) -> bool:
     if user is None:
         return bool(_farm().request("GET", "/v1/ping")["role"] == "admin")
     return any(row["name"] == user and row["role"] == "admin" and not row["disabled"] for row in getusers())
+
+
+# ---- programs of load-once jobs ----
+
+_ASK_WAIT = 10  # seconds for which a request for an item waits at most
+
+
+class _Session:
+    """The connection of a program to the process that keeps it: docs/sessions.md of qb."""
+
+    def __init__(self) -> None:
+        self.pid, self.lock = os.getpid(), threading.Lock()
+        self.stream: Any = None
+        self.paths: Optional[Dict[str, str]] = None  # of the item that came last, else of the job
+
+    def ask(self, do: str, **members: Any) -> Dict[str, Any]:
+        """The reply to a request."""
+        path = os.environ.get("QB_WORK", "")
+        if not path:
+            raise Error("usage", "%s: this is no program of a load-once job; submit its command with prototype loadonce" % do)
+        line = _body(dict(members, do=do, version=1)) + b"\n"
+        with self.lock:
+            try:
+                if self.stream is None:
+                    with socket.socket(socket.AF_UNIX) as connection:
+                        connection.connect(path)
+                        self.stream = connection.makefile("rwb")
+                self.stream.write(line)
+                self.stream.flush()
+                reply = self.stream.readline(_MAX_LINE)
+                if not reply.endswith(b"\n"):
+                    raise OSError("the connection was closed")
+            except OSError as error:
+                self.stream = None
+                raise Error("unreachable", "%s: the socket %s (QB_WORK): %s" % (do, path, error)) from error
+        answer: Dict[str, Any] = json.loads(reply)
+        if answer.get("error"):
+            raise Error(answer["error"], "%s: %s" % (do, answer["detail"]))
+        return answer
+
+
+_of_process: Optional[_Session] = None
+
+
+def _session() -> _Session:
+    """That of this process: what was forked has a connection of its own."""
+    global _of_process
+    if _of_process is None or _of_process.pid != os.getpid():
+        _of_process = _Session()
+    return _of_process
+
+
+def _own_number(variable: str, function: str) -> int:
+    try:
+        return int(os.environ[variable])
+    except (KeyError, ValueError):
+        raise Error("usage", "%s: this process is of no item: it has no %s" % (function, variable)) from None
+
+
+def jobid() -> int:
+    """The number of the job of which this process is."""
+    return _own_number("QBJOBID", "jobid")
+
+
+def subid() -> int:
+    """The number of the instance of which this process is."""
+    return _own_number("QBSUBID", "subid")
+
+
+def jobobj() -> Job:
+    """The job whose program this is: id, subid (the instance), name, user, pgrp, cwd, env and, with all that it had when it was submitted with
+    qb.submit, package."""
+    of = _session().ask("jobobj")["job"]
+    command, env = of["command"], of.get("env", {})
+    try:
+        package = dict(json.loads(env.get(_PACKAGE, "{}")))
+    except ValueError:
+        package = {}
+    package.setdefault("cmdline", command[0] if len(command) == 1 else shlex.join(command))
+    return Job(id=of["id"], subid=of["instance"], name=of["name"], user=of["user"], pgrp=of["pgrp"], cwd=of["cwd"], env=env, prototype="loadonce",
+               status="running", package=package)
+
+
+def requestwork() -> Work:
+    """The next item of the program. It waits until there is one, or none will come. status is running, and the item is in name, id (its number), count (the attempt),
+    pid (the job), start, end, step, slots, memory, env (its variables); or it says to end: pending, complete or blocked."""
+    while True:
+        answer = _session().ask("requestwork", wait=_ASK_WAIT)
+        if answer["status"] != "waiting":
+            break
+    if answer["status"] != "running":
+        return Work(status=answer["status"], name="", package={}, resultpackage={})
+    of = answer["work"]
+    _session().paths = _pairs(of)
+    work = Work(status="running", name=of["name"], id=of["item"], count=of["attempt"], pid=of["job"], subid=of["instance"], package={}, resultpackage={})
+    work.update((key, of[key]) for key in ("start", "end", "step", "slots", "memory", "env") if key in of)
+    return work
+
+
+def reportwork(work: Mapping[str, Any]) -> bool:
+    """Says what became of an item that requestwork gave: its status is complete or failed, or still running, with progress in per cent. resultpackage may have
+    outputPaths (a list, or a text with commas) and further values of JSON, of at most 4096 bytes. With failed, exit_code and reason may say more. What is in the buffers of
+    sys.stdout and sys.stderr is written before."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    for key in ("id", "count"):
+        if not isinstance(work.get(key), int):
+            raise Error("usage", "reportwork: the work has no %s; report what requestwork returned" % key)
+    members: Dict[str, Any] = {"item": work["id"], "attempt": work["count"], "status": str(work.get("status"))}
+    result = work.get("resultpackage") or {}
+    if not isinstance(result, Mapping):
+        raise Error("usage", "reportwork: resultpackage is %s; give a dictionary" % _shown(result))
+    result = dict(result)
+    paths = result.pop("outputPaths", [])
+    if paths:
+        members["output_paths"] = [one.strip() for one in paths.split(",") if one.strip()] if isinstance(paths, str) else list(paths)
+    if result:
+        members["result"] = result
+    members.update((key, work[key]) for key in ("progress", "exit_code", "reason") if work.get(key))
+    _session().ask("reportwork", **members)
+    return True
+
+
+def reportjob(status: str) -> bool:
+    """Says that the program is about to end, with any state of a job. The farm decides the job's state by the items."""
+    if status not in CONST.STATUS:
+        raise Error("usage", "reportjob: %s is no state; use one of %s" % (_shown(status), ", ".join(CONST.STATUS)))
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    _session().ask("reportjob", status="failed" if status == "failed" else "complete")
+    return True
+
+
+def _pairs(of: Mapping[str, Any]) -> Dict[str, str]:
+    return {one["from"]: one["to"] for one in of.get("paths", [])}
+
+
+def workerpathmap() -> Dict[str, str]:
+    """How this host writes paths of other sites: worker_path_map, and the map of the job."""
+    session = _session()
+    if session.paths is None:
+        session.paths = _pairs(session.ask("jobobj")["job"])
+    return dict(session.paths)
+
+
+def convertpath(path: str) -> str:
+    """A path as this host has it by workerpathmap: the longest entry wins, and only whole parts of a path match. In entries of Windows the case of letters and the
+    kind of slashes mean nothing."""
+    for source, target in sorted(workerpathmap().items(), key=lambda entry: -len(entry[0])):
+        windows = source[1:2] == ":" or source[:2] in ("//", "\\\\")
+        source, given = (source.replace("\\", "/").lower(), path.replace("\\", "/")) if windows else (source, path)
+        source = source.rstrip("/")
+        rest = given[len(source):]
+        if (given.lower() if windows else given).startswith(source) and rest[:1] in ("", "/"):
+            return target.rstrip("/") + rest
+    return path
 
 
 # ---- preferences: of this user, on this machine ----

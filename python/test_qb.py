@@ -44,6 +44,50 @@ def long(value):
     return "x" * value
 
 
+# A script as they are written for Qube!: its loop of requestwork and reportwork, with what each status asks for.
+BACK_END = """import os
+import sys
+import time
+
+import qb
+
+
+def main():
+    job = qb.jobobj()
+    print("loaded %s for job %s.%s of %s" % (job["package"]["scene"], qb.jobid(), qb.subid(), job["name"]))
+    state = "complete"
+    while True:
+        work = qb.requestwork()
+        if work["status"] in ("complete", "pending", "blocked"):
+            state = work["status"]
+            break
+        if work["status"] == "waiting":
+            time.sleep(10)
+            continue
+        if work["status"] != "running":
+            state = "failed"
+            break
+        picture = qb.convertpath("/show/out/%s.exr" % work["name"])
+        print("frame %s in process %d" % (work["name"], os.getpid()))
+        if work["name"] == "5":
+            qb.requestwork()
+            sys.exit(0)
+        work["status"] = "failed" if work["name"] == "3" else "complete"
+        work["resultpackage"] = {"outputPaths": picture, "seconds": 0.5}
+        qb.reportwork(work)
+        try:
+            qb.reportwork(work)
+        except qb.Error as error:
+            print(error.code)
+    qb.reportjob(state)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+"""
+
+
 class Ranges(unittest.TestCase):
     def test_split(self):
         self.assertEqual(qb.rangesplit("1-10x3,20,4"), [1, 4, 7, 10, 20])
@@ -761,10 +805,66 @@ class OnTheFarm(unittest.TestCase):
                 if kept is not None:
                     os.environ["XDG_CONFIG_HOME"] = kept
 
+    def test_back_end(self):
+        """A back end of Qube's is the program of a load-once job as it is."""
+        with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
+            with open(os.path.join(folder, "execute.py"), "w", encoding="utf-8") as file:
+                file.write(BACK_END)
+            job = qb.Job({"name": "shot 7", "prototype": "loadonce", "cpus": 1, "max_cpus": 1, "cwd": folder, "pathmap": ["/show=/mnt/show"],
+                          "env": {"PYTHONPATH": os.path.dirname(qb.__file__)},
+                          "package": {"cmdline": [sys.executable, "execute.py"], "scene": {"shot": ["7"]}}})
+            job["agenda"] = qb.genframes("1-6")
+            job, = qb.submit(job)
+            end = self.farm.job(job["id"]).wait(60, check=False)
+            items = list(self.farm.job(job["id"]).items())
+            self.assertEqual([item["status"] for item in items], ["complete", "complete", "failed", "complete", "failed", "complete"], end["reason"])
+            self.assertEqual([items[2]["exit_code"], items[4]["code"]], [1, "launch_failed"])
+            self.assertEqual([one["outputpaths"] for one in self.farm.job(job["id"]).attempts() if one["item"] == "2"], [["/mnt/show/out/2.exr"]])
+            output = [qb.stdout("%d:%d" % (job["id"], number)) for number in range(1, 7)]
+            loaded = "loaded {'shot': ['7']} for job %d.0 of shot 7" % job["id"]
+            self.assertEqual([loaded in one for one in output], [True, False, False, True, False, True])  # a failure ends the program
+            pids = [re.findall(r"frame \d in process (\d+)", one)[0] for one in output]
+            self.assertEqual([pids[0] == pids[1] == pids[2], pids[3] == pids[4], len(set(pids))], [True, True, 3])
+
+    def test_back_end_elsewhere(self):
+        """What is no program of a load-once job is refused, and who loses its connection has an error."""
+        kept = {key: os.environ.pop(key, None) for key in ("QB_WORK", "QBJOBID", "QBSUBID")}
+        try:
+            for call in (qb.jobobj, qb.requestwork, qb.workerpathmap, qb.jobid, qb.subid, lambda: qb.convertpath("/a"), lambda: qb.reportjob("complete"),
+                         lambda: qb.reportjob("well"), lambda: qb.reportwork({}), lambda: qb.reportwork({"id": 1, "count": 1, "resultpackage": "x"})):
+                with self.assertRaises(qb.Error) as caught:
+                    call()
+                self.assertEqual(caught.exception.code, "usage")
+            with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+                os.environ["QB_WORK"] = os.path.join(folder, "work")
+                server.bind(os.environ["QB_WORK"])
+                server.listen()
+                replies = [b'{"status":"waiting"}\n', b'{"status":"ok","job":{"paths":[{"from":"P:\\\\","to":"/mnt/p"},{"from":"/show","to":"/mnt/s/"}]}}\n',
+                           b'{"error":"not_yours","detail":"it was stopped"}\n', b"half"]
+
+                def answer():
+                    peer, _ = server.accept()
+                    with peer, peer.makefile("rb") as requests:
+                        for reply in replies:
+                            requests.readline()
+                            peer.sendall(reply)
+                threading.Thread(target=answer, daemon=True).start()
+                qb._session().paths = None
+                self.assertEqual(qb._session().ask("requestwork")["status"], "waiting")
+                for path, mapped in (("p:/x\\y.ma", "/mnt/p/x/y.ma"), ("P:", "/mnt/p"), ("/show/a", "/mnt/s/a"), ("/showing", "/showing"), ("/Show/a", "/Show/a")):
+                    self.assertEqual(qb.convertpath(path), mapped)
+                for code in ("not_yours", "unreachable"):
+                    with self.assertRaises(qb.Error) as caught:
+                        qb.reportwork({"id": 1, "count": 1, "status": "complete"})
+                    self.assertEqual(caught.exception.code, code)
+        finally:
+            os.environ.pop("QB_WORK", None)
+            os.environ.update({key: value for key, value in kept.items() if value is not None})
+
     def test_what_is_not_there(self):
-        self.assertFalse(hasattr(qb, "requestwork"))
+        self.assertFalse(hasattr(qb, "jobconfig"))
         with self.assertRaises(qb.Error) as caught:
-            qb.requestwork()
+            qb.jobconfig("maya", "version")
         self.assertEqual(caught.exception.code, "unsupported")
         with self.assertRaises(AttributeError):
             qb.nosuchthing()

@@ -201,11 +201,10 @@ func statesThere() map[string]bool {
 }
 
 var (
-	defined   = regexp.MustCompile(`(?m)^(?:def|class) (\w+)`)
-	assigned  = regexp.MustCompile(`(?m)^(\w+(?:, \w+)*) = `)
-	ordering  = regexp.MustCompile(`(?m)^def (\w+)\(\*\w+: Any\)[^\n]*\n[^\n]*\n    return _ordered(?:_work)?\("(\w+)"`)
-	notTaken  = regexp.MustCompile(`(?m)^    "(\w+)": "(.*)",$`)
-	ofBackEnd = regexp.MustCompile(`(?m)^_NOT_TAKEN = dict\.fromkeys\(\((.*)\),\n +"(.*)"\)$`)
+	defined  = regexp.MustCompile(`(?m)^(?:def|class) (\w+)`)
+	assigned = regexp.MustCompile(`(?m)^(\w+(?:, \w+)*) = `)
+	ordering = regexp.MustCompile(`(?m)^def (\w+)\(\*\w+: Any\)[^\n]*\n[^\n]*\n    return _ordered(?:_work)?\("(\w+)"`)
+	notTaken = regexp.MustCompile(`(?m)^    "(\w+)": "(.*)",$`)
 )
 
 // pythonFunctions are the functions of the Python module that have an effect, and why Qube's other ones are missing.
@@ -231,12 +230,9 @@ func pythonFunctions(t *testing.T) (have map[string]bool, missing map[string]str
 			have[name] = have[name] || name == "retirework" && have["completework"]
 		}
 	}
-	table := source[strings.Index(source, "_NOT_TAKEN.update"):]
-	for _, found := range notTaken.FindAllStringSubmatch(table[:strings.Index(table, "})")], -1) {
+	table := source[strings.Index(source, "_NOT_TAKEN = {"):]
+	for _, found := range notTaken.FindAllStringSubmatch(table[:strings.Index(table, "\n}")], -1) {
 		missing[found[1]] = found[2]
-	}
-	for name := range strings.SplitSeq(ofBackEnd.FindStringSubmatch(source)[1], ", ") {
-		missing[strings.Trim(name, `"`)] = ofBackEnd.FindStringSubmatch(source)[2]
 	}
 	return have, missing
 }

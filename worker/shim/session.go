@@ -70,7 +70,9 @@ func (k *session) hear(a *asked) {
 		}
 		a.answer(status(workOK))
 	case doJobObject:
-		a.answer(workReply{Status: workOK, Job: &k.p.order.Session.Job})
+		job := k.p.order.Session.Job
+		job.Paths = k.p.order.Session.Work.Paths
+		a.answer(workReply{Status: workOK, Job: &job})
 	default:
 		a.answer(refuse(workUnknown, "%.100q is no request; use %s, %s, %s or %s", a.Do, doRequestWork, doReportWork,
 			doReportJob, doJobObject))

@@ -112,6 +112,7 @@ type Job struct {
 	Command  []string          `json:"command"`
 	Cwd      string            `json:"cwd"`
 	Env      map[string]string `json:"env,omitempty"`
+	Paths    []PathEntry       `json:"paths,omitempty"`
 }
 
 func status(word string) workReply { return workReply{Status: word} }
