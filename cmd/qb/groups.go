@@ -19,7 +19,7 @@ var commandGroups = []struct {
 		"top", "bottom", "joborder",
 		"whatif", "profile", "summary"}},
 	{"Items and instances", []string{"instances", "requeue", "redo", "complete", "fail", "interrupt", "preempt", "migrate",
-		"retire", "shove"}},
+		"retire", "shove", "work"}},
 	{"Hosts and resources", []string{"hosts", "lock", "unlock", "worker", "resources", "updateresource"}},
 	{"People", []string{"login", "logout", "users", "share", "stats"}},
 	{"The farm", []string{"ping", "supervisor", "admin", "config", "configfile", "ca", "backup", "restore", "audit",

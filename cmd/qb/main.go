@@ -163,7 +163,7 @@ func clientCommands() []*cobra.Command {
 		newHistoryCommand(), newWaitCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(),
 		newShareCommand(), newProfileCommand(), newResourcesCommand(), newUpdateResourceCommand(), newSummaryCommand(),
 		newStatsCommand(), newWhatIfCommand(), newTreeCommand(), newLoginCommand(), newLogoutCommand(), newOpenCommand(),
-		newUsersCommand(), newArchiveCommand(), newJobOrderCommand(), newConfigFileCommand(),
+		newUsersCommand(), newArchiveCommand(), newJobOrderCommand(), newConfigFileCommand(), newWorkCommand(),
 	}
 	return append(commands, newActionCommands()...)
 }
