@@ -664,7 +664,8 @@ class Client:
 
     def map(self, function: Union[str, Callable[[Any], Any]], items: Iterable[Any], timeout: Optional[float] = None, folder: Optional[str] = None,
             transport: str = "json", errors: str = "raise", python: str = sys.executable, **attributes: Any) -> List[Any]:
-        """Calls function(item) for each item on the farm, as one job, and returns the results in order.
+        """Calls function(item) for each item on the farm, as one job, and returns the results in order. A process of each instance makes
+        one call after another, until one fails.
 
         function   a function that is found by its name in a file, as with multiprocessing, or its name as "module:name". Not a lambda,
                    and not one of an interactive session: its code does not travel, hosts import it under the same paths.
@@ -686,9 +687,9 @@ class Client:
         work = _pack(function, values, transport, os.path.abspath(folder or os.getcwd()))
         job = None
         try:
-            given: Dict[str, Any] = {"name": "map " + _name(function), "range": "0-%d" % (len(values) - 1)}
+            given: Dict[str, Any] = {"name": "map " + _name(function), "type": "loadonce", "range": "0-%d" % (len(values) - 1)}
             given.update(attributes)
-            job = self.submit([python, os.path.join(work, "qb.py"), "--call", work, "QB_FRAME_RANGE"], **given)
+            job = self.submit([python, os.path.join(work, "qb.py"), "--call", work], **given)
             end = job.wait(timeout, check=False)
             found = _unpack(self, work, values, transport, end)
         except BaseException:  # a timeout and Ctrl-C among them: nothing of it goes on
@@ -1214,35 +1215,46 @@ def _find_function(call: Mapping[str, Any]) -> Any:
     return target
 
 
-def _call(work: str, items: str) -> int:
-    """Calls the function for some items, on the host. An exception is printed, too, and makes the farm's item fail."""
+def _call(work: str) -> int:
+    """Calls the function for one item after another, on the host, as the program of a load-once job. An exception is printed, too, and makes the farm's item
+    fail, which ends the program."""
     with open(os.path.join(work, "call.json"), encoding="utf-8") as text:
         call = json.load(text)
-    failed = 0
-    for number in rangesplit(items):
-        kind = "result"
-        try:
-            with open(os.path.join(work, "%d.item" % number), "rb") as file:
-                value = _decode(file.read(), call["transport"])
+    function: List[Any] = []  # once it was found
+    while True:
+        item = requestwork()
+        if item["status"] != "running":
+            return 0
+        os.environ.update(item.get("env", {}))
+        well = [_call_once(work, call, function, number) for number in rangesplit(item["name"])]
+        reportwork(dict(item, status="complete" if all(well) else "failed"))
+
+
+def _call_once(work: str, call: Mapping[str, Any], function: List[Any], number: int) -> bool:
+    """One call. Whether it has a result, which is in the folder then, as the exception is else."""
+    kind = "result"
+    try:
+        with open(os.path.join(work, "%d.item" % number), "rb") as file:
+            value = _decode(file.read(), call["transport"])
+        if not function:
             os.environ[_IMPORTING] = call["name"]
             try:
-                function = _find_function(call)
+                function.append(_find_function(call))
             finally:
                 del os.environ[_IMPORTING]
-            data = _encode(function(value), call["transport"])
-        except (Exception, SystemExit) as error:
-            import traceback
-            traceback.print_exc()
-            kind, failed = "error", 1
-            trace = traceback.format_exc()[-_MAX_TRACE:]
-            data = json.dumps({"type": type(error).__name__, "detail": str(error)[:_MAX_TRACE], "traceback": trace}).encode()
-        part = os.path.join(work, "%d.part.%d" % (number, os.getpid()))
-        with open(part, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, os.path.join(work, "%d.%s" % (number, kind)))
-    return failed
+        data = _encode(function[0](value), call["transport"])
+    except (Exception, SystemExit) as error:
+        import traceback
+        traceback.print_exc()
+        kind, trace = "error", traceback.format_exc()[-_MAX_TRACE:]
+        data = json.dumps({"type": type(error).__name__, "detail": str(error)[:_MAX_TRACE], "traceback": trace}).encode()
+    part = os.path.join(work, "%d.part.%d" % (number, os.getpid()))
+    with open(part, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, os.path.join(work, "%d.%s" % (number, kind)))
+    return kind == "result"
 
 
 def _left(work: str, name: str, limit: int) -> Optional[bytes]:
@@ -2702,8 +2714,8 @@ _guard()
 
 
 def _main(words: Sequence[str]) -> int:
-    if len(words) == 3 and words[0] == "--call":
-        return _call(words[1], words[2])
+    if len(words) == 2 and words[0] == "--call":
+        return _call(words[1])
     print(__doc__)
     return 2
 

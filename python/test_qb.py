@@ -36,6 +36,16 @@ def vanishes_at_two(value):
     return value
 
 
+CALLS = []
+
+
+def process(value):
+    CALLS.append(value)
+    if value == "bad":
+        raise ValueError(value)
+    return [os.getpid(), len(CALLS), os.environ["QB_FRAME_NUMBER"]]
+
+
 def pair(value):
     return (value, value)
 
@@ -436,6 +446,15 @@ class OnTheFarm(unittest.TestCase):
             self.assertEqual(self.farm.map(pair, [1], folder=folder, transport="pickle"), [(1, 1)])
             self.assertEqual(self.farm.map(double, [], folder=folder), [])
             self.assertEqual(os.listdir(folder), [])
+
+    def test_map_stays_loaded(self):
+        """One process makes call after call, until one fails; each has the variables of its item."""
+        with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
+            found = self.farm.map(process, ["a", "b", "bad", "c", "d"], folder=folder, max_cpus=1, errors="return")
+            self.assertEqual(found[2].type, "ValueError")
+            pids = [one[0] for one in found[:2] + found[3:]]
+            self.assertEqual([pids[0] == pids[1] != pids[2] == pids[3], [one[1:] for one in found[:2] + found[3:]]],
+                             [True, [[1, "0"], [2, "1"], [1, "3"], [2, "4"]]])
 
     def test_map_brings_failures_back(self):
         with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
