@@ -1123,8 +1123,8 @@ def _server_sent(answer: http.client.HTTPResponse) -> Iterator[Tuple[str, str, s
 
 # ---- map ----
 #
-# A folder has qb.py, call.json (which function) and N.item (the argument) for each item, and gets N.result or N.error from the item,
-# under its final name when it is whole.
+# A folder has qb.py, call.json (which function) and items, all arguments one behind the other. Each process on a host adds a file NAME.results, with a
+# record for each call: a line of the item's number, the attempt, 1 for a result or 0 for an exception, and the number of bytes that follow.
 
 _IMPORTING = "QB_MAP_IMPORTS"  # set on a host while the function is imported: a script must not submit again then
 
@@ -1181,16 +1181,14 @@ def _pack(function: Union[str, Callable[[Any], Any]], values: Sequence[Any], tra
     call = dict(_locate(function), transport=transport)
     work = tempfile.mkdtemp(prefix="qb-map-", dir=base)  # that nobody else can enter
     try:
-        total = 0
-        for number, value in enumerate(values):
-            data = _encode(value, transport)
-            total += len(data)
-            if total > _MAX_VALUES:
-                raise Error("usage", "map: the items have more than %d bytes; give names of files" % _MAX_VALUES)
-            with open(os.path.join(work, "%d.item" % number), "wb") as file:
-                file.write(data)
+        ends: List[int] = []  # of the arguments in the file
+        with open(os.path.join(work, "items"), "wb") as file:
+            for value in values:
+                ends.append(file.tell() + file.write(_encode(value, transport)))
+                if ends[-1] > _MAX_VALUES:
+                    raise Error("usage", "map: the items have more than %d bytes; give names of files" % _MAX_VALUES)
         with open(os.path.join(work, "call.json"), "w", encoding="utf-8") as text:
-            json.dump(call, text)
+            json.dump(dict(call, ends=ends), text)
         shutil.copyfile(os.path.abspath(__file__), os.path.join(work, "qb.py"))
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
@@ -1221,73 +1219,82 @@ def _call(work: str) -> int:
     with open(os.path.join(work, "call.json"), encoding="utf-8") as text:
         call = json.load(text)
     function: List[Any] = []  # once it was found
-    while True:
-        item = requestwork()
-        if item["status"] != "running":
-            return 0
-        os.environ.update(item.get("env", {}))
-        well = [_call_once(work, call, function, number) for number in rangesplit(item["name"])]
-        reportwork(dict(item, status="complete" if all(well) else "failed"))
+    with open(os.path.join(work, "items"), "rb") as items, open(os.path.join(work, uuid.uuid4().hex + ".results"), "wb") as results:
+        while True:
+            item = requestwork()
+            if item["status"] != "running":
+                return 0
+            os.environ.update(item.get("env", {}))
+            well = True
+            for number in rangesplit(item["name"]):
+                begin = call["ends"][number - 1] if number else 0
+                items.seek(begin)
+                is_result, data = _call_once(call, function, items.read(call["ends"][number] - begin))
+                well = well and is_result
+                results.write(b"%d %d %d %d\n" % (number, item["count"], is_result, len(data)) + data)
+                results.flush()
+            os.fsync(results.fileno())
+            reportwork(dict(item, status="complete" if well else "failed"))
 
 
-def _call_once(work: str, call: Mapping[str, Any], function: List[Any], number: int) -> bool:
-    """One call. Whether it has a result, which is in the folder then, as the exception is else."""
-    kind = "result"
+def _call_once(call: Mapping[str, Any], function: List[Any], argument: bytes) -> Tuple[bool, bytes]:
+    """One call. Whether it has a result, and this or the exception."""
     try:
-        with open(os.path.join(work, "%d.item" % number), "rb") as file:
-            value = _decode(file.read(), call["transport"])
+        value = _decode(argument, call["transport"])
         if not function:
             os.environ[_IMPORTING] = call["name"]
             try:
                 function.append(_find_function(call))
             finally:
                 del os.environ[_IMPORTING]
-        data = _encode(function[0](value), call["transport"])
+        return True, _encode(function[0](value), call["transport"])
     except (Exception, SystemExit) as error:
         import traceback
         traceback.print_exc()
-        kind, trace = "error", traceback.format_exc()[-_MAX_TRACE:]
-        data = json.dumps({"type": type(error).__name__, "detail": str(error)[:_MAX_TRACE], "traceback": trace}).encode()
-    part = os.path.join(work, "%d.part.%d" % (number, os.getpid()))
-    with open(part, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, os.path.join(work, "%d.%s" % (number, kind)))
-    return kind == "result"
+        trace = traceback.format_exc()[-_MAX_TRACE:]
+        return False, json.dumps({"type": type(error).__name__, "detail": str(error)[:_MAX_TRACE], "traceback": trace}).encode()
 
 
-def _left(work: str, name: str, limit: int) -> Optional[bytes]:
-    """What an item left under that name; None if it left nothing."""
-    try:
+def _returned(work: str) -> Dict[int, Tuple[int, int, bytes]]:
+    """What the calls left: for each item 1 for a result or 0 for an exception, the attempt, and the bytes of the best: a result, else the last exception."""
+    found: Dict[int, Tuple[int, int, bytes]] = {}
+    total = 0
+    for name in os.listdir(work):
+        if not name.endswith(".results"):
+            continue
         with open(os.path.join(work, name), "rb") as file:
-            data = file.read(limit + 1)
-    except FileNotFoundError:
-        return None
-    if len(data) > limit:
-        raise Error("invalid", "%s has more than %d bytes" % (name, limit))
-    return data
+            while True:
+                words = file.readline(100).split()
+                if len(words) != 4:
+                    break  # the end, or a process was killed while it wrote
+                number, attempt, is_result, size = (int(word) for word in words)
+                if size > _MAX_VALUE:
+                    raise Error("invalid", "map: the result of item %d has %d bytes, more than %d" % (number, size, _MAX_VALUE))
+                data = file.read(size)
+                if len(data) < size:
+                    break
+                if number not in found or (is_result, attempt) > found[number][:2]:
+                    total += size - (len(found[number][2]) if number in found else 0)
+                    found[number] = (is_result, attempt, data)
+                if total > _MAX_VALUES:
+                    raise Error("invalid", "map: the results have more than %d bytes; write them to files" % _MAX_VALUES)
+    return found
 
 
 def _unpack(client: Client, work: str, values: Sequence[Any], transport: str, end: Mapping[str, Any]) -> List[Any]:
     """The results in order, with an ItemError where there is none."""
     found: List[Any] = []
     missing: List[int] = []
-    total, deadline = 0, time.monotonic() + 5  # by then a network file system shows what other hosts wrote
+    returned, deadline = _returned(work), time.monotonic() + 5  # by then a network file system shows what other hosts wrote
+    while len(returned) < len(values) and end["status"] == "complete" and time.monotonic() < deadline:
+        time.sleep(0.1)
+        returned = _returned(work)
     for number, value in enumerate(values):
-        data = _left(work, "%d.result" % number, _MAX_VALUE)
-        said = _left(work, "%d.error" % number, 4 * _MAX_TRACE + (1 << 10)) if data is None else None
-        while data is None and said is None and end["status"] == "complete" and time.monotonic() < deadline:
-            time.sleep(0.1)
-            os.listdir(work)
-            data = _left(work, "%d.result" % number, _MAX_VALUE)
-        if data is not None:
-            total += len(data)
-            if total > _MAX_VALUES:
-                raise Error("invalid", "map: the results have more than %d bytes; write them to files" % _MAX_VALUES)
+        is_result, _, data = returned.get(number, (0, 0, b""))
+        if is_result:
             found.append(_decode(data, transport))
-        elif said is not None:
-            error = json.loads(said)
+        elif data:
+            error = json.loads(data)
             found.append(ItemError(number, value, str(error["type"]), str(error["detail"]), str(error["traceback"])))
         else:
             missing.append(number)

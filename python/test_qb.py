@@ -456,6 +456,20 @@ class OnTheFarm(unittest.TestCase):
             self.assertEqual([pids[0] == pids[1] != pids[2] == pids[3], [one[1:] for one in found[:2] + found[3:]]],
                              [True, [[1, "0"], [2, "1"], [1, "3"], [2, "4"]]])
 
+    def test_map_reads_whole_records(self):
+        """What a process was killed over is no result; a result goes before an exception, a later exception before an earlier one."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in (("a.results", b"0 1 0 2\n{}1 1 1 2\n442 1 0 2\n{}"), ("b.results", b"2 2 0 3\n{ }0 2 1 1\n70 3 0 2\n{}3 1 1 100\nhalf"),
+                                  ("c.results", b"4 1 1"), ("d.results", b""), ("items", b"5 1 1 1\n5")):
+                with open(os.path.join(folder, name), "wb") as file:
+                    file.write(content)
+            self.assertEqual(qb._returned(folder), {0: (1, 2, b"7"), 1: (1, 1, b"44"), 2: (0, 2, b"{ }")})
+            with open(os.path.join(folder, "e.results"), "wb") as file:
+                file.write(b"6 1 1 16777217\n")
+            with self.assertRaises(qb.Error) as caught:
+                qb._returned(folder)
+            self.assertEqual(caught.exception.code, "invalid")
+
     def test_map_brings_failures_back(self):
         with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
             with self.assertRaises(qb.MapError) as caught:
