@@ -1219,14 +1219,16 @@ def _call(work: str) -> int:
     with open(os.path.join(work, "call.json"), encoding="utf-8") as text:
         call = json.load(text)
     function: List[Any] = []  # once it was found
+    before: Any = set()  # variables of the item before
     with open(os.path.join(work, "items"), "rb") as items, open(os.path.join(work, uuid.uuid4().hex + ".results"), "wb") as results:
         while True:
-            item = requestwork()
+            item = _unguarded["requestwork"]()
             if item["status"] != "running":
                 return 0
-            os.environ.update(item.get("env", {}))
+            os.environ.update(item["env"].items() - before)
+            before = item["env"].items()
             well = True
-            for number in rangesplit(item["name"]):
+            for number in _unguarded["rangesplit"](item["name"]):
                 begin = call["ends"][number - 1] if number else 0
                 items.seek(begin)
                 is_result, data = _call_once(call, function, items.read(call["ends"][number] - begin))
@@ -1234,7 +1236,7 @@ def _call(work: str) -> int:
                 results.write(b"%d %d %d %d\n" % (number, item["count"], is_result, len(data)) + data)
                 results.flush()
             os.fsync(results.fileno())
-            reportwork(dict(item, status="complete" if well else "failed"))
+            _unguarded["reportwork"](dict(item, status="complete" if well else "failed"))
 
 
 def _call_once(call: Mapping[str, Any], function: List[Any], argument: bytes) -> Tuple[bool, bytes]:
@@ -2706,10 +2708,14 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return guarded
 
 
+_unguarded: Dict[str, Callable[..., Any]] = {}  # the functions without the checks, which take longer than a call of no work
+
+
 def _guard() -> None:
     """Wraps all public functions and methods, so that a new one needs no line of its own."""
     for name, one in list(globals().items()):
         if inspect.isfunction(one) and one.__module__ == __name__ and not name.startswith("_"):
+            _unguarded[name] = one
             globals()[name] = _guarded(one, name)
     for kind in (Client, JobHandle):
         for name, one in list(vars(kind).items()):

@@ -851,8 +851,9 @@ class OnTheFarm(unittest.TestCase):
             end = self.farm.job(job["id"]).wait(60, check=False)
             items = list(self.farm.job(job["id"]).items())
             self.assertEqual([item["status"] for item in items], ["complete", "complete", "failed", "complete", "failed", "complete"], end["reason"])
-            self.assertEqual([items[2]["exit_code"], items[4]["code"]], [1, "launch_failed"])
-            self.assertEqual([one["outputpaths"] for one in self.farm.job(job["id"]).attempts() if one["item"] == "2"], [["/mnt/show/out/2.exr"]])
+            self.assertEqual([items[2]["exit_code"], items[4]["code"]], [1, "no_report"])
+            self.assertEqual([(one["outputpaths"], one["result"]) for one in self.farm.job(job["id"]).attempts() if one["item"] == "2"],
+                             [(["/mnt/show/out/2.exr"], {"seconds": 0.5})])
             output = [qb.stdout("%d:%d" % (job["id"], number)) for number in range(1, 7)]
             loaded = "loaded {'shot': ['7']} for job %d.0 of shot 7" % job["id"]
             self.assertEqual([loaded in one for one in output], [True, False, False, True, False, True])  # a failure ends the program
