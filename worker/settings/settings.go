@@ -41,7 +41,7 @@ type Config struct {
 	Cluster          string            `toml:"worker_cluster" doc:"Cluster of this host, such as /show. Jobs of near clusters go first."`
 	Groups           []string          `toml:"worker_groups" doc:"Groups of this host for -groups and -omitgroups, such as [\"gpu\", \"big\"]."`
 	Properties       map[string]string `toml:"worker_properties" doc:"Properties for -requirements, such as {site = \"attic\"}. os, architecture and kernel_version are detected."`
-	JobTypes         string            `toml:"worker_job_types" doc:"Types of jobs that this host runs, separated by commas, of cmdline and cmdrange; further names are for -requirements such as '\"maya\" in host.jobtypes'. Empty or auto: all."`
+	JobTypes         string            `toml:"worker_job_types" doc:"Types of jobs that this host runs, separated by commas, of cmdline, cmdrange and loadonce; further names are for -requirements such as '\"maya\" in host.jobtypes'. Empty or auto: all."`
 	Flags            string            `toml:"worker_flags" doc:"Names for -requirements such as host.flag.NAME, separated by commas."`
 	Resources        map[string]int    `toml:"worker_resources" doc:"Resources for -reservations, such as {maya = 2}. Each instance gets GPUs of its own, and sees no others. Without gpus the worker counts the GPUs itself, unless another worker of the machine offers them. gpus = 0: it offers none, and its items see all."`
 	Scratch          units.Bytes       `toml:"worker_scratch" doc:"Disk space that jobs may reserve as host.scratch, such as 500GiB. 0: none."`
