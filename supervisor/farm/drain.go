@@ -40,6 +40,7 @@ func (f *Farm) itemEnd(now time.Time, i *model.Instance) (e planner.ItemEnd) {
 	j, h := i.Job, i.Host
 	if over := f.usage.accounts.Exhausted(now, j.Payer()); over != nil { // the job waits for this budget first
 		j.Limit = over
+		j.Noted()
 	}
 	e[planner.InstanceLeaves] = i.Draining || i.SentAway || j.State != facts.Active
 	e[planner.SlotsReleased] = i.Released()

@@ -91,9 +91,11 @@ func (pr *programs) revive(now time.Time, itemEnd func(time.Time, *model.Instanc
 			return
 		}
 		pr.doing.job = j.ID
-		end := itemEnd(now, i)
-		takes := end.Rule() == planner.TakesNextItem && j.WantsInstances() &&
-			len(j.Instances) < j.Width(&pr.policy.Share) && j.Full(nil) == nil
+		takes := j.WantsInstances() && len(j.Instances) < j.Width(&pr.policy.Share) && j.Full(nil) == nil
+		if takes {
+			end := itemEnd(now, i)
+			takes = end.Rule() == planner.TakesNextItem
+		}
 		switch word, waits := model.NextWord(j); {
 		case takes:
 			model.Unload(i)
