@@ -111,7 +111,11 @@ func (u *usage) judge(now time.Time) {
 		barred = u.accounts.Barred(now, u.running(now))
 	}
 	for _, j := range u.jobs.ByID {
-		j.Limit = u.accounts.Bars(barred, j.Payer())
+		over := u.accounts.Bars(barred, j.Payer())
+		if over != nil || j.Limit != nil {
+			j.Noted() // also if no plan comes of this
+		}
+		j.Limit = over
 	}
 }
 
