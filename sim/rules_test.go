@@ -197,13 +197,18 @@ func (r *simRows) checkDoneBefore(a *facts.AttemptFacts) {
 func (r *simRows) checkLate(e facts.EventFacts) {
 	r.late[simItemID{e.Job, e.Item}] = true
 	var did *simRun
-	for _, a := range r.jobs[e.Job].attempts[e.Item] {
+	last, all := -1, r.jobs[e.Job].attempts[e.Item]
+	for n, a := range all { // several may have done it, one after another, each of which was given up
+		if run := r.world.truth.attempts[a.AttemptID]; run != nil && run.done && a.State == facts.Lost {
+			did, last = run, n
+		}
+	}
+	for n, a := range all {
 		run := r.world.truth.attempts[a.AttemptID]
 		switch {
 		case a.State == facts.Done:
 			r.world.fail("S30: item %d of job %d counts late, and %v is done", e.Item, e.Job, a.AttemptID)
-		case run != nil && run.done && a.State == facts.Lost:
-			did = run
+		case n <= last:
 		case did != nil && !a.State.Live():
 			r.world.fail("S30: %v counts late, and %v has ended since: %s", did.id, a.AttemptID, a.State)
 		case did != nil && run != nil && run.began < did.over:
