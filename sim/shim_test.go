@@ -348,6 +348,7 @@ func (s *simShim) record(it *simProcess, f api.Finished) {
 	}
 	if s.program && h.world.chance(30) { // it dies between two items
 		s.program = false
+		s.say(func(l *simLink) { l.a.post(core.ShimMeasured{Key: s.intent.key}) })
 	}
 }
 

@@ -280,10 +280,16 @@ func (c *Core) onItemEnded(ev ItemEnded) {
 }
 
 func (c *Core) onShimUnreachable(ev ShimUnreachable) {
-	if i := c.instances[ev.Key]; i != nil && i.state != StateIdle && i.state != StateClosing {
-		c.noteLess(i, 0)
-		i.state, i.stopped = StateUnknown, false // a stop may not have arrived
+	i := c.instances[ev.Key]
+	if i == nil || i.state == StateClosing {
+		return
 	}
+	c.noteLess(i, 0)
+	if i.state == StateIdle {
+		i.memory = 0
+		return
+	}
+	i.state, i.stopped = StateUnknown, false // a stop may not have arrived
 }
 
 // onShimReached processes the state that a shim reports after a new connection. An item that was being sent when the
@@ -306,8 +312,11 @@ func (c *Core) onShimMeasured(ev ShimMeasured) {
 	if i == nil || (i.state == StateIdle || i.state == StateClosing) && !i.loaded {
 		return
 	}
+	if i.state == StateClosing {
+		return
+	}
 	c.noteLess(i, ev.Memory)
-	if i.state == StateIdle || i.state == StateClosing {
+	if i.state == StateIdle {
 		i.memory = ev.Memory
 		return
 	}

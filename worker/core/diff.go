@@ -71,6 +71,10 @@ func (c *Core) leave(i *instance, word string) {
 	case StateClosing:
 	case StateIdle:
 		i.state = StateClosing
+		if i.loaded { // its program may have ended, and what it had may be others'
+			c.noteLess(i, 0)
+			i.memory = 0
+		}
 		c.order(CloseShim{i.key, word, c.grace})
 	default:
 		c.stop(i)
