@@ -232,7 +232,7 @@ type Desired struct {
 	Suspended bool        `json:"suspended,omitempty" doc:"Its processes are to stand still until an answer says otherwise."`
 
 	SuspensionID int64  `json:"suspension_id,omitempty" doc:"Number of the suspension, which the worker reports back once its whole tree stands still."`
-	Program      string `json:"program,omitempty" enum:",waiting,blocked,pending,complete" doc:"The attempt has ended, and its instance's program, of a job with load_once, is still there: it waits for an item (waiting, or blocked: by a person), or is to end (pending: its job goes on without it; complete: its job has no item left). Empty: the attempt is to run."`
+	Program      string `json:"program,omitempty" doc:"The attempt has ended, and its instance's program, of a job with load_once, is still there: it waits for an item (waiting, or blocked: by a person), or is to end (pending: its job goes on without it; complete: its job has no item left). Empty: the attempt is to run."`
 }
 
 // NoLicence is how an item says that it found no licence. An attempt that fails and says so ends with the code

@@ -65,6 +65,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	if before := h.Away; h.Measure(&e) != before {
 		f.planStale = true
 	}
+	h.TakeMemory(e.Instances)
 	f.endOldBoot(now, h)
 	f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.GivenUnder(h.HostFacts) })
 	f.countLate(now, h.HostFacts, e.Finished)

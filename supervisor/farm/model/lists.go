@@ -54,6 +54,16 @@ func (l *Lists) TakeList(e *message.WorkerSynced) bool {
 	return true
 }
 
+// TakeMemory takes the memory of instances on the list as it was believed, and not as the agent said it.
+func (l *Lists) TakeMemory(believed []message.ReportedInstance) {
+	for n := range believed {
+		if r, listed := l.Reported[believed[n].Attempt]; listed && r.Memory != believed[n].Memory {
+			r.Memory = believed[n].Memory
+			l.Reported[believed[n].Attempt] = r
+		}
+	}
+}
+
 // Has says what the agent has last reported of an instance, whatever its attempt.
 func (l *Lists) Has(i *Instance) (r ReportedInstance, there bool) {
 	for id, r := range l.Reported {

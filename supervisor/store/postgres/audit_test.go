@@ -112,7 +112,7 @@ var damages = map[string]struct {
 	"a charge that nobody used": {`UPDATE attempt SET charge_ram = 1, charged = true WHERE job = 1 AND item = 0`,
 		ProblemUsage, 0, -1},
 	"news of a payer without a row": {`INSERT INTO usage_news (payer, at) VALUES ('{7}', '{now}')`, ProblemUsage, 0, -1},
-	"finds of an attempt that is not there": {`INSERT INTO attempt_found (job, item, number, highlights, outputpaths) VALUES (1, 1, 9, '{}', '{}')`,
+	"finds of an attempt that is not there": {`INSERT INTO attempt_found (job, item, number, highlights, outputpaths, result) VALUES (1, 1, 9, '{}', '{}', '')`,
 		ProblemOrphan, 1, 1},
 	"no supervisor row": {`DELETE FROM supervisor`, ProblemEpoch, 0, -1},
 }
