@@ -80,6 +80,7 @@ func (f *Farm) purge(now time.Time, h *model.Host, why facts.Why) (stopped int) 
 		f.stop(now, i, why)
 		stopped++
 	}
+	f.programs.giveWay(h)
 	return stopped
 }
 

@@ -319,6 +319,9 @@ func (h *Host) OnLocked() (list []*Instance) {
 	slices.SortStableFunc(running, func(a, b *Instance) int {
 		return cmp.Or(cmp.Compare(b.Kind, a.Kind), b.Attempt.StartedAt.Compare(a.Attempt.StartedAt))
 	})
+	for i := range h.Programs() { // they end for it
+		over -= i.Taken()
+	}
 	for _, i := range running {
 		if i.Stopping() {
 			over -= i.Taken()

@@ -139,10 +139,11 @@ func (j *Job) Resume(row facts.ActionFacts, late map[facts.ItemNo]time.Time) {
 		o.Spans = j.Whole()
 	}
 	j.Orders = append(j.Orders, o)
+	// What has ended since a complete began has its mark already, so no times are compared: the clock may be another.
 	if !o.Begun.IsZero() && (o.Action.Reopens() || o.Action == facts.ToComplete) {
 		for item := range items.Each(o.Spans) {
 			if item >= o.Next && o.Action.Covers(j.Tally.State(int(item))) && j.LastAttempt(item) > 0 &&
-				!late[item].After(o.Begun) {
+				(o.Action == facts.ToComplete || !late[item].After(o.Begun)) {
 				o.Ended.Add(int(item), j.Entries.Len())
 			}
 		}
