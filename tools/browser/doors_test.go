@@ -51,6 +51,7 @@ var fieldValues = map[string][]value{
 	"max_cpus":     {{"*", "*"}, {"0", 0}, {"12", 12}},
 	"label":        {{"first", "first"}, {"it's a", "it's a"}},
 	"kind":         {{"first", "first"}, {"it's a", "it's a"}},
+	"type":         {{"loadonce", "loadonce"}, {"loadonce", "loadonce"}, {"loadonce", "loadonce"}},
 	"system":       {{"windows", "windows"}, {"any", "any"}, {"darwin", "darwin"}},
 	"profile":      {{"first", "first"}, {"it's a", "it's a"}},
 	"regex_errors": {{"^error", "^error"}, {"it's (\\d+)%\n\\$x", "it's (\\d+)%\n\\$x"}},
