@@ -223,7 +223,7 @@ CREATE INDEX job_change_at ON job_change (changed_at);
 -- have become daily sums. A foreign key to job would cost as much as the rest of an insert: the inserting statement
 -- looks the job up instead, and qb audit checks it.
 --
--- Columns that an end changes come first, those that stay as they are last: of a changed row Postgres logs what lies
+-- Columns that an end changes come first, the others last: of a changed row Postgres logs what lies
 -- between the first and the last byte that differ.
 CREATE TABLE attempt (
     job            bigint      NOT NULL,

@@ -200,9 +200,9 @@ func (a *simAgent) tell(o core.Command) {
 	case core.StopItem:
 		a.host.world.note("%s order: stop %s %v", a.host.name, o.Key, o.Attempt)
 	case core.CloseShim:
-		a.host.world.note("%s order: close %s: %s", a.host.name, o.Key, o.Word)
-	case core.TellShim:
-		a.host.world.note("%s order: tell %s: %s", a.host.name, o.Key, o.Word)
+		a.host.world.note("%s order: close %s: %s", a.host.name, o.Key, o.Status)
+	case core.AnswerProgram:
+		a.host.world.note("%s order: answer %s: %s", a.host.name, o.Key, o.Status)
 	}
 }
 
@@ -222,7 +222,7 @@ func (a *simAgent) carryOut(o core.Command) {
 		a.toLink(o.Key, o)
 	case core.CloseShim:
 		a.toLink(o.Key, o)
-	case core.TellShim:
+	case core.AnswerProgram:
 		a.toLink(o.Key, o)
 	case core.WriteLease:
 		if !h.world.chance(5) { // else the link is too busy for it

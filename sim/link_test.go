@@ -116,7 +116,7 @@ func (l *simLink) carryOut(o core.Command) {
 		l.send(func(s *simShim) { s.suspend(o) })
 	case core.WriteLease:
 		l.send(func(s *simShim) { s.setLease(o.End) })
-	case core.TellShim:
+	case core.AnswerProgram:
 		l.a.host.world.some("a program told to wait")
 	case core.CloseShim:
 		l.closing = true

@@ -400,7 +400,7 @@ func (a *agent) carryOut(o core.Command) {
 		a.toLink(o.Key, o)
 	case core.CloseShim:
 		a.toLink(o.Key, o)
-	case core.TellShim:
+	case core.AnswerProgram:
 		a.toLink(o.Key, o)
 	case core.WriteLease:
 		if l := a.conns[o.Key]; l != nil {

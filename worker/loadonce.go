@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"qb/api"
 	"qb/internal/pathmap"
 	"qb/worker/core"
 	"qb/worker/settings"
@@ -73,16 +74,16 @@ func (l *launcher) session(item core.Item) (*shim.Session, error) {
 	if l.temps == "" && l.runAs == settings.RunAsOwner {
 		return nil, shim.Refused(fmt.Errorf("items have no folder of their own in %s, where the program of a load-once job would find its socket; see the worker's log", shim.TmpFolder))
 	}
-	return &shim.Session{Socket: path, Work: l.work(item), Job: shim.Job{
+	return &shim.Session{Socket: path, Work: l.work(item), Job: api.ProgramJob{
 		ID: spec.Job, Name: spec.Name, User: spec.User, Instance: d.Instance, PGrp: spec.PGrp, Command: spec.Command,
 		Cwd: spec.Cwd, Env: ofJob(item),
 	}}, nil
 }
 
 // work is an item as its program gets it, with the variables that differ from item to item.
-func (l *launcher) work(item core.Item) shim.Work {
+func (l *launcher) work(item core.Item) api.ProgramItem {
 	spec, d := item.Spec, item.Desired
-	w := shim.Work{
+	w := api.ProgramItem{
 		Item: d.Attempt.Item, Attempt: d.Attempt.Number, Name: d.Name, Start: number(d.Start), End: number(d.End),
 		Step: number(d.Step), Job: d.Attempt.Job, Instance: d.Instance, Slots: max(d.Slots, 1), Memory: d.Memory,
 		Env: l.itemVariables(item),
@@ -95,7 +96,7 @@ func (l *launcher) work(item core.Item) shim.Work {
 	}
 	for _, entry := range entries {
 		from, to, _ := strings.Cut(entry, "=")
-		w.Paths = append(w.Paths, shim.PathEntry{From: from, To: to})
+		w.Paths = append(w.Paths, api.MappedPath{From: from, To: to})
 	}
 	return w
 }

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"qb/worker/shim"
+	"qb/api"
 )
 
 // backEnd is what a program of a load-once job has of its shim.
@@ -66,13 +66,13 @@ func (b *backEnd) read() message {
 }
 
 // request asks until there is an item; nil if the program is to end.
-func (b *backEnd) request() *shim.Work {
+func (b *backEnd) request() *api.ProgramItem {
 	for {
 		reply := b.ask(message{"do": "requestwork", "wait": 1})
 		switch reply["status"] {
 		case "running":
 			data, _ := json.Marshal(reply["work"])
-			var w shim.Work
+			var w api.ProgramItem
 			if json.Unmarshal(data, &w) != nil {
 				return nil
 			}
@@ -85,7 +85,7 @@ func (b *backEnd) request() *shim.Work {
 	}
 }
 
-func (b *backEnd) report(w *shim.Work, more message) message {
+func (b *backEnd) report(w *api.ProgramItem, more message) message {
 	m := message{"do": "reportwork", "item": w.Item, "attempt": w.Attempt, "status": "complete"}
 	for name, value := range more {
 		m[name] = value
@@ -136,7 +136,7 @@ func programMain(mode string) int {
 }
 
 // misbehave is what a mode does with its item. It returns the exit status; less than 0 if the program goes on.
-func misbehave(mode string, b **backEnd, w *shim.Work) int {
+func misbehave(mode string, b **backEnd, w *api.ProgramItem) int {
 	c := *b
 	switch mode {
 	case "fail":
@@ -223,7 +223,7 @@ func labour(mode string) {
 }
 
 // tryOn asks what it must not; the item is the program's as before.
-func tryOn(mode string, b **backEnd, w *shim.Work) {
+func tryOn(mode string, b **backEnd, w *api.ProgramItem) {
 	c := *b
 	switch mode {
 	case "other": // another item, and another attempt

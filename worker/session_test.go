@@ -487,7 +487,7 @@ func TestLoadedProgramIsClosed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			command(t, conn, shim.Command{Close: true, Ending: shim.Ending{Word: "complete", Grace: grace}})
+			command(t, conn, shim.Command{Close: true, Ending: shim.Ending{Status: "complete", Grace: grace}})
 			f.await("the shim ends", func() bool { return lockFree(dir) })
 			if now.Process.Alive() {
 				t.Error("the program lives on")
@@ -512,7 +512,7 @@ func TestLoadedProgramWaits(t *testing.T) {
 		return string(plainLog(t, log, 0))
 	}
 	f.await("waiting", func() bool { return strings.Contains(said(), "waiting") })
-	command(t, conn, shim.Command{Tell: "blocked"})
+	command(t, conn, shim.Command{Answer: "blocked"})
 	f.await("blocked", func() bool { return strings.Contains(said(), "blocked") })
 	now, err := readNow(dir)
 	if err != nil {

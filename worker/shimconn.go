@@ -124,10 +124,10 @@ func (l *shimConn) carryOut(o core.Command) (gone bool) {
 		l.send(shim.Command{Suspend: &shim.SuspendCommand{Attempt: o.Attempt, Suspended: o.Suspended,
 			SuspensionID: o.SuspensionID}})
 	case core.CloseShim:
-		l.closing = &shim.Ending{Word: o.Word, Grace: o.Grace}
+		l.closing = &shim.Ending{Status: o.Status, Grace: o.Grace}
 		l.sendOrForce(shim.Command{Close: true, Ending: *l.closing}, "", "")
-	case core.TellShim:
-		l.send(shim.Command{Tell: o.Word})
+	case core.AnswerProgram:
+		l.send(shim.Command{Answer: o.Status})
 	}
 	return false
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,31 +33,10 @@ const (
 	workLongest = 1 << 20          // bytes of a reply
 )
 
-// workRequest is a line for the socket, of the protocol's version 1.
-type workRequest struct {
-	Version     int             `json:"version"`
-	Do          string          `json:"do"`
-	Wait        float64         `json:"wait,omitempty"` // seconds
-	Item        int             `json:"item"`
-	Attempt     int             `json:"attempt,omitempty"`
-	Status      string          `json:"status,omitempty"`
-	ExitCode    int             `json:"exit_code,omitempty"`
-	Reason      string          `json:"reason,omitempty"`
-	Progress    float64         `json:"progress,omitempty"`
-	OutputPaths []string        `json:"output_paths,omitempty"`
-	Result      json.RawMessage `json:"result,omitempty"`
-}
-
 // workReply is the answer, and line its text.
 type workReply struct {
-	Status string `json:"status"`
-	Work   struct {
-		Name string            `json:"name"`
-		Env  map[string]string `json:"env"`
-	} `json:"work"`
-	Error  string `json:"error"`
-	Detail string `json:"detail"`
-	line   []byte
+	api.ProgramReply
+	line []byte
 }
 
 func newWorkCommand() *cobra.Command {
@@ -94,11 +74,11 @@ func requestWork(cmd *cobra.Command, limited bool, wait time.Duration, asJSON bo
 		if limited {
 			once = min(once, max(0, time.Until(end)))
 		}
-		reply, err := askForWork(workRequest{Do: "requestwork", Wait: once.Seconds()}, once)
+		reply, err := askForWork(api.ProgramRequest{Do: api.ProgramRequestWork, Wait: once.Seconds()}, once)
 		if err != nil {
 			return err
 		}
-		if reply.Status == "waiting" && (!limited || time.Now().Before(end)) {
+		if reply.Status == api.ProgramWaiting && (!limited || time.Now().Before(end)) {
 			continue
 		}
 		return printWork(cmd.OutOrStdout(), reply, asJSON)
@@ -113,21 +93,22 @@ func printWork(out io.Writer, reply workReply, asJSON bool) error {
 	if !asJSON {
 		var lines strings.Builder
 		fmt.Fprintf(&lines, "QB_WORK_STATUS=%s\n", shellQuoted(reply.Status))
-		if reply.Status == "running" {
-			fmt.Fprintf(&lines, "QB_WORK_NAME=%s\n", shellQuoted(reply.Work.Name))
-		}
-		for _, name := range slices.Sorted(maps.Keys(reply.Work.Env)) {
-			if shellName().MatchString(name) {
-				fmt.Fprintf(&lines, "export %s=%s\n", name, shellQuoted(reply.Work.Env[name]))
+		if reply.Status == api.ProgramRunning {
+			work := cmp.Or(reply.Work, &api.ProgramItem{})
+			fmt.Fprintf(&lines, "QB_WORK_NAME=%s\n", shellQuoted(work.Name))
+			for _, name := range slices.Sorted(maps.Keys(work.Env)) {
+				if shellName().MatchString(name) {
+					fmt.Fprintf(&lines, "export %s=%s\n", name, shellQuoted(work.Env[name]))
+				}
 			}
 		}
 		text = lines.String()
 	}
 	_, err := io.WriteString(out, text)
 	switch reply.Status {
-	case "running":
+	case api.ProgramRunning:
 		return err
-	case "waiting", "blocked":
+	case api.ProgramWaiting, api.ProgramBlocked:
 		return errors.Join(commandline.ErrSilent, err)
 	}
 	toEnd := api.Errorf(api.KindUnavailable, "the program is to end: %s", reply.Status)
@@ -138,7 +119,7 @@ func printWork(out io.Writer, reply workReply, asJSON bool) error {
 func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func newWorkReportCommand() *cobra.Command {
-	r := workRequest{Do: "reportwork", Item: -1}
+	r := api.ProgramRequest{Do: api.ProgramReportWork, Item: -1}
 	var result string
 	cmd := &cobra.Command{
 		Use: "report complete|failed|running", Short: "Report what became of the program's item",
@@ -188,7 +169,7 @@ func workNumber(variable, option string, given int, is bool) (int, error) {
 }
 
 // askForWork has one connection for one request; wait is how long its reply may be held.
-func askForWork(r workRequest, wait time.Duration) (reply workReply, err error) {
+func askForWork(r api.ProgramRequest, wait time.Duration) (reply workReply, err error) {
 	path := os.Getenv("QB_WORK")
 	if path == "" {
 		return reply, api.Errorf(api.KindUsage,
@@ -197,7 +178,7 @@ func askForWork(r workRequest, wait time.Duration) (reply workReply, err error) 
 	gone := func(err error) error {
 		return api.Errorf(api.KindUnavailable, "the socket %s (QB_WORK) does not answer: %v", output.Escape(path), err)
 	}
-	r.Version = 1
+	r.Version = api.ProgramVersion
 	line, err := json.Marshal(r)
 	if err != nil {
 		return reply, fmt.Errorf("writing the request: %w", err)
@@ -219,7 +200,7 @@ func askForWork(r workRequest, wait time.Duration) (reply workReply, err error) 
 	switch {
 	case err != nil:
 		return reply, gone(err)
-	case reply.Error == "refused":
+	case reply.Error == api.ProgramRefused:
 		return reply, api.Errorf(api.KindForbidden, "%s", output.Escape(reply.Detail))
 	case reply.Error != "":
 		return reply, api.Errorf(api.KindConflict, "%s: %s", output.Escape(reply.Error), output.Escape(reply.Detail))

@@ -3,7 +3,6 @@ package farm
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"qb/supervisor/job/facts"
 )
@@ -42,7 +41,7 @@ func (f *Farm) Check() error {
 				return fmt.Errorf("host %s: the lease of program %s ends before it is looked at", h.ID, i.Name())
 			case !i.Loaded() || i.Host != h || i.Attached() || i.Attempt.State.Live():
 				return fmt.Errorf("host %s: instance %s has become no program", h.ID, i.Name())
-			case i.AwaitsItem() && !slices.Contains(f.programs.waiting, i):
+			case i.AwaitsItem() && !f.programs.awaits(i):
 				return fmt.Errorf("host %s: program %s waits and will not be given an item", h.ID, i.Name())
 			}
 		}

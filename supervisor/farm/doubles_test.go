@@ -90,8 +90,8 @@ func (w *workerDouble) sync(ticket outbox.Ticket) message.WorkerSynced {
 	if !w.slow {
 		w.stopping = nil
 	}
-	for n, id := range w.running {
-		e.Instances = append(e.Instances, message.ReportedInstance{Job: id.Job, Instance: n, Attempt: id, State: "running"})
+	for _, id := range w.running {
+		e.Instances = append(e.Instances, message.ReportedInstance{Job: id.Job, Instance: w.programs.numbers[id], Attempt: id, State: "running"})
 		if n := w.standing[id]; n != 0 {
 			last := &e.Instances[len(e.Instances)-1]
 			if last.State = "suspended"; !w.moving {
@@ -103,8 +103,8 @@ func (w *workerDouble) sync(ticket outbox.Ticket) message.WorkerSynced {
 	if w.stuck {
 		state = "unkillable"
 	}
-	for n, id := range w.stopping {
-		e.Instances = append(e.Instances, message.ReportedInstance{Job: id.Job, Instance: 100 + n, Attempt: id, State: state})
+	for _, id := range w.stopping {
+		e.Instances = append(e.Instances, message.ReportedInstance{Job: id.Job, Instance: w.programs.numbers[id], Attempt: id, State: state})
 	}
 	w.programs.report(&e, w.slow)
 	w.mem.report(&e)

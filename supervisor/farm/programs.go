@@ -13,21 +13,51 @@ import (
 type programs struct {
 	*shared
 	syncs   *syncs
-	waiting []*model.Instance // that waited for an item, the longest first; some may have ended
+	waiting []*waitingPrograms // by job, the longest wait first
+}
+
+// waitingPrograms are the programs of a job that wait for an item, the longest first. Some may have ended since. As
+// long as the job has no item for them they are looked at when the first has waited for long enough, so that a turn of
+// the loop costs the number of jobs and not that of programs.
+type waitingPrograms struct {
+	job    *model.Job
+	status model.ProgramStatus // with which they are answered
+	first  time.Time           // when one of them has waited for long enough
+	list   []*model.Instance
 }
 
 // keep notes that the program of an instance that has closed is still there.
 func (pr *programs) keep(now time.Time, i *model.Instance, rule planner.EndRule) {
-	word, waits := model.NextWord(i.Job)
-	p := model.Program{Word: word}
+	status, waits := model.NextStatus(i.Job)
+	p := model.Program{Status: status}
 	if waits && rule == planner.TakesNextItem && pr.policy.LoadOnceWait > 0 {
 		p.Until = now.Add(pr.policy.LoadOnceWait)
-		pr.waiting = append(pr.waiting, i)
+		pr.await(i, p)
 		pr.replanSoon(p.Until)
 	} else if waits {
-		p.Word = model.ProgramGivesWay
+		p.Status = model.ProgramGivesWay
 	}
 	pr.put(i, p)
+}
+
+func (pr *programs) await(i *model.Instance, p model.Program) {
+	n := slices.IndexFunc(pr.waiting, func(w *waitingPrograms) bool { return w.job == i.Job })
+	if n < 0 {
+		n = len(pr.waiting)
+		pr.waiting = append(pr.waiting, &waitingPrograms{job: i.Job, status: p.Status, first: p.Until})
+	}
+	w := pr.waiting[n]
+	w.list = append(w.list, i)
+	if p.Until.Before(w.first) { // supervisor_loadonce_wait has become shorter
+		w.first = p.Until
+	}
+}
+
+// awaits says whether a program is in a list, which is looked at before the program has waited for long enough.
+func (pr *programs) awaits(i *model.Instance) bool {
+	return slices.ContainsFunc(pr.waiting, func(w *waitingPrograms) bool {
+		return w.job == i.Job && !i.Until.Before(w.first) && slices.Contains(w.list, i)
+	})
 }
 
 // put has the worker hear what a program is to do.
@@ -37,8 +67,8 @@ func (pr *programs) put(i *model.Instance, p model.Program) {
 }
 
 // leave has a program end that waits.
-func (pr *programs) leave(i *model.Instance, word model.ProgramWord) {
-	pr.put(i, model.Program{Word: word})
+func (pr *programs) leave(i *model.Instance, status model.ProgramStatus) {
+	pr.put(i, model.Program{Status: status})
 	pr.planStale = true
 }
 
@@ -84,32 +114,51 @@ func (pr *programs) giveWay(h *model.Host) {
 // program takes an item as an instance does whose item has ended, but not if its job is as wide already as it may be.
 func (pr *programs) revive(now time.Time, itemEnd func(time.Time, *model.Instance) planner.ItemEnd,
 	giveItem func(time.Time, *model.Instance) bool) {
-	pr.waiting = slices.DeleteFunc(pr.waiting, func(i *model.Instance) bool { return !i.AwaitsItem() })
-	for _, i := range pr.waiting {
-		j := i.Job
-		if pr.out.Spent() {
-			return
+	pr.waiting = slices.DeleteFunc(pr.waiting, func(w *waitingPrograms) bool {
+		status, waits := model.NextStatus(w.job)
+		if waits && status == w.status && now.Before(w.first) || pr.out.Spent() {
+			return false
 		}
-		pr.doing.job = j.ID
-		takes := j.WantsInstances() && len(j.Instances) < j.Width(&pr.policy.Share) && j.Full(nil) == nil
-		if takes {
-			end := itemEnd(now, i)
-			takes = end.Rule() == planner.TakesNextItem
-		}
-		switch word, waits := model.NextWord(j); {
-		case takes:
-			model.Unload(i)
-			i.Attach()
-			if !giveItem(now, i) {
-				i.Detach()
-				pr.leave(i, model.ProgramGivesWay)
+		pr.doing.job = w.job.ID
+		w.status = status
+		w.first = time.Time{}
+		w.list = slices.DeleteFunc(w.list, func(i *model.Instance) bool {
+			if i.AwaitsItem() && !pr.out.Spent() {
+				pr.reviveOne(now, i, itemEnd, giveItem)
 			}
-		case !waits:
-			pr.leave(i, word)
-		case !now.Before(i.Until):
-			pr.leave(i, model.ProgramGivesWay)
-		case word != i.Word:
-			pr.put(i, model.Program{Word: word, Until: i.Until})
+			if i.AwaitsItem() && (w.first.IsZero() || i.Until.Before(w.first)) {
+				w.first = i.Until
+			}
+			return !i.AwaitsItem()
+		})
+		if pr.out.Spent() {
+			w.first = time.Time{} // the rest goes on in the next turn
 		}
+		return len(w.list) == 0
+	})
+}
+
+func (pr *programs) reviveOne(now time.Time, i *model.Instance,
+	itemEnd func(time.Time, *model.Instance) planner.ItemEnd, giveItem func(time.Time, *model.Instance) bool) {
+	j := i.Job
+	takes := j.WantsInstances() && len(j.Instances) < j.Width(&pr.policy.Share) && j.Full(nil) == nil
+	if takes {
+		end := itemEnd(now, i)
+		takes = end.Rule() == planner.TakesNextItem
+	}
+	switch status, waits := model.NextStatus(j); {
+	case takes:
+		model.Unload(i)
+		i.Attach()
+		if !giveItem(now, i) {
+			i.Detach()
+			pr.leave(i, model.ProgramGivesWay)
+		}
+	case !waits:
+		pr.leave(i, status)
+	case !now.Before(i.Until):
+		pr.leave(i, model.ProgramGivesWay)
+	case status != i.Status:
+		pr.put(i, model.Program{Status: status, Until: i.Until})
 	}
 }

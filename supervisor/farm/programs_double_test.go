@@ -70,7 +70,7 @@ func (p *programsDouble) hear(host string, d message.DesiredInstance) bool {
 	}
 	if _, there := p.there[key]; there && p.words[key] != d.Program {
 		p.words[key] = d.Program
-		p.said = append(p.said, fmt.Sprintf("program %d.%d on %s is told: %s\n", d.Job, d.Instance, host, d.Program))
+		p.said = append(p.said, fmt.Sprintf("program %d.%d on %s gets: %s\n", d.Job, d.Instance, host, d.Program))
 	}
 	p.ordered[key] = p.ordered[key] || d.Program == "pending" || d.Program == "complete"
 	return true

@@ -65,7 +65,7 @@ type instance struct {
 	measured       Moment // when memory and wall were reported
 	suspendedUnder int64  // suspension under which nothing of it runs; 0: something may
 	loaded         bool   // its program takes further items, of a load-once job
-	word           string // the answer to it while it has no item, as last sent
+	status         string // with which it is answered while it has no item, as last sent
 }
 
 // sentSuspension is what a shim was last sent: whether its item is to stand still, and under which suspension. None
@@ -262,7 +262,7 @@ func (c *Core) onItemEnded(ev ItemEnded) {
 		c.stress.itemCPU += max(0, ev.Finished.CPU-i.cpu)
 		i.state = StateIdle
 		i.stopped = false
-		i.word = ""
+		i.status = ""
 		if !i.loaded {
 			i.memory = 0
 			i.counted = false

@@ -18,13 +18,13 @@ func (c *Core) reconcile() {
 		want, wanted := c.wish.Instances[i.key]
 		switch {
 		case !wanted || c.closing != "":
-			c.leave(i, wordPending)
+			c.leave(i, api.ProgramPending)
 		case want.Program != "" && i.leaves(want):
 			c.leave(i, want.Program)
 		case want.Program != "":
-			if i.state == StateIdle && i.word != want.Program {
-				i.word = want.Program
-				c.order(TellShim{i.key, i.word})
+			if i.state == StateIdle && i.status != want.Program {
+				i.status = want.Program
+				c.order(AnswerProgram{i.key, i.status})
 			}
 			c.maybeRenew(i)
 		case want.Attempt == i.attempt:
@@ -51,22 +51,15 @@ func (c *Core) reconcile() {
 	}
 }
 
-// Words for the program of a load-once job that has no item, as in api.Desired.
-const (
-	wordWaiting = "waiting"
-	wordBlocked = "blocked"
-	wordPending = "pending"
-)
-
-// leaves says that the program of an instance is to end, or has ended already, as an answer has a word for it in place
-// of an item. An end that is being recorded is waited for.
+// leaves says that the program of an instance is to end, or has ended already, as an answer has a status for it in
+// place of an item. An end that is being recorded is waited for.
 func (i *instance) leaves(want api.Desired) bool {
-	waits := i.loaded && (want.Program == wordWaiting || want.Program == wordBlocked)
+	waits := i.loaded && (want.Program == api.ProgramWaiting || want.Program == api.ProgramBlocked)
 	return i.attempt != want.Attempt || i.state == StateIdle && !waits
 }
 
-// leave ends an instance that is not wanted any more, with that word for its program if it has no item.
-func (c *Core) leave(i *instance, word string) {
+// leave ends an instance that is not wanted any more, with that status for its program if it has no item.
+func (c *Core) leave(i *instance, status string) {
 	switch i.state {
 	case StateClosing:
 	case StateIdle:
@@ -75,7 +68,7 @@ func (c *Core) leave(i *instance, word string) {
 			c.noteLess(i, 0)
 			i.memory = 0
 		}
-		c.order(CloseShim{i.key, word, c.grace})
+		c.order(CloseShim{i.key, status, c.grace})
 	default:
 		c.stop(i)
 	}

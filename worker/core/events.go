@@ -159,18 +159,18 @@ type StopItem struct {
 	Close   bool
 }
 
-// CloseShim lets an idle shim end. The program that it keeps, if there is one, gets Word as its answer, and has Grace
-// to end by itself; after that it is stopped.
+// CloseShim lets an idle shim end. The program that it keeps, if there is one, is answered with Status, and has
+// Grace to end by itself; after that it is stopped.
 type CloseShim struct {
-	Key   Key
-	Word  string
-	Grace time.Duration
+	Key    Key
+	Status string
+	Grace  time.Duration
 }
 
-// TellShim has the program of an idle shim wait for an item, with Word as the answer until there is one.
-type TellShim struct {
-	Key  Key
-	Word string
+// AnswerProgram has an idle shim answer the requests of its program for an item with Status, until there is one.
+type AnswerProgram struct {
+	Key    Key
+	Status string
 }
 
 // WriteLease sends a shim the time until when its tree may run.
@@ -201,15 +201,15 @@ type GiveUpSync struct {
 	Overdue  bool
 }
 
-func (StartShim) command()   {}
-func (Configure) command()   {}
-func (Restart) command()     {}
-func (HandItem) command()    {}
-func (StopItem) command()    {}
-func (CloseShim) command()   {}
-func (TellShim) command()    {}
-func (WriteLease) command()  {}
-func (SuspendItem) command() {}
-func (Forget) command()      {}
-func (SendSync) command()    {}
-func (GiveUpSync) command()  {}
+func (StartShim) command()     {}
+func (Configure) command()     {}
+func (Restart) command()       {}
+func (HandItem) command()      {}
+func (StopItem) command()      {}
+func (CloseShim) command()     {}
+func (AnswerProgram) command() {}
+func (WriteLease) command()    {}
+func (SuspendItem) command()   {}
+func (Forget) command()        {}
+func (SendSync) command()      {}
+func (GiveUpSync) command()    {}

@@ -30,14 +30,14 @@ type Command struct {
 
 	Suspend *SuspendCommand `json:"suspend,omitempty"`
 
-	Ending Ending `json:"ending,omitzero"` // beside Close
-	Tell   string `json:"tell,omitempty"`  // why a program that is kept gets no item: waiting or blocked
+	Ending Ending `json:"ending,omitzero"`  // beside Close
+	Answer string `json:"answer,omitempty"` // status with which a program that is kept gets no item: waiting or blocked
 }
 
 // Ending is how a program that is kept is ended.
 type Ending struct {
-	Word  string        `json:"word,omitempty"`  // that it gets in place of an item
-	Grace time.Duration `json:"grace,omitempty"` // before TERM, and again before KILL
+	Status string        `json:"status,omitempty"` // that it gets in place of an item
+	Grace  time.Duration `json:"grace,omitempty"`  // before TERM, and again before KILL
 }
 
 // RunCommand is all that a shim needs to run one attempt.
@@ -65,9 +65,9 @@ type RunCommand struct {
 
 // Session is what a program that is kept may ask for.
 type Session struct {
-	Socket string `json:"socket"` // where it asks
-	Work   Work   `json:"work"`
-	Job    Job    `json:"job"`
+	Socket string          `json:"socket"` // where it asks
+	Work   api.ProgramItem `json:"work"`
+	Job    api.ProgramJob  `json:"job"`
 }
 
 // Login is whom the process runs as; nil is the agent's own user.

@@ -37,45 +37,51 @@ type session struct {
 	waiting []*asked
 	given   int           // items that the program has got
 	last    api.AttemptID // the last that it has reported
-	told    string        // what a request gets that waited in vain
-	ending  string        // what each request gets once the program is to end; empty: it is not
+	noItem  string        // status for a request that waited in vain
+	ending  string        // status for each request once the program is to end; empty: it is not
 }
 
 func newSession(s *shim, p *program) *session {
-	return &session{s: s, p: p, workSocket: newWorkSocket(s), told: workWaiting,
+	return &session{s: s, p: p, workSocket: newWorkSocket(s), noItem: api.ProgramWaiting,
 		log: newLog(filepath.Join(s.dir, sessionLog), p.order.LogLimit, s.pumping)}
 }
 
 // asked is a request that waits for its reply.
 type asked struct {
-	workRequest
-	reply  chan workReply
+	api.ProgramRequest
+	reply  chan api.ProgramReply
 	unsent func() // called by the shim if the reply could not be written; nil: it does not matter
 	at     core.Moment
+	limit  *time.Timer // of its wait; nil: it does not wait
 }
 
-func (a *asked) answer(r workReply) { a.reply <- r }
+func (a *asked) answer(r api.ProgramReply) {
+	if a.limit != nil {
+		a.limit.Stop()
+	}
+	a.reply <- r
+}
 
 // hear takes a request in. Each gets one answer, at once or later.
 func (k *session) hear(a *asked) {
 	switch a.Do {
-	case doRequestWork:
+	case api.ProgramRequestWork:
 		k.request(a)
-	case doReportWork:
+	case api.ProgramReportWork:
 		k.report(a)
-	case doReportJob: // that it is about to end; what becomes of an item that it holds is seen when it has
-		if a.Status != workComplete && a.Status != workFailed {
-			a.answer(refuse(workUnknown, "the status %.100q of a job is not known; use complete or failed", a.Status))
+	case api.ProgramReportJob: // that it is about to end; what becomes of an item that it holds is seen when it has
+		if a.Status != api.ProgramComplete && a.Status != api.ProgramFailed {
+			a.answer(refuse(api.ProgramUnknown, "the status %.100q of a job is not known; use complete or failed", a.Status))
 			return
 		}
-		a.answer(status(workOK))
-	case doJobObject:
+		a.answer(status(api.ProgramOK))
+	case api.ProgramJobObject:
 		job := k.p.order.Session.Job
 		job.Paths = k.p.order.Session.Work.Paths
-		a.answer(workReply{Status: workOK, Job: &job})
+		a.answer(api.ProgramReply{Status: api.ProgramOK, Job: &job})
 	default:
-		a.answer(refuse(workUnknown, "%.100q is no request; use %s, %s, %s or %s", a.Do, doRequestWork, doReportWork,
-			doReportJob, doJobObject))
+		a.answer(refuse(api.ProgramUnknown, "%.100q is no request; use %s, %s, %s or %s", a.Do, api.ProgramRequestWork,
+			api.ProgramReportWork, api.ProgramReportJob, api.ProgramJobObject))
 	}
 }
 
@@ -87,13 +93,15 @@ func (k *session) request(a *asked) {
 	case k.ending != "":
 		a.answer(status(k.ending))
 	case it != nil && (it.stopped || it.verdict != nil):
-		a.answer(status(workPending))
+		a.answer(status(api.ProgramPending))
 	case k.mayTake(it):
 		k.give(it, a)
 	default:
 		k.waiting = append(k.waiting, a)
 		wait := min(workWait.Seconds(), max(workLeast.Seconds(), a.Wait))
-		k.s.after(time.Duration(wait*float64(time.Second)), func() { k.release(a, k.told) })
+		a.limit = time.AfterFunc(time.Duration(wait*float64(time.Second)), func() {
+			k.s.post(func() { k.release(a, k.noItem) })
+		})
 	}
 }
 
@@ -105,11 +113,11 @@ func (k *session) mayTake(it *shimItem) bool {
 }
 
 // release gives up waiting for an item.
-func (k *session) release(a *asked, word string) {
+func (k *session) release(a *asked, how string) {
 	for n := range k.waiting {
 		if k.waiting[n] == a {
 			k.waiting = append(k.waiting[:n], k.waiting[n+1:]...)
-			a.answer(status(word))
+			a.answer(status(how))
 			return
 		}
 	}
@@ -146,7 +154,7 @@ func (k *session) give(it *shimItem, a *asked) {
 	if !it.given {
 		it.given = true
 		it.begun = true
-		k.told = workWaiting
+		k.noItem = api.ProgramWaiting
 		k.given++
 		k.s.say(Report{Started: new(it.order.Attempt)})
 		a.unsent = func() {
@@ -156,30 +164,30 @@ func (k *session) give(it *shimItem, a *asked) {
 			}
 		}
 	}
-	a.answer(workReply{Status: workRunning, Work: &it.order.Session.Work})
+	a.answer(api.ProgramReply{Status: api.ProgramRunning, Work: &it.order.Session.Work})
 }
 
 // report takes what the program says of its item.
 func (k *session) report(a *asked) {
 	it := k.s.item
 	id := api.AttemptID{Job: k.p.order.Attempt.Job, Item: a.Item, Number: a.Attempt}
-	if refusal := a.check(); refusal.Error != "" {
+	if refusal := checkReport(&a.ProgramRequest); refusal.Error != "" {
 		a.answer(refusal)
 		return
 	}
 	switch {
 	case id == k.last || it != nil && it.order.Attempt == id && it.report != nil:
-		a.answer(refuse(workReported, "item %d was reported before in its attempt %d; request the next one", a.Item,
+		a.answer(refuse(api.ProgramReported, "item %d was reported before in its attempt %d; request the next one", a.Item,
 			a.Attempt))
 	case it == nil || it.order.Attempt != id || !it.given || k.s.program != k.p:
-		a.answer(refuse(workNotYours, "item %d, attempt %d is not what this program holds; report the item that requestwork gave",
+		a.answer(refuse(api.ProgramNotYours, "item %d, attempt %d is not what this program holds; report the item that requestwork gave",
 			a.Item, a.Attempt))
 	case it.stopped || it.over || k.p.exited || k.p.killing:
-		a.answer(refuse(workNotYours, "item %d is being stopped, and its attempt %d counts no more; end the program", a.Item,
-			a.Attempt))
-	case a.Status == workRunning:
+		a.answer(refuse(api.ProgramNotYours, "item %d is being stopped, and its attempt %d no longer counts; end the program",
+			a.Item, a.Attempt))
+	case a.Status == api.ProgramRunning:
 		it.progress = int(min(100, max(0, a.Progress)))
-		a.answer(status(workOK))
+		a.answer(status(api.ProgramOK))
 	default:
 		k.conclude(it, a)
 	}
@@ -216,7 +224,7 @@ func (k *session) concluded(it *shimItem, f api.Finished) {
 		f.Outcome, f.Limit = core.OutcomeMemory, true
 		f.Reason = fmt.Sprintf("the kernel killed %d of the item's processes at its limit of %s; the program itself reported %s",
 			killed, units.Size(it.order.Memory), a.Status)
-	case a.Status == workFailed:
+	case a.Status == api.ProgramFailed:
 		f.Outcome, f.ExitCode = "exit", new(cmp.Or(a.ExitCode, 1))
 		f.Reason = a.Reason
 	default:
@@ -230,7 +238,7 @@ func (k *session) concluded(it *shimItem, f api.Finished) {
 		s.finish(it, f)
 	default:
 		it.verdict = &f
-		a.answer(status(workPending))
+		a.answer(status(api.ProgramPending))
 		k.end(Ending{Grace: failedGrace})
 	}
 }
@@ -246,7 +254,7 @@ func (a *asked) addTo(f *api.Finished) {
 func (k *session) itemOver(it *shimItem) {
 	s := k.s
 	if it.report != nil && it.verdict == nil {
-		it.report.answer(status(workOK))
+		it.report.answer(status(api.ProgramOK))
 	}
 	switch {
 	case s.wiped || s.frozen || BootNow() >= s.lease: // what is frozen is not woken
@@ -256,13 +264,13 @@ func (k *session) itemOver(it *shimItem) {
 	}
 }
 
-// end has the program end: each request is answered with a word, and it gets TERM after a grace and KILL after another.
+// end has the program end: each request is answered with a status, and it gets TERM after a grace and KILL after another.
 func (k *session) end(how Ending) {
 	s, p := k.s, k.p
 	if k.ending != "" {
 		return
 	}
-	k.ending = cmp.Or(how.Word, workPending)
+	k.ending = cmp.Or(how.Status, api.ProgramPending)
 	for len(k.waiting) > 0 {
 		k.release(k.waiting[0], k.ending)
 	}

@@ -354,8 +354,8 @@ func (s *shim) obey(m Command) {
 		if s.item == nil && s.program != nil {
 			s.program.session.end(s.ending)
 		}
-	case m.Tell != "" && s.program != nil && s.program.session != nil:
-		s.program.session.told = m.Tell
+	case m.Answer != "" && s.program != nil && s.program.session != nil:
+		s.program.session.noItem = m.Answer
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"qb/api"
 	"qb/worker/proc"
 )
 
@@ -74,7 +75,7 @@ func (k *session) accept() {
 		case k.places <- struct{}{}:
 			go k.serve(conn)
 		default:
-			say(conn, refuse(workRefused, "the program has %d connections already, and no more are served; close one",
+			say(conn, refuse(api.ProgramRefused, "the program has %d connections already, and no more are served; close one",
 				workConns))
 			conn.Close()
 		}
@@ -97,7 +98,7 @@ func (k *session) serve(conn *net.UnixConn) {
 		}
 	}()
 	if pid := peer(conn); !descends(pid, os.Getpid()) {
-		say(conn, refuse(workRefused, "process %d is none of the program's own; only processes that the program started may ask here",
+		say(conn, refuse(api.ProgramRefused, "process %d is none of the program's own; only processes that the program started may ask here",
 			pid))
 		return
 	}
@@ -112,7 +113,7 @@ func (k *session) serve(conn *net.UnixConn) {
 		if err != nil {
 			return
 		}
-		a := &asked{workRequest: request, reply: make(chan workReply, 1)}
+		a := &asked{ProgramRequest: request, reply: make(chan api.ProgramReply, 1)}
 		k.s.post(func() { k.hear(a) })
 		select {
 		case r := <-a.reply:
@@ -129,8 +130,8 @@ func (k *session) serve(conn *net.UnixConn) {
 }
 
 // say writes a reply, and says whether that is possible.
-func say(conn net.Conn, r workReply) bool {
-	r.Version = workVersion
+func say(conn net.Conn, r api.ProgramReply) bool {
+	r.Version = api.ProgramVersion
 	line, err := json.Marshal(r)
 	return err == nil && WriteMessage(conn, append(line, '\n'), workWrite) == nil
 }

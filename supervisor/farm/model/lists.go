@@ -66,6 +66,9 @@ func (l *Lists) TakeMemory(believed []message.ReportedInstance) {
 
 // Has says what the agent has last reported of an instance, whatever its attempt.
 func (l *Lists) Has(i *Instance) (r ReportedInstance, there bool) {
+	if r, there := l.Reported[i.Attempt.AttemptID]; there {
+		return r, true
+	}
 	for id, r := range l.Reported {
 		if id.Job == i.Job.ID && r.instance == i.Number {
 			return r, true
@@ -117,14 +120,14 @@ type line struct {
 	timeLimit  float64
 	version    int64
 	suspension int64
-	program    ProgramWord
+	program    ProgramStatus
 	digest     listdigest.Digest // of the line
 }
 
 func lineOf(i *Instance) line {
 	limit, _ := i.timeLimit()
 	return line{attempt: i.Attempt.AttemptID, number: i.Number, kind: i.Kind, slots: i.Slots, memory: i.Attempt.Memory,
-		timeLimit: limit, version: i.Job.Version, suspension: i.SuspensionID(), program: i.Word}
+		timeLimit: limit, version: i.Job.Version, suspension: i.SuspensionID(), program: i.Status}
 }
 
 func (l *line) compare(o *line) int {

@@ -13,33 +13,33 @@ import (
 // proves that it has ended, the host keeps it as an instance without a job: what the instance took of the host and of
 // the farm stays taken.
 
-// ProgramWord is the answer to a program that asks for an item when there is none. The words are those of Qube's
-// requestwork.
-type ProgramWord string
+// ProgramStatus is the answer to a program that asks for an item when there is none. The statuses are those of
+// Qube's requestwork.
+type ProgramStatus string
 
 // Two let the program wait, two have it end.
 const (
-	ProgramWaits    ProgramWord = "waiting"  // an item of its job may become ready soon
-	ProgramBlocked  ProgramWord = "blocked"  // the same; a person has blocked the items that are left
-	ProgramGivesWay ProgramWord = "pending"  // its job goes on elsewhere or later
-	ProgramDone     ProgramWord = "complete" // its job has no item left
+	ProgramWaits    ProgramStatus = "waiting"  // an item of its job may become ready soon
+	ProgramBlocked  ProgramStatus = "blocked"  // the same; a person has blocked the items that are left
+	ProgramGivesWay ProgramStatus = "pending"  // its job goes on elsewhere or later
+	ProgramDone     ProgramStatus = "complete" // its job has no item left
 )
 
 // Program is what an instance has become whose program outlives it. The zero value is none.
 type Program struct {
-	Word  ProgramWord
-	Until time.Time // it waits for an item until then; zero: it is to end
+	Status ProgramStatus
+	Until  time.Time // it waits for an item until then; zero: it is to end
 }
 
 // Loaded says that the instance has closed and its program is still there.
-func (p *Program) Loaded() bool { return p.Word != "" }
+func (p *Program) Loaded() bool { return p.Status != "" }
 
 // AwaitsItem says that the program waits for an item.
 func (p *Program) AwaitsItem() bool { return !p.Until.IsZero() }
 
-// NextWord is the answer to the job's programs while the job has no item for them, and whether they may wait for one:
+// NextStatus is the answer to the job's programs while the job has no item for them, and whether they may wait for one:
 // items are left that wait for others, for a person or for their retry.
-func NextWord(j *Job) (word ProgramWord, waits bool) {
+func NextStatus(j *Job) (status ProgramStatus, waits bool) {
 	switch {
 	case j.Over() || j.State.Final():
 		return ProgramDone, false

@@ -126,7 +126,7 @@ func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, 
 	}
 	for _, i := range h.SortedPrograms() {
 		if i.GivenUnder(row) {
-			if i.AwaitsItem() && !unacked {
+			if !unacked { // also of one that is ending: its host is there, and it holds its slots
 				i.Lengthen(now, p)
 			}
 			named = append(named, i)
@@ -173,7 +173,7 @@ func (i *Instance) signs(all []licences.Sign) (own []licences.Sign) {
 func (i *Instance) desired(p *message.Policy) message.DesiredInstance {
 	if i.Loaded() {
 		return message.DesiredInstance{Job: i.Job.ID, Version: i.Job.Version, Instance: i.Number, Kind: i.Kind,
-			Attempt: i.Attempt.AttemptID, Slots: i.Slots, Memory: i.Attempt.Memory, Program: string(i.Word)}
+			Attempt: i.Attempt.AttemptID, Slots: i.Slots, Memory: i.Attempt.Memory, Program: string(i.Status)}
 	}
 	item := i.Job.Entries.Item(int(i.Attempt.Item))
 	limit, _ := i.timeLimit()
