@@ -27,12 +27,15 @@ type programsDouble struct {
 	words   map[programKey]string // the last answer to them
 	numbers map[facts.AttemptID]int
 	said    []string
+	revived int // took an item after they had waited
 }
 
 // keeps notes that an attempt has ended by the word of its program, which takes another item.
 func (p *programsDouble) keeps(id facts.AttemptID) {
 	if p.there == nil {
-		*p = programsDouble{map[programKey]facts.AttemptID{}, map[programKey]bool{}, map[programKey]string{}, p.numbers, nil}
+		p.there = map[programKey]facts.AttemptID{}
+		p.ordered = map[programKey]bool{}
+		p.words = map[programKey]string{}
 	}
 	p.there[programKey{id.Job, p.numbers[id]}] = id
 }
@@ -65,6 +68,9 @@ func (p *programsDouble) hear(host string, d message.DesiredInstance) bool {
 			p.numbers = map[facts.AttemptID]int{}
 		}
 		p.numbers[d.Attempt] = d.Instance
+		if p.words[key] == "waiting" {
+			p.revived++
+		}
 		p.end(key)
 		return false
 	}

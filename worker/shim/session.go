@@ -264,7 +264,8 @@ func (k *session) itemOver(it *shimItem) {
 	}
 }
 
-// end has the program end: each request is answered with a status, and it gets TERM after a grace and KILL after another.
+// end has the program end: each request is answered with a status, and it gets TERM after a grace and KILL after
+// another.
 func (k *session) end(how Ending) {
 	s, p := k.s, k.p
 	if k.ending != "" {

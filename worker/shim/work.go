@@ -67,7 +67,8 @@ func checkReport(r *api.ProgramRequest) (refusal api.ProgramReply) {
 	switch r.Status {
 	case api.ProgramComplete, api.ProgramFailed, api.ProgramRunning:
 	default:
-		return refuse(api.ProgramUnknown, "the status %.100q of an item is not known; use complete, failed or running", r.Status)
+		return refuse(api.ProgramUnknown,
+			"the status %.100q of an item is not known; use complete, failed or running", r.Status)
 	}
 	if len(r.Result) > 0 {
 		var small bytes.Buffer

@@ -69,7 +69,7 @@ type Noticed struct {
 	Slow    SlowItems
 }
 
-// SlowItems are the items of a job that run unusually long and are counted, as an event has told of one before.
+// SlowItems are the items of a job that run unusually long and are counted, as an event has reported one before.
 type SlowItems struct {
 	At   time.Time // of that event
 	More int       // since then

@@ -126,7 +126,7 @@ func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, 
 	}
 	for _, i := range h.SortedPrograms() {
 		if i.GivenUnder(row) {
-			if !unacked { // also of one that is ending: its host is there, and it holds its slots
+			if !unacked { // also of a program that is ending: its host is there, and it holds its slots
 				i.Lengthen(now, p)
 			}
 			named = append(named, i)
