@@ -27,5 +27,6 @@ type Attempt struct {
 	Highlights  []string        `json:"highlights,omitempty" doc:"Lines of its output that match the job's regex_highlights, for those who may read its output."`
 	OutputPaths []string        `json:"outputpaths,omitempty" doc:"Paths that the job's regex_outputpaths found in its output, for those who may read its output."`
 	Result      json.RawMessage `json:"result,omitempty" doc:"JSON that the program of a load-once job has reported of the item, for those who may read its output."`
+	Ahead       bool            `json:"ahead,omitempty" doc:"It was given to its instance ahead, while that had another item, and begins after that one; before it has ended, started_at is when it was given."`
 	Overuse     string          `json:"overuse,omitempty" doc:"Set if it used at least 1.5 times the processor time of its slots, such as: 30 cores on 1 slot."`
 }

@@ -7,6 +7,7 @@ type HostInstance struct {
 	Job  int64  `json:"job"`
 	Kind string `json:"kind" enum:"primary,secondary"`
 	Item string `json:"item"`
+	Next string `json:"next,omitempty" doc:"Item that it holds ahead and begins by itself when it has done the one that it has."`
 
 	Number   int              `json:"number" doc:"Of the item, from 0 in agenda order."`
 	Attempt  int              `json:"attempt"`

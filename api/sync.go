@@ -233,6 +233,19 @@ type Desired struct {
 
 	SuspensionID int64  `json:"suspension_id,omitempty" doc:"Number of the suspension, which the worker reports back once its whole tree stands still."`
 	Program      string `json:"program,omitempty" doc:"The attempt has ended, and its instance's program, of a job with load_once, is still there: it waits for an item (waiting, or blocked: by a person), or is to end (pending: its job goes on without it; complete: its job has no item left). Empty: the attempt is to run."`
+
+	Next *NextItem `json:"next,omitempty" doc:"The item that the instance holds ahead: the worker begins it by itself when the attempt has ended with exit status 0, and in all else as that attempt."`
+}
+
+// NextItem is an item that an instance holds ahead.
+type NextItem struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Attempt AttemptID `json:"attempt"`
+	Name    string    `json:"name"`
+	Start   string    `json:"start,omitempty"`
+	End     string    `json:"end,omitempty"`
+	Step    string    `json:"step,omitempty"`
 }
 
 // NoLicence is how an item says that it found no licence. An attempt that fails and says so ends with the code

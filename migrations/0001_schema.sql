@@ -262,6 +262,9 @@ CREATE TABLE attempt (
     holds          jsonb,                -- other reserved resources, and the devices; null: none
     boot           text        NOT NULL, -- of the host, at the start
     state_id       text        NOT NULL, -- of the agent's state folder, at the start
+    -- It was given ahead, while its instance still had this attempt, and begins after that.
+    behind_item    integer,
+    behind_number  integer,
     PRIMARY KEY (job, item, number),
     CONSTRAINT attempt_state CHECK (
         (state IN ('running', 'stopping', 'done') AND again = 0)

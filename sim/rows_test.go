@@ -344,10 +344,14 @@ func (r *simRows) start(a facts.AttemptFacts) {
 		}
 	}
 	j.attempts[a.Item] = append(list, a)
-	r.held[a.Host] += a.Slots
 	r.live++
 	r.began[a.AttemptID] = w.now
 	r.books.given[a.AttemptID] = simGiven{a.StartedAt.Sub(simStart) - r.books.skew, r.books.skew}
+	if r.before(&a) != nil {
+		w.some("an item held ahead")
+		return
+	}
+	r.held[a.Host] += a.Slots
 	r.promise(a)
 	r.checkRoom(a)
 	r.checkTurn(a)
@@ -382,12 +386,19 @@ func (r *simRows) end(e facts.EndAttempt) {
 	if a.SuspensionState() == facts.Resuming {
 		w.some("what waited to go on ended")
 	}
-	r.held[a.Host] -= a.Taken()
+	before := r.before(a)
+	if before == nil {
+		r.held[a.Host] -= a.Taken()
+		r.vacated[simInstance{a.Job, a.Instance}] = r.applied
+	}
 	r.live--
-	r.vacated[simInstance{a.Job, a.Instance}] = r.applied
 	r.notePoints(a, e)
 	r.unpromise(a, e)
 	a.State, a.Again, a.Why, a.Wall, a.Peak = e.State, e.Again, e.Why, e.Wall, e.Peak
+	r.comes(a)
+	if e.Reason == facts.ReasonHandedBack {
+		w.some("an item handed back")
+	}
 	run := w.truth.attempts[e.ID]
 	switch {
 	case run != nil && run.running:

@@ -115,8 +115,8 @@ func (r *simRows) checkRoom(a facts.AttemptFacts) {
 	}
 }
 
-// everyLive are the attempts that have not ended, by their numbers.
-func (r *simRows) everyLive() iter.Seq[*facts.AttemptFacts] {
+// everyRow are the attempts that have not ended, by their numbers.
+func (r *simRows) everyRow() iter.Seq[*facts.AttemptFacts] {
 	return func(yield func(*facts.AttemptFacts) bool) {
 		for _, id := range sortedIDs(r.jobs) {
 			for n := range r.jobs[id].items {

@@ -93,6 +93,7 @@ var simSometimes = []string{
 	"a suspended item went on",
 	"an order on one instance", "an order on instances in a state", "an order on items in a state", "an order hit one instance",
 	"a suspended item was stopped",
+	"an item held ahead", "an item held ahead came", "an item handed back",
 	"slots of a suspended item released", "a resumed item waited for slots", "a resumed item got its slots back", "what waited to go on ended",
 	"a suspended item made no progress",
 	"lost by lease",

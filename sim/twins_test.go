@@ -199,7 +199,7 @@ func (r *simRows) applyHost(w facts.Write) {
 // renameHost gives a host's live attempts its new name.
 func (r *simRows) renameHost(w facts.RenameHost) {
 	r.world.note("row: host %s becomes %s", w.From, w.To.ID)
-	for a := range r.everyLive() {
+	for a := range r.everyRow() {
 		if a.Host == w.From {
 			a.Host = w.To.ID
 			if run := r.world.truth.attempts[a.AttemptID]; run != nil && run.running {

@@ -112,6 +112,7 @@ func drawPolicy(w *simWorld) message.Policy {
 		Memory: drawMemoryPolicy(w), Resources: map[string]int64{simLicence: int64(1 + w.random.IntN(3))}, Licences: licences.Policy{Fresh: time.Minute, Wait: 2 * time.Second}, TimeFactor: 3, MinRun: 3 * time.Second, Settle: time.Second, PlanDelay: 50 * time.Millisecond,
 	}
 	p.ReleaseSlots = w.seed/3%2 == 1
+	p.ShortItem = time.Duration(w.seed/7%2) * time.Hour // all items are held ahead, or none
 	p.AvoidAfter, p.AvoidFor = int(w.seed/5%3), 20*time.Second
 	p.CPUShare.By = []string{"users", "jobs"}[p.CPUShare.Seed%2]
 	drawOwners(w, &p)

@@ -22,6 +22,7 @@ type instance struct {
 	Kind          string           `json:"kind"`
 	Host          string           `json:"host"`
 	Item          string           `json:"item"`
+	Next          string           `json:"next,omitempty"`
 	Attempt       int              `json:"attempt"`
 	Slots         int              `json:"slots"`
 	Memory        int64            `json:"memory"`
@@ -75,7 +76,7 @@ func instancesOf(hosts []api.Host, wanted []int64) (found []instance) {
 		for _, i := range h.Instances {
 			if len(wanted) == 0 || slices.Contains(wanted, i.Job) {
 				found = append(found, instance{fmt.Sprintf("%d.%d", i.Job, i.Instance), i.Job, i.Instance, i.State, i.Kind, h.Name,
-					i.Item, i.Attempt, i.Slots, i.Memory, i.Holds, i.ItemStartedAt, i.SuspendedAt, i.SuspendedSeconds})
+					i.Item, i.Next, i.Attempt, i.Slots, i.Memory, i.Holds, i.ItemStartedAt, i.SuspendedAt, i.SuspendedSeconds})
 			}
 		}
 	}
@@ -107,6 +108,7 @@ var instanceColumns = []output.Column[instance]{
 	{Name: "slots", Right: true},
 	{Name: "memory", Right: true, Number: output.KnownSize},
 	{Name: "wall", Right: true, Text: instance.wall},
+	{Name: "next", Extra: true},
 	{Name: "job", Extra: true},
 	{Name: "item_started_at", Extra: true},
 	{Name: "suspended_at", Extra: true},

@@ -18,6 +18,9 @@ type Line struct {
 	Suspension   int64
 }
 
+// Next is the word of a line for the item that an instance holds ahead, in an answer.
+const Next = "next"
+
 // Digest is that of a list, in whatever order its lines are added: the sum, modulo 2^128, of the first 16 bytes of the
 // SHA-256 of each line's text, such as "7.0 12 1 running 0". So a change of one line costs no look at the others.
 type Digest struct{ high, low uint64 }

@@ -40,15 +40,7 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	if !ok {
 		return false
 	}
-	item := facts.ItemNo(n)
-	number := max(j.LastAttempt(item), f.attemptFloor) + 1
-	j.Start(now, item, number)
-	i.Begins(facts.RunFacts{
-		AttemptID: facts.AttemptID{Job: j.ID, Item: item, Number: number},
-		Host:      i.Host.ID, Boot: i.Host.Boot, StateID: i.Host.StateID,
-		Instance: i.Number, Kind: i.Kind, Owner: j.User, Slots: i.Slots, Memory: memory, Holds: j.Needs.Holds,
-		Devices: i.Devices, State: facts.Running, StartedAt: now,
-	})
+	i.Begins(newAttempt(now, i, facts.ItemNo(n), memory, f.attemptFloor))
 	i.Floor = f.attemptFloor
 	i.LeaseEnds, i.Granted = time.Time{}, time.Time{}
 	i.Lengthen(now, &f.policy)
@@ -65,6 +57,19 @@ func (f *Farm) giveItem(now time.Time, i *model.Instance) bool {
 	return true
 }
 
+// newAttempt is the next attempt at an item, on the instance.
+func newAttempt(now time.Time, i *model.Instance, item facts.ItemNo, memory int64, floor int) facts.RunFacts {
+	j := i.Job
+	number := max(j.LastAttempt(item), floor) + 1
+	j.Start(now, item, number)
+	return facts.RunFacts{
+		AttemptID: facts.AttemptID{Job: j.ID, Item: item, Number: number},
+		Host:      i.Host.ID, Boot: i.Host.Boot, StateID: i.Host.StateID,
+		Instance: i.Number, Kind: i.Kind, Owner: j.User, Slots: i.Slots, Memory: memory, Holds: j.Needs.Holds,
+		Devices: i.Devices, State: facts.Running, StartedAt: now,
+	}
+}
+
 // stop orders an instance away. Its slot stays taken until the end is proven.
 func (f *Farm) stop(now time.Time, i *model.Instance, why facts.Why) {
 	if i.Stopping() && (i.Killed() || why.Reason != facts.ReasonKilled && why.Reason != facts.ReasonMigrated) {
@@ -72,6 +77,7 @@ func (f *Farm) stop(now time.Time, i *model.Instance, why facts.Why) {
 	}
 	i.Attempt.State, i.Order = facts.Stopping, &why
 	i.Touch()
+	f.ahead.handBack(i)
 	f.out.Write(facts.StopAttempt{ID: i.Attempt.AttemptID, Why: why})
 	f.out.Record(now, facts.EventFacts{Type: "stopped", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number,
 		Host: i.Host.ID, Why: why})
@@ -82,6 +88,9 @@ func (f *Farm) stop(now time.Time, i *model.Instance, why facts.Why) {
 
 // relabel changes an instance's kind without touching what runs.
 func (f *Farm) relabel(now time.Time, i *model.Instance, kind facts.Kind, why facts.Why) {
+	if i.Next != nil {
+		f.relabel(now, i.Next, kind, why)
+	}
 	i.Kind, i.Attempt.Kind = kind, kind
 	i.Touch()
 	f.out.Write(facts.RelabelAttempt{ID: i.Attempt.AttemptID, Kind: kind})
@@ -101,6 +110,9 @@ func (f *Farm) endAttempt(now time.Time, i *model.Instance, end facts.EndAttempt
 	end.From = i.Attempt.State
 	end.EndedAt = now
 	end.Instance, end.Host = i.Number, i.Host.ID
+	if i.Attempt.Ahead() {
+		end.StartedAt = i.Attempt.StartedAt
+	}
 	if now.Before(i.Attempt.StartedAt) {
 		end.EndedAt = i.Attempt.StartedAt // a clock that was set back
 	}
@@ -133,7 +145,7 @@ func (f *Farm) endAttempt(now time.Time, i *model.Instance, end facts.EndAttempt
 
 // close takes an instance whose attempt has ended off its host and its job.
 func (f *Farm) close(i *model.Instance) {
-	if i.Attempt.State.Live() {
+	if i.Attempt.State.Live() || i.Next != nil {
 		panic("farm: closing instance " + i.Name() + " with a live attempt")
 	}
 	i.Detach()
@@ -149,6 +161,7 @@ func (f *Farm) nextItemOrClose(now time.Time, i *model.Instance, loaded bool) {
 	rule := end.Rule()
 	if rule == planner.TakesNextItem && (f.yieldSlot(now, i) || f.giveItem(now, i)) {
 		f.planning.noteDemand(i)
+		f.maybeGiveNext(now, i)
 		return
 	}
 	why := f.resources.whyClosed(now, i, rule)
@@ -210,6 +223,10 @@ func (f *Farm) finish(now time.Time, i *model.Instance, r message.ReportedEnd) {
 		}
 	}
 	loaded := r.Loaded && i.Job.LoadOnce()
+	if i.Next != nil && f.takeNext(now, i, &end, closes) {
+		f.maybeFinish(now, i.Job)
+		return
+	}
 	if closes {
 		f.close(i)
 		f.resources.lower(now, i, end)

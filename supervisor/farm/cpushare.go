@@ -166,9 +166,12 @@ func (ad *admission) equals(a, b *model.Job, h *model.Host) bool {
 	return x == y && a.SlotShare.Bucket == b.SlotShare.Bucket && a.SlotShare.Points == b.SlotShare.Points
 }
 
+// contested says whether slots may go to other jobs at the end of items.
+func (cs *cpuShare) contested() bool { return cs.policy.CPUShare.On() && len(cs.competing) > 0 }
+
 // yieldSlot gives the slot of an instance whose item has ended to a job that had less slot time, or whose user had.
 func (f *Farm) yieldSlot(now time.Time, i *model.Instance) bool {
-	if !f.policy.CPUShare.On() || len(f.cpuShare.competing) == 0 || i.Job.Pending() == 0 {
+	if !f.cpuShare.contested() || i.Job.Pending() == 0 {
 		return false
 	}
 	competitors := f.cpuShare.competitors(now, i)

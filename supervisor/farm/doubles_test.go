@@ -61,6 +61,8 @@ type workerDouble struct {
 	stopping []facts.AttemptID
 	finished []message.ReportedEnd
 	programs programsDouble
+	next     map[facts.AttemptID]facts.AttemptID // by the attempt after which the other one begins, as last ordered
+	behind   map[facts.AttemptID]facts.AttemptID // of what has begun so, the attempt before
 
 	clock  *time.Time // the rig's, from the first answer on
 	leased time.Time  // until when the answer that it took last lets it run what it lists
@@ -122,6 +124,7 @@ func (w *workerDouble) hear(reply message.SyncReply) {
 	w.heard = reply.Number
 	var desired []facts.AttemptID
 	w.limits, w.standing = map[facts.AttemptID]int64{}, map[facts.AttemptID]int64{}
+	w.next = map[facts.AttemptID]facts.AttemptID{}
 	listed := map[programKey]bool{}
 	for _, d := range reply.Instances {
 		listed[programKey{d.Job, d.Instance}] = true
@@ -129,6 +132,10 @@ func (w *workerDouble) hear(reply message.SyncReply) {
 			continue
 		}
 		desired = append(desired, d.Attempt)
+		if d.Next != nil {
+			w.next[d.Attempt] = d.Next.Attempt
+			w.programs.note(d.Next.Attempt, d.Instance)
+		}
 		if d.Suspended {
 			w.standing[d.Attempt] = d.SuspensionID
 		}
@@ -154,14 +161,35 @@ func (w *workerDouble) hear(reply message.SyncReply) {
 			}
 		}
 	}
+	for _, id := range desired {
+		w.maybeBegin(id)
+	}
 	for _, id := range slices.Clone(w.running) {
-		if !slices.Contains(desired, id) {
+		if !slices.Contains(desired, id) && !slices.Contains(desired, w.behind[id]) {
 			w.running = slices.DeleteFunc(w.running, func(o facts.AttemptID) bool { return o == id })
 			w.stopping = append(w.stopping, id)
 		}
 	}
-	w.finished = slices.DeleteFunc(w.finished, func(e message.ReportedEnd) bool { return !slices.Contains(desired, e.Attempt) })
+	w.finished = slices.DeleteFunc(w.finished, func(e message.ReportedEnd) bool {
+		return !slices.Contains(desired, e.Attempt) && !slices.Contains(desired, w.behind[e.Attempt])
+	})
 	w.owes = true
+}
+
+// maybeBegin begins the item that is held ahead of others if the one before it is done.
+func (w *workerDouble) maybeBegin(before facts.AttemptID) {
+	id, ahead := w.next[before]
+	done := slices.ContainsFunc(w.finished, func(e message.ReportedEnd) bool {
+		return e.Attempt == before && e.Outcome == "exit" && *e.ExitCode == 0
+	})
+	if !ahead || !done || w.behind[id] == before || w.clock == nil || !w.clock.Before(w.leased) {
+		return
+	}
+	if w.behind == nil {
+		w.behind = map[facts.AttemptID]facts.AttemptID{}
+	}
+	w.behind[id] = before
+	w.running = append(w.running, id)
 }
 
 func (w *workerDouble) end(id facts.AttemptID, outcome string, exit int, reason string, wall float64) {
@@ -175,6 +203,7 @@ func (w *workerDouble) end(id facts.AttemptID, outcome string, exit int, reason 
 	}
 	w.finished = append(w.finished, e)
 	w.owes = true
+	w.maybeBegin(id)
 }
 
 func (w *workerDouble) drop(job string) {
@@ -312,6 +341,9 @@ func (r *rows) applyAttempt(w facts.Write) error {
 			a.State, a.Again, a.Why, a.Wall, a.EndedAt = w.State, w.Again, w.Why, w.Wall, w.EndedAt
 			a.Charge, a.Charged = w.Charge, w.Charged
 			a.CPU, a.Peak, a.Suspended, a.Released = w.CPU, w.Peak, w.Suspended, w.Released
+			if !w.StartedAt.IsZero() {
+				a.StartedAt = w.StartedAt
+			}
 			return expected
 		})
 	case facts.ReopenAttempts:

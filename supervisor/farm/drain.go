@@ -14,6 +14,7 @@ import (
 func (f *Farm) drain(now time.Time, i *model.Instance, why facts.Why) {
 	i.Draining = true
 	i.Recount()
+	f.ahead.handBack(i)
 	if i.Recorded.Draining {
 		return
 	}
@@ -56,6 +57,9 @@ func (f *Farm) itemEnd(now time.Time, i *model.Instance) (e planner.ItemEnd) {
 	e[planner.HostReserved] = !f.admission.mayUse(now, j, h, i.Kind)
 	return e
 }
+
+// takesNext says whether no rule keeps an instance from its job's next item.
+func takesNext(end planner.ItemEnd) bool { return end.Rule() == planner.TakesNextItem }
 
 // whyClosed is what the history says of an instance that closes by a rule; nothing where it has the reason already.
 func (rs *resources) whyClosed(now time.Time, i *model.Instance, rule planner.EndRule) facts.Why {

@@ -26,6 +26,7 @@ var repeated = map[facts.Reason]string{
 var slowly = map[facts.Reason]string{
 	facts.ReasonHostSilent: "the lease is over first", facts.ReasonHostDeaf: "the lease is over first", facts.ReasonConfirmedDead: "a person says so each time",
 	facts.ReasonLogIncomplete: "the item is done", facts.ReasonProcessesLeft: "the item is done",
+	facts.ReasonHandedBack: "it has not begun",
 }
 
 // TestNoItemIsTriedForEver: however an item ends again and again on the only host of a farm, there are few tries in an

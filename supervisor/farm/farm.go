@@ -33,6 +33,7 @@ type Farm struct {
 	syncs        syncs
 	suspensions  suspensions
 	programs     programs
+	ahead        ahead
 	dependencies dependencies
 	watch        watch
 	brake        brake
@@ -68,7 +69,8 @@ func New(p message.Policy) *Farm {
 		unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}, last: newSnapshot(),
 	}
 	f.faults = faults{sh, &f.retries, &f.folders}
-	f.suspensions = suspensions{shared: sh, syncs: &f.syncs}
+	f.ahead = ahead{shared: sh, syncs: &f.syncs}
+	f.suspensions = suspensions{shared: sh, syncs: &f.syncs, ahead: &f.ahead}
 	f.programs = programs{shared: sh, syncs: &f.syncs}
 	f.setPolicy(p)
 	f.policy.Promised = p.Promise()
@@ -181,6 +183,7 @@ func (f *Farm) onTicked(now time.Time, unread time.Duration) {
 	f.brake.look(now)
 	f.watch.look(now)
 	f.folders.look(now)
+	f.ahead.look(now)
 	f.retries.unpause(now)
 	f.retries.startDelayed(now)
 	f.retries.lookForAvoided(now)

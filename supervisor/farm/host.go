@@ -132,6 +132,13 @@ func (f *Farm) maybeLose(now time.Time, h *model.Host) {
 
 // lose ends an attempt without a report of the worker: by other proof, or because its lease is over.
 func (f *Farm) lose(now time.Time, i *model.Instance, why facts.Why) {
+	switch {
+	case i.Next == nil:
+	case why.Reason == "": // by its absence, so nothing has followed it
+		f.takeBack(now, i.Next)
+	default: // it may have begun, without the farm's knowledge
+		f.lose(now, i.Next, why)
+	}
 	end := facts.EndAttempt{State: facts.Lost, Again: facts.ByItself, Why: why}
 	if i.Stopping() && i.Killed() {
 		end.State = facts.Killed
@@ -142,7 +149,11 @@ func (f *Farm) lose(now time.Time, i *model.Instance, why facts.Why) {
 	}
 	f.endAttempt(now, i, end)
 	i.Job.NoteLapsed(&facts.AttemptFacts{RunFacts: i.Attempt, Again: end.Again, Why: end.Why})
-	f.close(i)
+	if i.Behind() {
+		f.ahead.drop(i)
+	} else {
+		f.close(i)
+	}
 	f.maybeFinish(now, i.Job)
 }
 

@@ -283,19 +283,22 @@ func (f *Farm) carry(now time.Time, j *model.Job, o *model.Action, most int) (ro
 func (f *Farm) endOrdered(now time.Time, o *model.Action) {
 	t := o.Stops[0]
 	o.Stops, o.Next = o.Stops[1:], t.ID.Item+1
+	i := model.PlaceOf(t.Instance)
 	switch {
-	case t.Attempt.AttemptID != t.ID || !t.Attempt.State.Live():
+	case i.Attempt.AttemptID != t.ID || !i.Attempt.State.Live():
 	case o.Action == facts.Suspend, o.Action == facts.Resume:
-		f.suspensions.suspend(now, t.Instance, o.Action == facts.Suspend, o.By)
+		f.suspensions.suspend(now, i, o.Action == facts.Suspend, o.By)
+	case i.Behind() && o.Action == facts.Preempt:
+		f.ahead.handBack(i.Holder)
 	case o.Action == facts.Preempt || o.Action == facts.Retire:
-		if !t.Stopping() {
-			f.sendAway(now, t.Instance, o.Action.Stops(), o.By)
+		if !i.Stopping() {
+			f.sendAway(now, i, o.Action.Stops(), o.By)
 			f.planStale = true
 		}
 	default:
-		f.stop(now, t.Instance, facts.Because(o.Action.Stops(), facts.Params{By: o.By}, ""))
+		f.stop(now, i, facts.Because(o.Action.Stops(), facts.Params{By: o.By}, ""))
 		if o.Action == facts.Migrate {
-			f.retries.leaveHost(now, t.Instance, o.By)
+			f.retries.leaveHost(now, i, o.By)
 		}
 	}
 }

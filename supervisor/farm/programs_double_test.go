@@ -64,10 +64,7 @@ func (p *programsDouble) end(key programKey) {
 func (p *programsDouble) hear(host string, d message.DesiredInstance) bool {
 	key := programKey{d.Job, d.Instance}
 	if d.Program == "" {
-		if p.numbers == nil {
-			p.numbers = map[facts.AttemptID]int{}
-		}
-		p.numbers[d.Attempt] = d.Instance
+		p.note(d.Attempt, d.Instance)
 		if p.words[key] == "waiting" {
 			p.revived++
 		}
@@ -80,6 +77,14 @@ func (p *programsDouble) hear(host string, d message.DesiredInstance) bool {
 	}
 	p.ordered[key] = p.ordered[key] || d.Program == "pending" || d.Program == "complete"
 	return true
+}
+
+// note keeps the number of an attempt's instance.
+func (p *programsDouble) note(id facts.AttemptID, number int) {
+	if p.numbers == nil {
+		p.numbers = map[facts.AttemptID]int{}
+	}
+	p.numbers[id] = number
 }
 
 // leftOut has the programs end that an answer does not list.

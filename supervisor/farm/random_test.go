@@ -18,7 +18,8 @@ func TestNothingLostNothingDoubled(t *testing.T) {
 		r.do("policy", []string{"lease=60s", "min_run=3s", "settle=1s", "commit=" + fmt.Sprint(rapid.SampledFrom([]int{0, 0, 2, 9}).Draw(rt, "commit")),
 			"preempt=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "preempt"),
 			"primary=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "primary"),
-			"suspend=" + rapid.SampledFrom([]string{"keep", "release"}).Draw(rt, "suspend")})
+			"suspend=" + rapid.SampledFrom([]string{"keep", "release"}).Draw(rt, "suspend"),
+			"short=" + rapid.SampledFrom([]string{"0s", "60s"}).Draw(rt, "short")})
 		hosts := rapid.IntRange(1, 3).Draw(rt, "hosts")
 		for n := range hosts {
 			r.say(fmt.Sprintf("host h%d slots=%d", n, rapid.IntRange(1, 4).Draw(rt, "slots")))
@@ -41,7 +42,7 @@ func randomStep(rt *rapid.T, r *rig, hosts int) {
 		"suspend", "suspend", "resume", "resume", "moves", "stands"}).Draw(rt, "verb"); verb {
 	case "submit":
 		r.say(fmt.Sprintf("submit j cpus=%d max=%d items=1-%d retrywork=1 priority=%d", rapid.IntRange(1, 3).Draw(rt, "cpus"),
-			rapid.IntRange(-1, 4).Draw(rt, "max"), rapid.IntRange(1, 9).Draw(rt, "items"), rapid.IntRange(1, 3).Draw(rt, "priority")))
+			rapid.IntRange(-1, 4).Draw(rt, "max"), rapid.SampledFrom([]int{1, 3, 9, 30}).Draw(rt, "items"), rapid.IntRange(1, 3).Draw(rt, "priority")))
 	case "finish", "fail":
 		finishOne(rt, r, verb == "fail")
 	case "modify":

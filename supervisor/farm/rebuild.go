@@ -92,7 +92,7 @@ func (f *Farm) admit(now time.Time, p *items.Prepared) (*model.Job, error) {
 	slices.SortFunc(p.Live, func(a, b facts.AttemptFacts) int { // so that none seeks its place among the others
 		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Instance, b.Instance))
 	})
-	for _, a := range p.Live {
+	for _, a := range behindLast(p.Live) {
 		if err := f.adopt(now, j, a); err != nil {
 			return nil, err
 		}
@@ -118,6 +118,26 @@ func (f *Farm) admit(now time.Time, p *items.Prepared) (*model.Job, error) {
 	return j, nil
 }
 
+// behindLast has those attempts last that were given ahead of others in the list.
+func behindLast(live []facts.AttemptFacts) []facts.AttemptFacts {
+	if !slices.ContainsFunc(live, func(a facts.AttemptFacts) bool { return a.Ahead() }) {
+		return live
+	}
+	there := make(map[facts.AttemptID]bool, len(live))
+	for n := range live {
+		there[live[n].AttemptID] = true
+	}
+	var first, last []facts.AttemptFacts
+	for _, a := range live {
+		if there[facts.AttemptID{Job: a.Job, Item: a.BehindItem, Number: a.BehindNumber}] {
+			last = append(last, a)
+		} else {
+			first = append(first, a)
+		}
+	}
+	return append(first, last...)
+}
+
 // adopt makes the instance that holds a live attempt.
 func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 	h := f.hosts.ByID[a.Host]
@@ -127,7 +147,8 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 		f.hosts.Add(h)
 		f.hosts.Seat(h)
 	}
-	if j.Instances[a.Instance] != nil {
+	before := j.Instances[a.Instance]
+	if before != nil && (before.Next != nil || !a.Follows(before.Attempt.AttemptID) || before.Host != h) {
 		return fmt.Errorf("job %d: two live attempts hold instance %d", j.ID, a.Instance)
 	}
 	i := &model.Instance{
@@ -145,6 +166,11 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 		i.Under = under
 	}
 	j.Tally.Set(int(a.Item), agenda.Running)
+	if before != nil {
+		before.Next = i
+		i.Holder = before
+		return nil
+	}
 	i.Attach()
 	f.suspensions.noteResuming(h)
 	return nil

@@ -91,6 +91,9 @@ func (sy *syncs) rename(now time.Time, h *model.Host, to facts.HostID) {
 	sy.registry.Rename(from, to)
 	for i := range h.Holding() {
 		i.Attempt.Host = to
+		if i.Next != nil {
+			i.Next.Attempt.Host = to
+		}
 		i.Touch()
 	}
 	sy.hosts.Changed()

@@ -20,7 +20,7 @@ import (
 func TestInvariant39ReplayGivesTheSamePlan(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		first := "lease=60s min_run=3s settle=1s preempt=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "preempt") +
-			" primary=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "primary")
+			" short=" + rapid.SampledFrom([]string{"0s", "60s"}).Draw(rt, "short") + " primary=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "primary")
 		r, again := newRig(t), newRig(t)
 		r.do("policy", strings.Fields(first))
 		hosts := rapid.IntRange(1, 4).Draw(rt, "hosts")

@@ -339,7 +339,11 @@ func (r *rig) tell(w facts.Write) {
 	switch w := w.(type) {
 	case facts.StartAttempt:
 		a := w.Attempt
-		fmt.Fprintf(&r.out, "start %s on %s as %d.%d %s%s\n", r.item(a.AttemptID), a.Host, a.Job, a.Instance, a.Kind, with(a.Memory))
+		verb := "start"
+		if a.Ahead() {
+			verb = "hold"
+		}
+		fmt.Fprintf(&r.out, verb+" %s on %s as %d.%d %s%s\n", r.item(a.AttemptID), a.Host, a.Job, a.Instance, a.Kind, with(a.Memory))
 	case facts.StopAttempt:
 		fmt.Fprintf(&r.out, "stop %s: %s\n", r.item(w.ID), w.Cause)
 	case facts.SendAwayAttempt:
@@ -585,7 +589,7 @@ func (r *rig) setPolicy(args []string) {
 	p.DefaultPriority = number(option(args, "default_priority", fmt.Sprint(p.DefaultPriority)))
 	p.Share.Order = strings.Split(option(args, "order", strings.Join(p.Share.Order, ",")), ",")
 	setFairshare(p, args)
-	r.setSpans(args, map[string]*time.Duration{"min_run": &p.MinRun, "settle": &p.Settle})
+	r.setSpans(args, map[string]*time.Duration{"min_run": &p.MinRun, "settle": &p.Settle, "short": &p.ShortItem})
 	r.setLease(args)
 	if r.ticket == 0 && len(r.workers) == 0 { // nothing was promised yet
 		r.farm = farm.New(*p)

@@ -190,6 +190,7 @@ func (f *Farm) sendAway(now time.Time, i *model.Instance, why facts.Reason, by s
 	order := facts.Because(why, facts.Params{By: by}, "")
 	i.SentAway, i.Order = true, &order
 	i.Touch()
+	f.ahead.handBack(i)
 	f.out.Write(facts.SendAwayAttempt{ID: i.Attempt.AttemptID, Why: order})
 	f.recordOf(now, i, facts.EventFacts{Type: "draining", By: by,
 		Why: facts.Why{Reason: why, Params: facts.Params{By: by}, Cause: awayTexts[why]}})

@@ -206,15 +206,21 @@ func (f *Farm) endOldBoot(now time.Time, h *model.Host) {
 // endReported ends what the worker says has ended, still runs here by what the farm knows, and counts.
 func (f *Farm) endReported(now time.Time, h *model.Host, ends []message.ReportedEnd,
 	counts func(*model.Instance) bool) {
-	if len(ends) == 0 {
-		return
-	}
-	on := h.ByAttempt()
-	for _, end := range ends {
-		i := on[end.Attempt]
-		if i != nil && i.Attempt.AttemptID == end.Attempt && i.Attached() && counts(i) {
-			f.finish(now, i, end)
+	for len(ends) > 0 {
+		on := h.ByAttempt()
+		var others []message.ReportedEnd
+		for _, end := range ends {
+			i := on[end.Attempt]
+			if i == nil {
+				others = append(others, end) // of an item that was held ahead, perhaps: after the end of the one before it
+			} else if i.Attempt.AttemptID == end.Attempt && i.Attached() && counts(i) {
+				f.finish(now, i, end)
+			}
 		}
+		if len(others) == len(ends) {
+			return
+		}
+		ends = others
 	}
 }
 
@@ -234,6 +240,9 @@ func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 		} else if i.Stopping() && h.ProvesEnd(i, e) {
 			f.lose(now, i, facts.Why{})
 		}
+		if model.ProvesNotBegun(h, i, e) {
+			f.takeBack(now, i.Next)
+		}
 	}
 	f.programs.reconcile(h)
 }
@@ -251,6 +260,9 @@ func (sy *syncs) replySync(now time.Time, h *model.Host) {
 	for _, i := range h.Instances {
 		if !i.Stopping() && i.GivenUnder(h.HostFacts) {
 			i.ListedTo, i.ListedIn = h.Incarnation, number
+			if next := i.HandedAhead(); next != nil {
+				next.ListedTo, next.ListedIn = h.Incarnation, number
+			}
 		}
 	}
 	if h.Answered == 0 {

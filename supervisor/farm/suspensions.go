@@ -12,6 +12,7 @@ import (
 type suspensions struct {
 	*shared
 	syncs     *syncs
+	ahead     *ahead
 	resumeDue []*model.Host // on which there may be room for what waits to go on
 }
 
@@ -37,6 +38,7 @@ func (st *suspensions) suspend(now time.Time, i *model.Instance, stand bool, by 
 	case i.Stopping():
 	case stand && was == facts.NotSuspended:
 		a.SuspendedAt = now
+		st.ahead.handBack(i)
 		i.Draining = false // it ends nothing by itself; the next plan leaves it out
 		st.noteStandstill(now, i, "suspended", by)
 	case stand && was == facts.Resuming:

@@ -61,11 +61,12 @@ type instance struct {
 	counted        bool // memory, by a look at the host: see noteForeign
 	cpu            float64
 	wall           float64
-	progress       int    // per cent
-	measured       Moment // when memory and wall were reported
-	suspendedUnder int64  // suspension under which nothing of it runs; 0: something may
-	loaded         bool   // its program takes further items, of a load-once job
-	status         string // with which it is answered while it has no item, as last sent
+	progress       int           // per cent
+	measured       Moment        // when memory and wall were reported
+	suspendedUnder int64         // suspension under which nothing of it runs; 0: something may
+	loaded         bool          // its program takes further items, of a load-once job
+	status         string        // with which it is answered while it has no item, as last sent
+	behind         api.AttemptID // after which it began its attempt, which it held ahead; zero: an answer listed it
 }
 
 // sentSuspension is what a shim was last sent: whether its item is to stand still, and under which suspension. None

@@ -75,6 +75,12 @@ func answer(sequence uint64, epoch int64, items ...int) Answered {
 	return Answered{sequence, reply}
 }
 
+// ahead makes it an answer by which instance 0 holds the attempt at an item of job 1 ahead.
+func ahead(a Answered, item int) Answered {
+	a.Reply.Instances[0].Next = &api.NextItem{Attempt: attempt(1, item)}
+	return a
+}
+
 // takes makes it an answer of a supervisor that takes differences.
 func takes(a Answered) Answered {
 	a.Reply.Differences = true
@@ -103,7 +109,7 @@ func standing(sequence uint64, number int64, item int) Answered {
 }
 
 func ended(instance, item int, outcome string) ItemEnded {
-	return ItemEnded{Key{1, instance}, api.Finished{Attempt: attempt(1, item), Instance: instance, Outcome: outcome}}
+	return ItemEnded{Key{1, instance}, api.Finished{Attempt: attempt(1, item), Instance: instance, Outcome: outcome, ExitCode: exitOf(outcome)}}
 }
 
 // coreStep is a line of a dialogue: after a while an event comes, and the core says what it wants.
@@ -255,6 +261,32 @@ var coreDialogues = map[string][]coreStep{
 		{ms, differs(answer(4, 1), 5, desired(0, 0), desired(1, 1)), ""},
 		{300 * ms, Ticked{}, "sync 5 [1.0 1-0-1 running, 1.1 1-1-1 starting, 1.2 1-2-1 starting]"},
 		{ms, answer(5, 1, 0, 1), "stop 1-2-1 on 1.2; sync 6 [1.0 1-0-1 running, 1.1 1-1-1 starting, 1.2 1-2-1 stopping]"},
+	},
+	"an item that is held ahead begins when the one before it is done": {
+		{ms, ahead(answer(2, 1, 0), 1), ""},
+		{50 * ms, Ticked{}, "sync 3 [1.0 1-0-1 running]"},
+		{ms, ended(0, 0, "exit"), "hand 1-1-1 to 1.0; give up sync 3; sync 4 [1.0 1-1-1 starting, 1-0-1 ended: exit]"},
+		{ms, ItemStarted{Key{1, 0}, attempt(1, 1)}, ""},
+		{ms, ahead(answer(3, 1, 0), 1), ""}, // given before the end was heard
+		{ms, ended(0, 1, "exit"), ""},
+		{ms, ahead(answer(4, 1, 1), 2), "forget 1-0-1; hand 1-2-1 to 1.0; sync 5 [1.0 1-2-1 starting, 1-1-1 ended: exit]"},
+	},
+	"after a failure it waits for an answer": {
+		{ms, ahead(answer(2, 1, 0), 1), ""},
+		{50 * ms, Ticked{}, "sync 3 [1.0 1-0-1 running]"},
+		{ms, ended(0, 0, "memory"), "give up sync 3; sync 4 [1.0 1-0-1 idle, 1-0-1 ended: memory]"},
+		{ms, answer(4, 1, 1), "forget 1-0-1; hand 1-1-1 to 1.0"},
+	},
+	"it is handed back if an answer names it no longer, unless it has begun": {
+		{ms, ahead(answer(2, 1, 0), 1), ""},
+		{50 * ms, Ticked{}, "sync 3 [1.0 1-0-1 running]"},
+		{ms, answer(3, 1, 0), ""},
+		{50 * ms, Ticked{}, "sync 4 [1.0 1-0-1 running]"},
+		{ms, ahead(answer(4, 1, 0), 2), ""},
+		{50 * ms, Ticked{}, "sync 5 [1.0 1-0-1 running]"},
+		{ms, ended(0, 0, "exit"), "hand 1-2-1 to 1.0; give up sync 5; sync 6 [1.0 1-2-1 starting, 1-0-1 ended: exit]"},
+		{ms, answer(5, 1, 0), ""}, // the supervisor has not heard of the end
+		{ms, answer(6, 1), "forget 1-0-1; stop 1-2-1 on 1.0; sync 7 [1.0 1-2-1 stopping]"},
 	},
 	"several ends within moments share a sync": {
 		{ms, answer(2, 1, 0, 1, 2), "start 1.1 with 1-1-1; start 1.2 with 1-2-1"},
@@ -611,4 +643,12 @@ func TestEndsAreBounded(t *testing.T) {
 			t.Errorf("%v was sent %d times", id, times)
 		}
 	}
+}
+
+// exitOf is the exit code of an item that ended by itself, and was done.
+func exitOf(outcome string) *int {
+	if outcome != "exit" {
+		return nil
+	}
+	return new(int)
 }

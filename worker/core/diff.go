@@ -15,7 +15,7 @@ func (c *Core) reconcile() {
 		return
 	}
 	for _, i := range c.sortedInstances() {
-		want, wanted := c.wish.Instances[i.key]
+		want, wanted := c.wish.of(i, c.records)
 		switch {
 		case !wanted || c.closing != "":
 			c.leave(i, api.ProgramPending)
@@ -49,6 +49,11 @@ func (c *Core) reconcile() {
 	for _, key := range missing {
 		c.maybeRun(key, c.wish.Instances[key])
 	}
+}
+
+// completed says whether an item was done, so that the next one may begin without the supervisor's word.
+func completed(f *api.Finished) bool {
+	return f.Outcome == "exit" && f.ExitCode != nil && *f.ExitCode == 0
 }
 
 // leaves says that the program of an instance is to end, or has ended already, as an answer has a status for it in
@@ -132,6 +137,9 @@ func (c *Core) maybeRun(key Key, want api.Desired) {
 	}
 	i := instance{key: key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd,
 		told: wantedSuspension(want)}
+	if listed := c.wish.Instances[key].Attempt; listed != want.Attempt {
+		i.behind = listed
+	}
 	if !fresh && former.loaded { // what its program has stays its own
 		i.loaded = true
 		i.memory = former.memory
@@ -175,6 +183,9 @@ func (c *Core) letGo(answered pendingSync) (dropped int) {
 	for _, d := range c.wish.Instances {
 		if d.Program == "" { // else its attempt is known to have ended
 			listed[d.Attempt] = true
+			if d.Next != nil {
+				listed[d.Next.Attempt] = true
+			}
 		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(c.records), compareAttempts) {

@@ -109,15 +109,15 @@ func (w *Wish) Fits(reply *api.SyncReply) bool {
 	digest := w.digest
 	for _, g := range reply.Gone {
 		if d, known := w.Instances[Key{g.Job, g.Instance}]; known {
-			digest.Remove(desiredLine(&d))
+			drop(&digest, &d)
 		}
 	}
 	for n := range reply.Instances {
 		d := &reply.Instances[n]
 		if was, known := w.Instances[keyOf(d)]; known {
-			digest.Remove(desiredLine(&was))
+			drop(&digest, &was)
 		}
-		digest.Add(desiredLine(d))
+		add(&digest, d)
 	}
 	return digest.String() == reply.Digest
 }
@@ -130,7 +130,7 @@ func (w *Wish) Take(reply *api.SyncReply) {
 	for _, g := range reply.Gone {
 		key := Key{g.Job, g.Instance}
 		if d, known := w.Instances[key]; known {
-			w.digest.Remove(desiredLine(&d))
+			drop(&w.digest, &d)
 			delete(w.Instances, key)
 		}
 	}
@@ -141,17 +141,57 @@ func (w *Wish) Take(reply *api.SyncReply) {
 			continue
 		}
 		if known {
-			w.digest.Remove(desiredLine(&was))
+			drop(&w.digest, &was)
 		}
-		w.digest.Add(desiredLine(d))
+		add(&w.digest, d)
 		w.Instances[keyOf(d)] = *d
 	}
 }
 
+// of is what an instance should run: what the last answer lists for it or, if it has done that, the item that it
+// holds ahead. An item that it has begun so is wanted as long as the answer lists the one before it: the supervisor has
+// yet to hear of that one's end.
+func (w *Wish) of(i *instance, records map[api.AttemptID]*record) (want api.Desired, ok bool) {
+	want, ok = w.Instances[i.key]
+	done := records[want.Attempt]
+	switch {
+	case !ok || done == nil || want.Program != "":
+	case i.behind == want.Attempt:
+		want.Attempt = i.attempt
+		want.Suspended, want.SuspensionID = false, 0
+	case i.attempt == want.Attempt && i.state == StateIdle && want.Next != nil && completed(&done.finished):
+		next := want.Next
+		want.Attempt, want.Next = next.Attempt, nil
+		want.Name, want.Start = next.Name, next.Start
+		want.End, want.Step = next.End, next.Step
+	}
+	return want, ok
+}
+
 func keyOf(d *api.Desired) Key { return Key{d.Attempt.Job, d.Instance} }
+
+// add puts the lines of an instance into the digest of an answer's list.
+func add(digest *listdigest.Digest, d *api.Desired) {
+	digest.Add(desiredLine(d))
+	if d.Next != nil {
+		digest.Add(nextLine(d))
+	}
+}
+
+// drop takes them out.
+func drop(digest *listdigest.Digest, d *api.Desired) {
+	digest.Remove(desiredLine(d))
+	if d.Next != nil {
+		digest.Remove(nextLine(d))
+	}
+}
 
 func desiredLine(d *api.Desired) listdigest.Line {
 	return digestLine(d.Attempt, d.Instance, strconv.FormatInt(d.Version, 10)+d.Program, d.SuspensionID)
+}
+
+func nextLine(d *api.Desired) listdigest.Line {
+	return digestLine(d.Next.Attempt, d.Instance, listdigest.Next, 0)
 }
 
 func reportedLine(i *api.SyncInstance) listdigest.Line {

@@ -111,7 +111,7 @@ func (c *Core) tellForeign() {
 
 // promised is what the supervisor wants of the instance's attempt, if it still does.
 func (c *Core) promised(i *instance) (api.Desired, bool) {
-	want, ok := c.wish.Instances[i.key]
+	want, ok := c.wish.of(i, c.records)
 	return want, ok && want.Attempt == i.attempt
 }
 

@@ -147,9 +147,14 @@ func (c *Core) holdOn() {
 	for _, r := range c.records {
 		open = open || r.sentIn != 0
 	}
-	for key, want := range c.wish.Instances {
+	for key := range c.wish.Instances {
 		i := c.instances[key]
-		open = open || i == nil || i.attempt != want.Attempt
+		if i == nil {
+			open = true
+			break
+		}
+		want, _ := c.wish.of(i, c.records)
+		open = open || i.attempt != want.Attempt
 	}
 	if open {
 		c.vain++

@@ -155,6 +155,9 @@ func (s *Items) countEnd(item facts.ItemNo, state facts.AttemptState, why facts.
 			s.Failures[item]++
 		}
 	case facts.Preempted:
+		if why == facts.ReasonHandedBack {
+			return // it had not begun
+		}
 		s.Preempted[item]++
 	}
 }

@@ -33,6 +33,7 @@ type Policy struct {
 	ExecutionLease time.Duration
 	KillGrace      time.Duration
 	LoadOnceWait   time.Duration // of a load-once program for its next item
+	ShortItem      time.Duration // an instance holds the next item ahead if those of its job took less; 0: never
 	LeaseMargin    time.Duration
 	Promised       facts.PromiseFacts // the longest of these that answers may have named; the farm's own copy has it
 	WallSlack      time.Duration      // by which an end may claim to have run longer than since it was given; 0: any time

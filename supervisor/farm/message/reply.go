@@ -95,4 +95,14 @@ type DesiredInstance struct {
 	NoLicence    []licences.Sign
 	// Program is the word for the program of a load-once job, when the attempt has ended; "": the attempt is to run.
 	Program string
+	Next    *NextItem // which the instance holds ahead; nil: none
+}
+
+// NextItem is the item that an instance begins by itself when it has done its present one.
+type NextItem struct {
+	Attempt facts.AttemptID
+	Name    string
+	Start   string
+	End     string
+	Step    string
 }

@@ -56,6 +56,7 @@ type InstanceView struct {
 	State       string // active, draining, stopping
 	Attempt     facts.AttemptID
 	ItemName    string
+	Next        string // name of the item that it holds ahead; empty: none
 	Started     time.Time
 	ItemStarted time.Time
 	Progress    int       // of the item, per cent

@@ -27,8 +27,8 @@ func (j *Job) checkOrders() error {
 }
 
 func (j *Job) Check() error {
-	if got := j.Tally.Count(agenda.Running); got != len(j.Instances) {
-		return fmt.Errorf("%d items run on %d instances", got, len(j.Instances))
+	if got, on := j.Tally.Count(agenda.Running), len(j.running()); got != on {
+		return fmt.Errorf("%d items run, instances have %d", got, on)
 	}
 	seen, wanted, progressed := map[facts.ItemNo]bool{}, 0, 0
 	for _, i := range j.sortedInstances() {
@@ -56,6 +56,9 @@ func (j *Job) Check() error {
 			return fmt.Errorf("instance %d and its attempt tell different stories", i.Number)
 		}
 		seen[a.Item] = true
+		if err := checkNext(i, seen); err != nil {
+			return err
+		}
 		progressed += i.Progress
 	}
 	lined := 0

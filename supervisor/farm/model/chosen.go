@@ -44,7 +44,9 @@ func (j *Job) Chosen(named []agenda.Span, c message.Choice) []agenda.Span {
 // choosesInstance says whether the item is run by a chosen instance, or means one.
 func (j *Job) choosesInstance(item facts.ItemNo, on map[facts.ItemNo]*Instance, c message.Choice) bool {
 	number := int(item)
-	if i := on[item]; i != nil {
+	if i := on[item]; i != nil && i.Behind() {
+		return false // an instance does not run what it holds ahead
+	} else if i != nil {
 		number = i.Number
 	} else if j.HasAgenda() || j.Instances[number] != nil {
 		return false
@@ -70,6 +72,9 @@ func (j *Job) running() map[facts.ItemNo]*Instance {
 	on := make(map[facts.ItemNo]*Instance, len(j.Instances))
 	for _, i := range j.Instances {
 		on[i.Attempt.Item] = i
+		if i.Next != nil {
+			on[i.Next.Attempt.Item] = i.Next
+		}
 	}
 	return on
 }

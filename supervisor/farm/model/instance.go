@@ -47,6 +47,7 @@ type Instance struct {
 	Inherited bool          // its attempt was given in an earlier term
 	stood     time.Duration // for which its earlier attempts were suspended
 	Program                 // that outlives it
+	queue
 	beside
 }
 

@@ -25,10 +25,7 @@ type Runs map[facts.JobID]map[facts.ItemNo]*Instance
 
 func (r Runs) at(j *Job, item facts.ItemNo) *Instance {
 	if r[j.ID] == nil {
-		r[j.ID] = make(map[facts.ItemNo]*Instance, len(j.Instances))
-		for _, i := range j.Instances {
-			r[j.ID][i.Attempt.Item] = i
-		}
+		r[j.ID] = j.running()
 	}
 	return r[j.ID][item]
 }

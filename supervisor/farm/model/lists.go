@@ -121,13 +121,18 @@ type line struct {
 	version    int64
 	suspension int64
 	program    ProgramStatus
+	next       facts.AttemptID   // zero: none
 	digest     listdigest.Digest // of the line
 }
 
 func lineOf(i *Instance) line {
 	limit, _ := i.timeLimit()
-	return line{attempt: i.Attempt.AttemptID, number: i.Number, kind: i.Kind, slots: i.Slots, memory: i.Attempt.Memory,
+	l := line{attempt: i.Attempt.AttemptID, number: i.Number, kind: i.Kind, slots: i.Slots, memory: i.Attempt.Memory,
 		timeLimit: limit, version: i.Job.Version, suspension: i.SuspensionID(), program: i.Status}
+	if next := i.HandedAhead(); next != nil {
+		l.next = next.Attempt.AttemptID
+	}
+	return l
 }
 
 func (l *line) compare(o *line) int {
@@ -159,6 +164,9 @@ func (a *answered) differ(named []*Instance, heard uint64, reply *message.SyncRe
 			is.digest = listdigest.Digest{}
 			is.digest.Add(digestLine(is.attempt, is.number, strconv.FormatInt(is.version, 10)+string(is.program),
 				is.suspension))
+			if is.next != (facts.AttemptID{}) {
+				is.digest.Add(digestLine(is.next, is.number, listdigest.Next, 0))
+			}
 			changed = append(changed, i)
 		}
 		digest.Join(is.digest)

@@ -88,6 +88,8 @@ func (j *Job) Running(o *Action) []actedAttempt {
 func (i *Instance) leftAlone(a facts.Action) bool {
 	kind := a.Marks()
 	switch {
+	case i.Behind() && (a == facts.Suspend || a == facts.Resume || a == facts.Retire):
+		return true // its item has not begun, and goes back when the instance before it is suspended or retired
 	case a == facts.Suspend || a == facts.Resume:
 		return i.Stopping() || (i.Suspended() && !i.Resuming()) == (a == facts.Suspend)
 	case a == facts.Retire:
@@ -106,7 +108,7 @@ func (i *Instance) leftAlone(a facts.Action) bool {
 // order.
 func (j *Job) StoppingRemarks(o *Action) []string {
 	items := 0
-	for _, i := range j.Instances {
+	for _, i := range j.running() {
 		if o.Action.Reopens() && i.Stopping() && o.Action.Covers(i.Under) && agenda.Within(o.Spans, int(i.Attempt.Item)) {
 			items++
 		}
@@ -121,7 +123,7 @@ func (j *Job) StoppingRemarks(o *Action) []string {
 // Release lets what runs come back after its end, though another order wanted it to count as failed or complete, and
 // returns how many of the order's items that is.
 func (j *Job) Release(o *Action) (released int) {
-	for _, i := range j.Instances {
+	for _, i := range j.running() {
 		counts := i.Under == agenda.Failed && !i.Killed() || i.Under == agenda.Complete && o.Action == facts.Redo
 		if counts && agenda.Within(o.Spans, int(i.Attempt.Item)) {
 			i.Under = agenda.Pending

@@ -105,6 +105,9 @@ func (i *Instance) partAnew() role {
 
 // Touch notes that the instance, or what a plan sees of it, has changed.
 func (i *Instance) Touch() {
+	if i.Behind() {
+		i = i.Holder
+	}
 	i.Job.Changes++
 	i.Host.Sums = nil
 	i.Recount()

@@ -62,6 +62,9 @@ func (h *Host) Differs() bool {
 		if !listed && i.GivenUnder(h.HostFacts) || listed && r.isNews(i) {
 			return true
 		}
+		if asksBack(i) && i.GivenUnder(h.HostFacts) {
+			return true
+		}
 		if listed {
 			known++
 		}
@@ -110,6 +113,9 @@ func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, 
 		}
 		if !unacked {
 			i.Lengthen(now, p)
+			if i.Next != nil {
+				i.Next.Lengthen(now, p)
+			}
 		}
 		if i.Stopping() {
 			continue
@@ -177,13 +183,19 @@ func (i *Instance) desired(p *message.Policy) message.DesiredInstance {
 	}
 	item := i.Job.Entries.Item(int(i.Attempt.Item))
 	limit, _ := i.timeLimit()
-	return message.DesiredInstance{
+	d := message.DesiredInstance{
 		Job: i.Job.ID, Version: i.Job.Version, Instance: i.Number, Kind: i.Kind, Attempt: i.Attempt.AttemptID,
 		Slots: i.Slots, Name: item.Name, Start: item.Start, End: item.End, Step: item.Step, Env: i.env(),
 		Memory: i.Attempt.Memory, HardLimit: i.Job.HardLimit() &&
 			i.Attempt.Memory > 0, TimeLimit: limit, Suspended: i.Suspended(), SuspensionID: i.SuspensionID(),
 		NoLicence: i.signs(p.Licences.Signs),
 	}
+	if next := i.HandedAhead(); next != nil {
+		item := i.Job.Entries.Item(int(next.Attempt.Item))
+		d.Next = &message.NextItem{Attempt: next.Attempt.AttemptID, Name: item.Name, Start: item.Start, End: item.End,
+			Step: item.Step}
+	}
+	return d
 }
 
 // env tells the item which GPUs are its own; without a reservation nothing is said.

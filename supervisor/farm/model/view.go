@@ -117,13 +117,17 @@ func stateOf(i *Instance) string {
 
 // viewOf is an instance as listings show it.
 func viewOf(i *Instance) message.InstanceView {
-	return message.InstanceView{
+	v := message.InstanceView{
 		Job: i.Job.ID, Number: i.Number, Kind: i.Kind, State: stateOf(i), Attempt: i.Attempt.AttemptID,
 		ItemName: i.Job.Entries.Item(int(i.Attempt.Item)).Name, Started: i.Began, ItemStarted: i.Attempt.StartedAt,
 		Progress:    i.Progress,
 		SuspendedAt: i.Attempt.SuspendedAt, Suspended: i.Attempt.Suspended,
 		Slots: i.Taken(), Memory: i.Attempt.Memory, Holds: i.Attempt.Holds, Devices: i.Devices,
 	}
+	if i.Next != nil {
+		v.Next = i.Job.Entries.Item(int(i.Next.Attempt.Item)).Name
+	}
+	return v
 }
 
 // ShownUntil is until when a host is shown and explained as now, if nothing happens to it or to the jobs that avoid

@@ -230,6 +230,18 @@ type RunFacts struct {
 	ReleasedAt  time.Time // since when others may have its slots, as it is suspended; zero: it holds them
 	Released    float64   // seconds for which they might before
 	ResumingAt  time.Time // since when it waits for slots to go on; zero: it does not
+
+	// It was given ahead, while its instance still had this attempt at an item of its job; BehindNumber 0: it was not.
+	BehindItem   ItemNo
+	BehindNumber int
+}
+
+// Ahead is whether a was given while its instance had another attempt, after which it begins.
+func (a *RunFacts) Ahead() bool { return a.BehindNumber > 0 }
+
+// Follows is whether a was given while its instance had the attempt b.
+func (a *RunFacts) Follows(b AttemptID) bool {
+	return a.Ahead() && b == AttemptID{Job: a.Job, Item: a.BehindItem, Number: a.BehindNumber}
 }
 
 // DoneFacts is what a farm needs of those attempts of a job that did their items, in short: of all that have one

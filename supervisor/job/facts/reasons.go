@@ -51,6 +51,7 @@ const (
 	ReasonOutputMissing     Reason = "output_missing"     // or too small
 	ReasonNoLicence         Reason = "no_licence"         // by a pattern of the site's, in its output or exit status
 	ReasonLogError          Reason = "log_error"          // a line of its output says so
+	ReasonHandedBack        Reason = "handed_back"        // it was held ahead, and not begun
 	ReasonNoReport          Reason = "no_report"          // its program of a load-once job ended without a report of it
 	ReasonMemoryLimit       Reason = "memory_limit"       // its own
 	ReasonOutOfMemory       Reason = "out_of_memory"      // its host's

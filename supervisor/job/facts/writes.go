@@ -89,6 +89,7 @@ type EndAttempt struct {
 	Peak      int64
 	Charge    Charge
 	Charged   bool
+	StartedAt time.Time // of an attempt that was given ahead, when its item began; else zero
 	EndedAt   time.Time
 	Found     Found // a row of its own, if there is any
 }

@@ -116,7 +116,7 @@ func endStatement(list []facts.EndAttempt) statement {
 	cpu := make([]float64, n)
 	suspended := make([]float64, n)
 	released := make([]float64, n)
-	ended := make([]*time.Time, n)
+	started, ended := make([]*time.Time, n), make([]*time.Time, n)
 	for i := range list {
 		w := &list[i]
 		keys.add(w.ID)
@@ -130,11 +130,11 @@ func endStatement(list []facts.EndAttempt) statement {
 		cpu[i] = w.CPU
 		peak[i] = w.Peak
 		suspended[i], released[i] = w.Suspended, w.Released
-		ended[i] = unless(w.EndedAt, time.Time{})
+		started[i], ended[i] = unless(w.StartedAt, time.Time{}), unless(w.EndedAt, time.Time{})
 	}
 	columns := append([]any{was, state, some(again), some(whys.cause), exit, some(signal), wall, cpu, peak, ended},
 		chargeColumns(list)...)
-	columns = append(columns, some(whys.reason), some(whys.params), some(suspended), some(released))
+	columns = append(columns, some(whys.reason), some(whys.params), some(suspended), some(released), some(started))
 	return keys.statement(sqlEnd, "ending attempts", columns...)
 }
 
@@ -179,8 +179,12 @@ func startStatements(list []facts.AttemptFacts) []statement {
 	slots := make([]int64, n)
 	memory := make([]int64, n)
 	started, holds := make([]time.Time, n), make([]*string, n)
+	behindItem, behindNumber := make([]*int32, n), make([]*int32, n)
 	for i, a := range list {
 		keys.add(a.AttemptID)
+		if a.Ahead() {
+			behindItem[i], behindNumber[i] = new(int32(a.BehindItem)), new(int32(a.BehindNumber))
+		}
 		holds[i] = holdsToText(a)
 		host[i] = string(a.Host)
 		boot[i] = a.Boot
@@ -194,7 +198,7 @@ func startStatements(list []facts.AttemptFacts) []statement {
 		started[i] = a.StartedAt
 	}
 	start := keys.statement(sqlStart, "starting attempts", host, boot, stateID, instance, kind, owner, slots, memory,
-		started, state, some(holds))
+		started, state, some(holds), some(behindItem), some(behindNumber))
 	start.lasting = true
 	jobs := slices.Compact(slices.Sorted(slices.Values(keys.jobs)))
 	return []statement{{sql: sqlJobsOfStarts, args: []any{jobs}, writes: len(jobs), lasting: true,

@@ -140,6 +140,7 @@ func (s *sorter) add(w facts.Write) error {
 	case facts.EndAttempt:
 		v := s.wave(w.ID, rankEnd)
 		w.Why, w.EndedAt = rules.NormalWhy(w.Why), rules.Exact(w.EndedAt)
+		w.StartedAt = rules.Exact(w.StartedAt)
 		v.ends = append(v.ends, w)
 	case facts.ReopenAttempts:
 		for _, id := range w.Attempts {

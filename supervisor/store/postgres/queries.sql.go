@@ -6,7 +6,7 @@ package postgres
 const attemptColumns = `job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
 	state, again, reason, params, cause, exit_code, signal, wall, cpu, peak, started_at, ended_at, holds,
 	charge_cpu, charge_ram, charge_gpu, charge_scratch, charged, suspended_at, suspended,
-	released_at, released, resuming_at`
+	released_at, released, resuming_at, behind_item, behind_number`
 
 const markColumnNames = `job, first, last, step, kind, by, at`
 
@@ -89,16 +89,17 @@ const (
 	sqlEnd = `UPDATE attempt a SET state = u.state, again = coalesce(u.again, 0::smallint), reason = coalesce(u.reason, ''),
 		params = u.params::jsonb, cause = coalesce(u.cause, ''), exit_code = u.exit_code,
 		signal = u.signal, wall = u.wall, suspended = coalesce(u.suspended, 0), released = coalesce(u.released, 0),
-		cpu = u.cpu, peak = u.peak,
-		ended_at = CASE WHEN u.ended_at < a.started_at THEN a.started_at ELSE u.ended_at END,
+		cpu = u.cpu, peak = u.peak, started_at = coalesce(u.started_at, a.started_at),
+		ended_at = CASE WHEN u.ended_at < coalesce(u.started_at, a.started_at)
+			THEN coalesce(u.started_at, a.started_at) ELSE u.ended_at END,
 		charge_cpu = u.charge_cpu, charge_ram = u.charge_ram, charge_gpu = u.charge_gpu,
 		charge_scratch = u.charge_scratch, charged = coalesce(u.charged, false)
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::smallint[], $7::text[],
 		$8::bigint[], $9::bigint[], $10::double precision[], $11::double precision[], $12::bigint[], $13::timestamptz[],
 		$14::double precision[], $15::double precision[], $16::double precision[], $17::double precision[], $18::boolean[],
-		$19::text[], $20::text[], $21::double precision[], $22::double precision[])
+		$19::text[], $20::text[], $21::double precision[], $22::double precision[], $23::timestamptz[])
 		AS u(job, item, number, was, state, again, cause, exit_code, signal, wall, cpu, peak, ended_at, charge_cpu,
-		charge_ram, charge_gpu, charge_scratch, charged, reason, params, suspended, released)
+		charge_ram, charge_gpu, charge_scratch, charged, reason, params, suspended, released, started_at)
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND a.state = u.was
 		AND u.was IN ('running', 'stopping')`
 
@@ -117,12 +118,15 @@ const (
 	// The attempt before must have ended and left its item free to run again. The first after a restore has the number
 	// after its floor; that the one before it left the item free is then the unique index's to say.
 	sqlStart = `INSERT INTO attempt (job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
-		state, again, cause, wall, cpu, peak, started_at, holds)
+		state, again, cause, wall, cpu, peak, started_at, holds, behind_item,
+		behind_number)
 		SELECT u.job, u.item, u.number, u.host, u.boot, u.state_id, u.instance, u.kind, u.owner, u.slots, u.memory,
-		u.state, 0, '', 0, 0, 0, u.started_at, u.holds::jsonb
+		u.state, 0, '', 0, 0, 0, u.started_at, u.holds::jsonb, u.behind_item, u.behind_number
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::bigint[],
-		$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::timestamptz[], $13::text[], $14::text[])
-		AS u(job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, started_at, state, holds)
+		$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::timestamptz[], $13::text[], $14::text[],
+		$15::integer[], $16::integer[])
+		AS u(job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, started_at, state, holds,
+		behind_item, behind_number)
 		WHERE u.state = 'running' AND CASE WHEN u.number = 1 THEN true ELSE coalesce(
 			(SELECT p.again > 0 FROM attempt p WHERE p.job = u.job AND p.item = u.item AND p.number = u.number - 1),
 			u.number - 1 IN (SELECT r.attempt_floor FROM restore r WHERE r.attempt_floor IS NOT NULL)) END`

@@ -83,6 +83,7 @@ type attemptScanner struct {
 	suspendedAt               pgtype.Timestamptz
 	releasedAt, resumingAt    pgtype.Timestamptz
 	holds                     *held
+	behindItem, behindNumber  pgtype.Int4
 	charge                    [4]pgtype.Float8
 	targets                   []any
 }
@@ -98,7 +99,7 @@ func newAttemptScanner() *attemptScanner {
 		&s.a.Wall, &s.a.CPU, &s.a.Peak,
 		&s.startedAt, &s.endedAt, &s.holds, &s.charge[0], &s.charge[1], &s.charge[2], &s.charge[3], &s.a.Charged,
 		&s.suspendedAt, &s.a.Suspended,
-		&s.releasedAt, &s.a.Released, &s.resumingAt}
+		&s.releasedAt, &s.a.Released, &s.resumingAt, &s.behindItem, &s.behindNumber}
 	return s
 }
 
@@ -118,6 +119,7 @@ func (s *attemptScanner) scan(rows pgx.CollectableRow) (facts.AttemptFacts, erro
 	a.Cause = s.cause.value
 	a.Reason, a.Params = facts.Reason(s.reason.value), orZero(s.params)
 	a.ExitCode, a.Signal = intOf(s.exitCode), intOf(s.signal)
+	a.BehindItem, a.BehindNumber = facts.ItemNo(s.behindItem.Int32), int(s.behindNumber.Int32)
 	a.StartedAt, a.Charge = rules.Exact(s.startedAt.Time), chargeOf(s.charge)
 	if s.suspendedAt.Valid {
 		a.SuspendedAt = rules.Exact(s.suspendedAt.Time)

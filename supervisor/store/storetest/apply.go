@@ -322,6 +322,9 @@ func end(a *facts.AttemptFacts, w facts.EndAttempt) error {
 	a.CPU = w.CPU
 	a.Peak = w.Peak
 	a.Suspended, a.Released = w.Suspended, w.Released
+	if !w.StartedAt.IsZero() {
+		a.StartedAt = rules.Exact(w.StartedAt)
+	}
 	a.EndedAt = rules.NotBefore(rules.Exact(w.EndedAt), a.StartedAt)
 	a.Charge, a.Charged = w.Charge, w.Charged
 	return nil

@@ -129,6 +129,7 @@ type Config struct {
 	TokenFollowed    int               `toml:"supervisor_token_followed_logs" doc:"Logs that one token, or one user of the socket, may follow at a time. 0: no limit."`
 	KillGrace        Duration          `toml:"supervisor_kill_grace" doc:"Time between TERM and KILL when an item is stopped."`
 	LoadOnceWait     Duration          `toml:"supervisor_loadonce_wait" doc:"How long the program of a load-once job may hold its slots and its memory while all items that are left wait for others, for a retry or for a person. Then it ends; 0: at once."`
+	ShortItem        Duration          `toml:"supervisor_short_item" doc:"An instance of a job whose items have taken less than this on average holds the next item ahead: its worker begins it without a word of the supervisor in between, so that items that take milliseconds do not wait for each other's way there and back. An item that is held ahead is handed back when its instance is to leave, or when the one before it runs for a second. 0: no items are held ahead."`
 	AuditEvery       Duration          `toml:"supervisor_audit_every" doc:"Time between two comparisons of the workers' records of ends with the database that the leader makes by itself (qb audit -workers); one is made a minute after a term begins, too. 0: never."`
 	MailHost         string            `toml:"mail_host" doc:"Mail server (SMTP) through which the leader sends mails about ended jobs (qbsub -mail, -address). Empty: no mails are sent."`
 	MailPort         int               `toml:"mail_port" doc:"Port of mail_host. 25, 587 or, with mail_tls tls, 465 are usual."`
@@ -273,6 +274,7 @@ func (c Config) Validate() error {
 	between("supervisor_execution_lease", c.ExecutionLease, Duration(5*time.Second), Duration(1000*time.Hour))
 	between("supervisor_kill_grace", c.KillGrace, 0, Duration(time.Hour))
 	between("supervisor_loadonce_wait", c.LoadOnceWait, 0, Duration(time.Hour))
+	between("supervisor_short_item", c.ShortItem, 0, Duration(time.Second))
 	check(c.ExecutionLease > c.Liveness, "supervisor_execution_lease", c.ExecutionLease,
 		fmt.Sprintf("make it longer than supervisor_liveness = %s", c.Liveness))
 	return errors.Join(bad...)
@@ -350,6 +352,7 @@ func (c Config) Policy() message.Policy {
 		ExecutionLease:  c.ExecutionLease.Std(),
 		KillGrace:       c.KillGrace.Std(),
 		LoadOnceWait:    c.LoadOnceWait.Std(),
+		ShortItem:       c.ShortItem.Std(),
 		LeaseMargin:     5 * time.Second, WallSlack: 2 * time.Second,
 		MinRun:     c.ShareMinRun.Std(),
 		MaxLost:    c.ShareMaxLost.Std(),

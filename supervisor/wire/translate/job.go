@@ -110,7 +110,7 @@ func Attempt(a facts.AttemptFacts, name string, found facts.Found) api.Attempt {
 		Host: string(a.Host), Instance: InstanceName(a.Job, a.Instance), ExitCode: a.ExitCode, Signal: a.Signal,
 		Code: string(a.Reason), Params: Params(a.Params), Reason: a.Cause,
 		StartedAt: Time(a.StartedAt), FinishedAt: timeOrNil(a.EndedAt), CPUSeconds: a.CPU, PeakMemory: a.Peak,
-		Overuse: a.Overuse(),
+		Overuse: a.Overuse(), Ahead: a.Ahead(),
 	}
 }
 
@@ -170,7 +170,8 @@ func hostClaim(c agents.Claim) api.HostClaim {
 
 func hostInstance(i message.InstanceView) api.HostInstance {
 	return api.HostInstance{
-		Job: int64(i.Job), Kind: i.Kind.String(), Item: i.ItemName, Number: int(i.Attempt.Item), Attempt: i.Attempt.Number,
+		Job: int64(i.Job), Kind: i.Kind.String(), Item: i.ItemName, Next: i.Next,
+		Number: int(i.Attempt.Item), Attempt: i.Attempt.Number,
 		Instance: i.Number, Slots: i.Slots, Memory: i.Memory, Holds: i.Holds, Devices: i.Devices,
 		State: i.State, ItemStartedAt: timeOrNil(i.ItemStarted), SuspendedAt: timeOrNil(i.SuspendedAt),
 		SuspendedSeconds: i.Suspended,

@@ -129,8 +129,15 @@ func desired(i message.DesiredInstance) api.Desired {
 		Name: i.Name, Start: i.Start, End: i.End, Step: i.Step, Env: i.Env,
 		Memory: i.Memory, HardLimit: i.HardLimit, TimeLimit: i.TimeLimit, Suspended: i.Suspended,
 		SuspensionID: i.SuspensionID,
-		NoLicence:    noLicence(i.NoLicence), Program: i.Program,
+		NoLicence:    noLicence(i.NoLicence), Program: i.Program, Next: nextItem(i.Next),
 	}
+}
+
+func nextItem(n *message.NextItem) *api.NextItem {
+	if n == nil {
+		return nil
+	}
+	return &api.NextItem{Attempt: wireAttempt(n.Attempt), Name: n.Name, Start: n.Start, End: n.End, Step: n.Step}
 }
 
 func jobSpec(j facts.JobFacts) api.JobSpec {
