@@ -91,6 +91,8 @@ var (
 	Explain = Endpoint{"explain-job", http.MethodGet, "/v1/jobs/{job}/explain", ReadOnly, "Why a job's items wait"}
 	ItemLog = Endpoint{"item-log", http.MethodGet, "/v1/jobs/{job}/items/{item}/log", User,
 		"Output of an item's attempt; follow waits for more"}
+	SessionLog = Endpoint{"session-log", http.MethodGet, "/v1/jobs/{job}/instances/{instance}/log", User,
+		"What the programs of a load-once job's instance wrote between two items, and why they ended"}
 
 	ListHosts  = Endpoint{"list-hosts", http.MethodGet, "/v1/hosts", ReadOnly, "List hosts by name"}
 	GetHost    = Endpoint{"get-host", http.MethodGet, "/v1/hosts/{host}", ReadOnly, "One host with what runs on it"}
@@ -145,7 +147,7 @@ var (
 // Endpoints is the whole table.
 var Endpoints = []Endpoint{
 	Submit, CheckSubmission, ListJobs, GetJob, ArchiveJob, OrderOfJobs, OrderOfHosts, Modify, RemoveJob, OrderJob,
-	OrderJobs, ListItems, Attempts, History, Explain, WhatIf, TrySubmission, SlotMap, ItemLog, ItemPicture,
+	OrderJobs, ListItems, Attempts, History, Explain, WhatIf, TrySubmission, SlotMap, ItemLog, SessionLog, ItemPicture,
 	ListHosts, GetHost, HostConfiguration, LockHost, UnlockHost, ConfirmDead, ApproveHost, RestartHost, RemoveHost,
 	ReleaseBrake, SupervisorConfiguration, Reread, TestMail, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, AppendPicture, ShipEnds,

@@ -321,12 +321,13 @@ type EnrolReply struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// LogChunk appends to an attempt's log at Offset. The supervisor answers with the size it now holds,
+// LogChunk appends to a log at Offset. The supervisor answers with the size it now holds,
 // so that a repeated or early chunk is harmless: only the missing part is taken.
 type LogChunk struct {
 	_ struct{} `additionalProperties:"true"`
 
 	Attempt AttemptID `json:"attempt"`
+	Session bool      `json:"session,omitempty" doc:"The log is not the attempt's. It is that of the instance's programs from this attempt on, which has what they write between two items."`
 	Offset  int64     `json:"offset"`
 	Data    []byte    `json:"data" doc:"Frames: one byte stream (1 stdout, 2 stderr), four bytes length, little-endian, then the bytes."`
 	Final   bool      `json:"final,omitempty"`

@@ -20,6 +20,7 @@ import (
 
 // fork declares the instance and starts its shim, which inherits the lock and the listening socket.
 func (l *shimConn) fork(first api.AttemptID) error {
+	l.first = first
 	l.mark = rand.Text()
 	l.tree = tree.New(l.a.groupKinds, l.mark)
 	lock, err := l.a.state.declare(shim.Intent{Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark, Names: l.tree})
@@ -81,7 +82,7 @@ func (a *agent) adopt() (core.Booted, error) {
 	for _, f := range records {
 		ended[f.Attempt] = true
 	}
-	running := map[api.AttemptID]bool{}
+	running, loaded := map[api.AttemptID]bool{}, map[api.AttemptID]bool{}
 	for i, in := range intents {
 		adopted := found[i]
 		if adopted == nil {
@@ -92,6 +93,7 @@ func (a *agent) adopt() (core.Booted, error) {
 			adopted.State = core.StateIdle
 			a.conns[in.Key].ended, a.conns[in.Key].reported = true, closedChannel()
 		}
+		loaded[in.Attempt] = true
 		running[adopted.Attempt] = adopted.State != core.StateIdle && adopted.State != core.StateClosing
 		booted.Instances = append(booted.Instances, *adopted)
 	}
@@ -100,14 +102,14 @@ func (a *agent) adopt() (core.Booted, error) {
 			booted.Finished = append(booted.Finished, f)
 		}
 	}
-	return booted, a.adoptLogs(running)
+	return booted, a.adoptLogs(running, loaded)
 }
 
 // adopt connects to the instance's shim. Nil says that the instance is over and its record, if any, is
 // in the spool.
 func (l *shimConn) adopt(in shim.Intent) *core.Adopted {
 	now, err := readNow(l.dir)
-	l.attempt = in.Attempt
+	l.first, l.attempt = in.Attempt, in.Attempt
 	l.ended = false
 	l.loadOnce = true // perhaps
 	l.reported = make(chan struct{})
@@ -176,17 +178,18 @@ func (l *shimConn) ask() (shim.Hello, bool) {
 	return shim.Hello{}, false
 }
 
-// adoptLogs ships what was not shipped: to the end if the attempt has ended, else on and on.
-func (a *agent) adoptLogs(running map[api.AttemptID]bool) error {
+// adoptLogs ships what was not shipped: to the end if what writes it has ended, else on and on.
+func (a *agent) adoptLogs(running, loaded map[api.AttemptID]bool) error {
 	entries, err := os.ReadDir(filepath.Join(a.state.root, "log"))
 	if err != nil {
 		return fmt.Errorf("reading the logs: %w", err)
 	}
 	for _, entry := range entries {
-		id, ok := shim.AttemptOf(entry.Name())
+		attempt, session, ok := shim.LogOf(entry.Name())
+		id := logID{attempt, session}
 		switch {
 		case !ok:
-		case running[id]:
+		case !session && running[attempt], session && loaded[attempt]:
 			a.ships.follow(id)
 		default:
 			a.ships.finish(id, func() {})

@@ -36,7 +36,7 @@ func TestItemRunsAndItsEndIsTold(t *testing.T) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.final[attempt(7, 4)] {
+	if !f.final[logID{AttemptID: attempt(7, 4)}] {
 		t.Error("the log was not declared complete before the end was told")
 	}
 }

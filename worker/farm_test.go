@@ -51,8 +51,8 @@ type scriptedFarm struct {
 	syncs    int
 	ends     map[api.AttemptID]api.Finished
 	told     map[api.AttemptID]int
-	logs     map[api.AttemptID][]byte
-	final    map[api.AttemptID]bool
+	logs     map[logID][]byte
+	final    map[logID]bool
 	askEnds  string // an audit in each answer
 	pages    []api.EndsPage
 	pictures map[api.AttemptID]api.Picture
@@ -62,7 +62,7 @@ func newScriptedFarm(t testing.TB) *scriptedFarm {
 	f := &scriptedFarm{
 		t: t, wake: make(chan struct{}), wanted: map[core.Key]api.Desired{}, specs: map[int64]api.JobSpec{},
 		epoch: 1, lease: 600, grace: 2, version: 1,
-		ends: map[api.AttemptID]api.Finished{}, told: map[api.AttemptID]int{}, logs: map[api.AttemptID][]byte{}, final: map[api.AttemptID]bool{}, pictures: map[api.AttemptID]api.Picture{},
+		ends: map[api.AttemptID]api.Finished{}, told: map[api.AttemptID]int{}, logs: map[logID][]byte{}, final: map[logID]bool{}, pictures: map[api.AttemptID]api.Picture{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/sync", f.serveSync)
@@ -190,13 +190,14 @@ func (f *scriptedFarm) serveLog(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	held := f.logs[c.Attempt]
+	id := logID{c.Attempt, c.Session}
+	held := f.logs[id]
 	if at := int64(len(held)) - c.Offset; at >= 0 && at <= int64(len(c.Data)) {
-		f.logs[c.Attempt] = append(held, c.Data[at:]...)
-		f.final[c.Attempt] = f.final[c.Attempt] || c.Final
+		f.logs[id] = append(held, c.Data[at:]...)
+		f.final[id] = f.final[id] || c.Final
 	}
 	f.stir()
-	json.NewEncoder(w).Encode(api.LogReply{Size: int64(len(f.logs[c.Attempt]))})
+	json.NewEncoder(w).Encode(api.LogReply{Size: int64(len(f.logs[id]))})
 }
 
 func (f *scriptedFarm) serveEnds(w http.ResponseWriter, r *http.Request) {
@@ -310,7 +311,15 @@ func (f *scriptedFarm) awaitState(key core.Key, state string) api.SyncInstance {
 func (f *scriptedFarm) awaitOutput(id api.AttemptID, text string) {
 	f.t.Helper()
 	f.await(fmt.Sprintf("%q in the log of %s", text, shim.AttemptName(id)), func() bool {
-		return bytes.Contains(plainLog(f.t, f.logs[id], 0), []byte(text))
+		return bytes.Contains(plainLog(f.t, f.logs[logID{AttemptID: id}], 0), []byte(text))
+	})
+}
+
+// awaitSession waits for a text in the log of the programs of an instance that began with that attempt.
+func (f *scriptedFarm) awaitSession(first api.AttemptID, text string) {
+	f.t.Helper()
+	f.await(fmt.Sprintf("%q in the session's log of %s", text, shim.AttemptName(first)), func() bool {
+		return bytes.Contains(plainLog(f.t, f.logs[logID{first, true}], 0), []byte(text))
 	})
 }
 
@@ -319,11 +328,12 @@ func (f *scriptedFarm) output(id api.AttemptID, stream byte) string {
 	f.t.Helper()
 	f.await("all of the log of "+shim.AttemptName(id), func() bool {
 		_, ended := f.ends[id]
-		return !ended || f.final[id] || len(f.logs[id]) == 0
+		log := logID{AttemptID: id}
+		return !ended || f.final[log] || len(f.logs[log]) == 0
 	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return string(plainLog(f.t, f.logs[id], stream))
+	return string(plainLog(f.t, f.logs[logID{AttemptID: id}], stream))
 }
 
 // plainLog takes a log apart; stream 0 is both.

@@ -221,9 +221,9 @@ func TestShippingResumesAtTheSupervisorsSize(t *testing.T) {
 			}
 			return int64(len(server)), nil
 		}
-		ships := newShipper(t.Context(), discardLog, func(api.AttemptID) string { return path }, ignoringContext(send))
+		ships := newShipper(t.Context(), discardLog, func(logID) string { return path }, ignoringContext(send))
 		done := make(chan struct{})
-		ships.finish(id, func() { close(done) })
+		ships.finish(logID{AttemptID: id}, func() { close(done) })
 		<-done
 		mu.Lock()
 		if !bytes.Equal(server, log) || !final {
@@ -240,7 +240,7 @@ func TestShippingResumesAtTheSupervisorsSize(t *testing.T) {
 func TestHungSendsHoldNobodyUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	path := func(id api.AttemptID) string { return filepath.Join(dir, shim.AttemptName(id)) }
+	path := func(id logID) string { return filepath.Join(dir, shim.AttemptName(id.AttemptID)) }
 	const hung = 3 * shipsAtOnce
 	begun := make(chan struct{}, hung)
 	ships := newShipper(t.Context(), discardLog, path, func(ctx context.Context, c api.LogChunk) (int64, error) {
@@ -251,7 +251,8 @@ func TestHungSendsHoldNobodyUp(t *testing.T) {
 		}
 		return c.Offset + int64(len(c.Data)), nil
 	})
-	finish := func(id api.AttemptID) chan struct{} {
+	finish := func(attempt api.AttemptID) chan struct{} {
+		id := logID{AttemptID: attempt}
 		os.WriteFile(path(id), []byte{1, 1, 0, 0, 0, 'x'}, 0o600)
 		done := ships.follow(id).done
 		ships.finish(id, func() {})
@@ -274,11 +275,11 @@ func TestLogOfAnUnknownAttemptIsDropped(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	os.WriteFile(path, []byte{1, 1, 0, 0, 0, 'x'}, 0o600)
-	ships := newShipper(t.Context(), discardLog, func(api.AttemptID) string { return path }, ignoringContext(func(api.LogChunk) (int64, error) {
+	ships := newShipper(t.Context(), discardLog, func(logID) string { return path }, ignoringContext(func(api.LogChunk) (int64, error) {
 		return 0, api.Errorf(api.KindNotFound, "no such attempt")
 	}))
 	done := make(chan struct{})
-	ships.finish(attempt(1, 1), func() { close(done) })
+	ships.finish(logID{AttemptID: attempt(1, 1)}, func() { close(done) })
 	<-done
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Error("the file is still there")
@@ -297,13 +298,13 @@ func TestLogThatIsNeverTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		tries := make(chan struct{}, 100)
-		ships := newShipper(t.Context(), discardLog, func(api.AttemptID) string { return path }, ignoringContext(func(api.LogChunk) (int64, error) {
+		ships := newShipper(t.Context(), discardLog, func(logID) string { return path }, ignoringContext(func(api.LogChunk) (int64, error) {
 			tries <- struct{}{}
 			return 0, api.Errorf(kind, "no")
 		}))
 		ships.hopelessAfter = 10 * time.Millisecond
-		sh := ships.follow(attempt(1, 1))
-		ships.finish(attempt(1, 1), func() {})
+		sh := ships.follow(logID{AttemptID: attempt(1, 1)})
+		ships.finish(logID{AttemptID: attempt(1, 1)}, func() {})
 		gone := false
 		for n := 0; n < 3 && !gone; {
 			select {

@@ -21,7 +21,6 @@ import (
 	"qb/internal/units"
 	"qb/worker/core"
 	"qb/worker/proc"
-	"qb/worker/settings"
 	"qb/worker/shim"
 )
 
@@ -74,15 +73,6 @@ func TestProgramStaysLoaded(t *testing.T) {
 	if pids := f.programs(7, items); len(pids) != 1 {
 		t.Errorf("the items were of processes %v", pids)
 	}
-}
-
-// sessionLog is what the program of an instance wrote between its items.
-func sessionLog(t *testing.T, config settings.Config, key core.Key) string {
-	data, err := os.ReadFile(filepath.Join(config.State, "i", key.String(), "log"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it wrote nothing
-		t.Error(err)
-	}
-	return string(plainLog(t, data, 0))
 }
 
 // TestProgramsThatMisbehave: whatever a program does with one item, at most that item fails, and each other one is done.
@@ -149,8 +139,8 @@ func TestProgramsThatMisbehave(t *testing.T) {
 		if pids := f.programs(job, items); len(pids) != c.programs {
 			t.Errorf("%s: the items were of processes %v, want %d", c.mode, pids, c.programs)
 		}
-		if log := sessionLog(t, config, core.Key{Job: job}); !strings.Contains(log, c.between) {
-			t.Errorf("%s: the session's log is %q", c.mode, log)
+		if c.between != "" {
+			f.awaitSession(attempt(job, 0), c.between)
 		}
 	}
 }
@@ -331,6 +321,10 @@ func TestKilledBetweenItems(t *testing.T) {
 			if end := f.awaitEnd(attempt(1, 1)); !done(end) {
 				t.Errorf("item 1: %+v", end)
 			}
+			if why := map[string]string{"program": "was killed by signal 9 (SIGKILL), between two items",
+				"shim": "the process that keeps it on its host ended"}[victim]; why != "" {
+				f.awaitSession(attempt(1, 0), why)
+			}
 			if pids := f.programs(1, 2); killed.PID == 0 && len(pids) != 1 || killed.PID != 0 && (len(pids) != 2 || killed.Alive()) {
 				t.Errorf("the items were of processes %v; the first one lives: %v", pids, killed.Alive())
 			}
@@ -463,6 +457,15 @@ func (f *scriptedFarm) loaded(mode string) (conn net.Conn, lines *bufio.Reader, 
 	return conn, lines, dir
 }
 
+// keptLog is what the programs of a shim without an agent have written between items.
+func keptLog(t *testing.T, dir string) string {
+	data, err := os.ReadFile(shim.SessionLogPath(filepath.Dir(filepath.Dir(dir)), attempt(1, 0)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it wrote nothing yet
+		t.Error(err)
+	}
+	return string(plainLog(t, data, 0))
+}
+
 func command(t *testing.T, conn net.Conn, c shim.Command) {
 	t.Helper()
 	line, err := shim.EncodeMessage(c)
@@ -492,10 +495,11 @@ func TestLoadedProgramIsClosed(t *testing.T) {
 			if now.Process.Alive() {
 				t.Error("the program lives on")
 			}
-			log, err := os.ReadFile(filepath.Join(dir, "log"))
-			want := map[string]string{"plain": "ends: map[status:complete version:1]", "deaf": "hears TERM"}[mode]
-			if err != nil || !strings.Contains(string(plainLog(t, log, 0)), want) {
-				t.Errorf("%q, %v", log, err)
+			want := map[string]string{"plain": `ends: map\[status:complete version:1\]\n$`,
+				"deaf": `(?s)hears TERM.*\n\[qb: [-0-9T:]+Z: process \d+ of the program was killed by signal 9 \(SIGKILL\), ` +
+					`as it did not end within 100ms of the answer complete, nor within as long of TERM, between two items\]\n$`}[mode]
+			if log := keptLog(t, dir); !regexp.MustCompile(want).MatchString(log) {
+				t.Errorf("the session's log is %q", log)
 			}
 		})
 	}
@@ -507,10 +511,7 @@ func TestLoadedProgramWaits(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)
 	conn, _, dir := f.loaded("words")
-	said := func() string {
-		log, _ := os.ReadFile(filepath.Join(dir, "log"))
-		return string(plainLog(t, log, 0))
-	}
+	said := func() string { return keptLog(t, dir) }
 	f.await("waiting", func() bool { return strings.Contains(said(), "waiting") })
 	command(t, conn, shim.Command{Answer: "blocked"})
 	f.await("blocked", func() bool { return strings.Contains(said(), "blocked") })
@@ -520,6 +521,9 @@ func TestLoadedProgramWaits(t *testing.T) {
 	}
 	command(t, conn, shim.Command{Lease: shim.BootNow() + 200*time.Millisecond})
 	f.await("its end", func() bool { return !now.Process.Alive() })
+	f.await("why it ended", func() bool {
+		return strings.Contains(said(), "killed by signal 9 (SIGKILL), as the host had no contact with the supervisor until its lease ended")
+	})
 	if lockFree(dir) {
 		t.Error("the shim has ended, though its agent is there")
 	}

@@ -50,15 +50,24 @@ type shimConn struct {
 	reported   chan struct{}    // closed when the core knows of that end
 	ordered    bool             // an item went out on this connection; a hello read after it was said before it
 	closing    *shim.Ending     // as it was ordered; nil: it was not
-	loadOnce   bool             // its shim keeps a program between two items
 	forced     string           // why its shim was killed
 	forcedCode string
 
 	handed   api.AttemptID // last made an order for
 	handings int           // so many times
-	unheard  time.Time     // since when its shim, or the end of what it left behind, is waited for; zero: it is not
-	said     bool          // that this lasts
+	kept
+	unheard time.Time // since when its shim, or the end of what it left behind, is waited for; zero: it is not
+	said    bool      // that this lasts
 }
+
+// kept is what is known of programs that an instance keeps between two items.
+type kept struct {
+	loadOnce bool          // its shim keeps a program
+	first    api.AttemptID // that its shim was started for; it names the session's log
+}
+
+// sessionLog is the log of what the instance's programs write between two items.
+func (k kept) sessionLog() logID { return logID{k.first, true} }
 
 type heard struct {
 	generation int
@@ -191,7 +200,7 @@ func (l *shimConn) prepare(item core.Item, lease core.Moment) (r ready, ok bool)
 	}
 	r.attempt = id
 	l.picture = l.a.pictureOf(order)
-	l.a.ships.follow(id)
+	l.a.ships.follow(logID{AttemptID: id})
 	return r, true
 }
 
@@ -229,7 +238,7 @@ func (l *shimConn) end(f api.Finished) {
 		l.a.pictures.Add(*l.picture)
 	}
 	reported := l.reported
-	l.a.ships.finish(f.Attempt, func() {
+	l.a.ships.finish(logID{AttemptID: f.Attempt}, func() {
 		l.a.post(core.ItemEnded{Key: l.key, Finished: f})
 		close(reported)
 	})
@@ -285,6 +294,9 @@ func (l *shimConn) connect() bool {
 // hand sends an order to run an item.
 func (l *shimConn) hand(r ready) {
 	l.ordered = l.ordered || l.conn != nil
+	if l.loadOnce {
+		l.a.ships.follow(l.sessionLog())
+	}
 	l.write(r.line)
 }
 
@@ -349,7 +361,7 @@ func (l *shimConn) greet(h shim.Hello) {
 		h.Attempt, h.State = l.attempt, core.StateStarting
 	}
 	if h.Attempt != l.attempt {
-		l.a.ships.finish(l.attempt, func() {})
+		l.a.ships.finish(logID{AttemptID: l.attempt}, func() {})
 		l.attempt = h.Attempt
 		l.ended = h.State == core.StateIdle
 		l.reported = closedChannel()

@@ -18,6 +18,7 @@ import (
 // shim could not write. Without one the next agent would start the attempt again, if this one died before its
 // word was taken in: so the instance stays until there is space for it.
 func (l *shimConn) finish(ctx context.Context) (gone bool) {
+	idle := l.ended
 	if (!l.ended || l.loadOnce) && !l.cleared() {
 		return l.tryLater("the item's shim has ended, and processes of the item outlive KILL")
 	}
@@ -40,6 +41,10 @@ func (l *shimConn) finish(ctx context.Context) (gone bool) {
 	case <-ctx.Done():
 		return false
 	}
+	if idle && l.loadOnce && l.closing == nil {
+		shim.NoteInSession(l.a.state.logPath(l.sessionLog()), int64(l.a.config.LogLimit),
+			"the program was killed, as the process that keeps it on its host ended; the next item starts another one")
+	}
 	l.discard()
 	return true
 }
@@ -51,6 +56,9 @@ func (l *shimConn) discard() {
 	}
 	l.a.temps.ended(shim.AttemptName(l.attempt)) // of an end that was reported before, too
 	l.a.temps.ended(l.key.String())              // of a program that was kept
+	if l.loadOnce {
+		l.a.ships.finish(l.sessionLog(), func() {})
+	}
 	if err := os.RemoveAll(l.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		l.log.Warn("the folder of an ended instance cannot be removed", "error", err)
 	}

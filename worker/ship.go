@@ -32,12 +32,26 @@ const (
 	shipHopeless = 10 * time.Minute
 )
 
-// shipper sends each attempt's log while it grows and the rest after its end, and then removes the file.
+// logID names a log: the output of an attempt or, with session, what the programs of an instance that began with that
+// attempt write between two items.
+type logID struct {
+	api.AttemptID
+	session bool
+}
+
+func (id logID) String() string {
+	if id.session {
+		return shim.AttemptName(id.AttemptID) + " (session)"
+	}
+	return shim.AttemptName(id.AttemptID)
+}
+
+// shipper sends each log while it grows and the rest after its end, and then removes the file.
 // It resumes at the size that the supervisor says it holds.
 type shipper struct {
 	ctx    context.Context
 	send   func(context.Context, api.LogChunk) (int64, error)
-	path   func(api.AttemptID) string
+	path   func(logID) string
 	log    *slog.Logger
 	places chan struct{}
 	slow   chan struct{} // the places of sends that hang
@@ -45,13 +59,13 @@ type shipper struct {
 	hopelessAfter time.Duration // of refusals that do not pass, of a log that ended
 
 	mu   sync.Mutex
-	logs map[api.AttemptID]*shipment
+	logs map[logID]*shipment
 	told time.Time // when a lasting failure was logged
 	wait sync.WaitGroup
 }
 
 type shipment struct {
-	id     api.AttemptID
+	id     logID
 	path   string
 	ended  chan struct{} // closed when nothing is written any more
 	end    func()        // closes it, once
@@ -62,14 +76,14 @@ type shipment struct {
 	failing time.Time // since when each try fails; zero: the last one did not
 }
 
-func newShipper(ctx context.Context, log *slog.Logger, path func(api.AttemptID) string,
+func newShipper(ctx context.Context, log *slog.Logger, path func(logID) string,
 	send func(context.Context, api.LogChunk) (int64, error)) *shipper {
 	return &shipper{ctx: ctx, send: send, path: path, log: log, places: make(chan struct{}, shipsAtOnce),
-		slow: make(chan struct{}, slowAtOnce), hopelessAfter: shipHopeless, logs: map[api.AttemptID]*shipment{}}
+		slow: make(chan struct{}, slowAtOnce), hopelessAfter: shipHopeless, logs: map[logID]*shipment{}}
 }
 
 // follow ships what there is from now on.
-func (s *shipper) follow(id api.AttemptID) *shipment {
+func (s *shipper) follow(id logID) *shipment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sh := s.logs[id]; sh != nil {
@@ -84,7 +98,7 @@ func (s *shipper) follow(id api.AttemptID) *shipment {
 }
 
 // finish ships the rest, and calls then when that is done or has taken long enough.
-func (s *shipper) finish(id api.AttemptID, then func()) {
+func (s *shipper) finish(id logID, then func()) {
 	sh := s.follow(id)
 	sh.end()
 	if info, err := os.Stat(sh.path); errors.Is(err, fs.ErrNotExist) || err == nil &&
@@ -120,7 +134,7 @@ func (s *shipper) run(sh *shipment) {
 		case err == nil:
 			pause, sh.failing = shipEvery, time.Time{}
 		case s.hopeless(sh, err, ended == nil):
-			s.log.Warn("the supervisor refuses a log; the worker deletes it", "attempt", shim.AttemptName(sh.id), "error", err)
+			s.log.Warn("the supervisor refuses a log; the worker deletes it", "attempt", sh.id, "error", err)
 			s.remove(sh)
 			return
 		default:
@@ -132,12 +146,12 @@ func (s *shipper) run(sh *shipment) {
 
 // noteFailure logs that one log has failed for a while, for all of them once in that time.
 func (s *shipper) noteFailure(sh *shipment, err error) {
-	s.log.Debug("a log cannot be sent to the supervisor; will retry", "attempt", shim.AttemptName(sh.id), "error", err)
+	s.log.Debug("a log cannot be sent to the supervisor; will retry", "attempt", sh.id, "error", err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if time.Since(sh.failing) > shipLasting && time.Since(s.told) > shipLasting {
 		s.told = time.Now()
-		s.log.Warn("output cannot be sent to the supervisor; will retry", "attempt", shim.AttemptName(sh.id), "since",
+		s.log.Warn("output cannot be sent to the supervisor; will retry", "attempt", sh.id, "since",
 			sh.failing.UTC().Format(time.RFC3339), "error", err)
 	}
 }
@@ -204,7 +218,8 @@ func (s *shipper) ship(sh *shipment, file *os.File, end int64, final bool) (int6
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, shipTimeout)
 	defer cancel()
-	return s.send(ctx, api.LogChunk{Attempt: sh.id, Offset: sh.offset, Data: data, Final: final})
+	return s.send(ctx, api.LogChunk{Attempt: sh.id.AttemptID, Session: sh.id.session,
+		Offset: sh.offset, Data: data, Final: final})
 }
 
 // enter waits for a place to send from. A send that hangs moves aside after a moment, so that it does not hold up the

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"qb/api"
 	"qb/internal/statedir"
 	"qb/worker/core"
 	"qb/worker/shim"
@@ -92,7 +91,12 @@ func (s *stateFolder) saveTerm(r core.TermRecord) error {
 
 func (s *stateFolder) spool() shim.Spool { return shim.Spool(filepath.Join(s.root, "spool")) }
 
-func (s *stateFolder) logPath(id api.AttemptID) string { return shim.LogPath(s.root, id) }
+func (s *stateFolder) logPath(id logID) string {
+	if id.session {
+		return shim.SessionLogPath(s.root, id.AttemptID)
+	}
+	return shim.LogPath(s.root, id.AttemptID)
+}
 
 func (s *stateFolder) instanceDir(key core.Key) string {
 	return filepath.Join(s.root, "i", key.String())

@@ -28,6 +28,7 @@ type outOptions struct {
 	pos     int64
 	both    bool
 	raw     bool
+	session bool
 }
 
 // newOutCommand makes `qb out` or `qb err`, for one of the two streams of an item's output.
@@ -47,6 +48,11 @@ func newOutCommand(name, stream string) *cobra.Command {
 	cmd.Flags().Int64Var(&o.pos, "pos", 0, "begin each log behind its first `BYTES`")
 	cmd.Flags().BoolVar(&o.raw, "raw", false, "do not filter control sequences when printing to a terminal")
 	cmd.Flags().BoolVar(&o.both, "both", false, "print stdout and stderr together, in the order written")
+	if name == "out" {
+		cmd.Use = name + " JOB[:ITEM]…|-session JOB.INSTANCE…"
+		cmd.Flags().BoolVar(&o.session, "session", false,
+			"print what programs of load-once jobs wrote between two items, stdout and stderr, and why they ended there")
+	}
 	return cmd
 }
 
@@ -68,9 +74,12 @@ func (o *outOptions) run(cmd *cobra.Command, words []string) error {
 	if all {
 		return api.Errorf(api.KindUsage, "0 is no job; name the job whose output you want")
 	}
+	if o.session {
+		return o.printSessions(cmd, targets)
+	}
 	for _, t := range targets {
 		if t.instances != "" {
-			return api.Errorf(api.KindUsage, "%q names an instance; output is of items: name one as JOB:ITEM such as %d:25",
+			return api.Errorf(api.KindUsage, "%q names an instance; output is of items: name one as JOB:ITEM such as %d:25, or give qbout -session",
 				t.word, t.job)
 		}
 	}
@@ -214,16 +223,23 @@ func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item, headi
 	}
 	ctx, stop := output.WhileRead(cmd.Context(), cmd.OutOrStdout())
 	defer stop()
-	p, closePrinter := &logPrinter{out: cmd.OutOrStdout(), heading: heading, at: o.pos}, func() error { return nil }
-	if !o.raw && output.IsTerminal(p.out) { // without what a terminal would act on
-		filter := output.NewTerminalFilter(p.out)
-		p.out, closePrinter = filter, filter.Close
-	}
+	p, closePrinter := o.printer(cmd, heading)
 	err = o.printLog(ctx, c, params, p, poller{client: c, errOut: cmd.ErrOrStderr()})
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return p.at > o.pos, errors.Join(err, closePrinter())
+}
+
+// printer makes the printer of a log, and what is to be called at its end.
+func (o *outOptions) printer(cmd *cobra.Command, heading string) (p *logPrinter, finish func() error) {
+	p = &logPrinter{out: cmd.OutOrStdout(), heading: heading, at: o.pos}
+	if o.raw || !output.IsTerminal(p.out) {
+		return p, func() error { return nil }
+	}
+	filter := output.NewTerminalFilter(p.out) // without what a terminal would act on
+	p.out = filter
+	return p, filter.Close
 }
 
 // logPrinter prints one log, over as many answers as it takes.
@@ -277,7 +293,7 @@ func (o *outOptions) printLog(ctx context.Context, c *client, params api.Params,
 		waiter.away = time.Time{}
 		params["attempt"] = resp.Header.Get(api.AttemptHeader)
 		if c.others && resp.Header.Get(api.ElsewhereHeader) != "" {
-			if other := c.openElsewhere(ctx, params); other != nil {
+			if other := c.openElsewhere(ctx, api.ItemLog, params, "item "+params["job"]+":"+params["item"]); other != nil {
 				resp.Body.Close()
 				resp = other
 			}

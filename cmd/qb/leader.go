@@ -29,9 +29,9 @@ func clientsOf(where find.Address) (urls []string, clients []*api.Client, err er
 // elsewhereWithin bounds the wait for the answer of each supervisor that is asked for a log.
 const elsewhereWithin = 5 * time.Second
 
-// openElsewhere asks the other supervisors of the list for the output of an item, and returns the first that holds any,
-// nil if none does. It says of which it could not be learnt.
-func (c *client) openElsewhere(ctx context.Context, params api.Params) *http.Response {
+// openElsewhere asks the other supervisors of the list for a log. It returns the answer of the first that holds any of
+// it, nil if none does, and warns of supervisors that do not answer.
+func (c *client) openElsewhere(ctx context.Context, e api.Endpoint, params api.Params, what string) *http.Response {
 	where, err := find.Supervisor(c.cmd, c.conf)
 	if err != nil {
 		return nil
@@ -46,7 +46,7 @@ func (c *client) openElsewhere(ctx context.Context, params api.Params) *http.Res
 		}
 		asked, giveUp := context.WithCancel(ctx) // it ends with the reading, so not by a deadline
 		timer := time.AfterFunc(elsewhereWithin, giveUp)
-		resp, err := one.Open(asked, api.ItemLog, params, nil, nil)
+		resp, err := one.Open(asked, e, params, nil, nil)
 		late := !timer.Stop()
 		switch {
 		case err == nil && resp.Header.Get(api.ElsewhereHeader) == "":
@@ -56,8 +56,8 @@ func (c *client) openElsewhere(ctx context.Context, params api.Params) *http.Res
 			resp.Body.Close()
 		case late || unavailable(err):
 			fmt.Fprintf(c.cmd.ErrOrStderr(),
-				"%s: item %s:%s printed nothing, or its output lies with %s, which does not answer: %v\n",
-				commandline.TypedName(c.cmd), params["job"], output.Escape(params["item"]), output.Escape(urls[n]), err)
+				"%s: %s printed nothing, or its output lies with %s, which does not answer: %v\n",
+				commandline.TypedName(c.cmd), output.Escape(what), output.Escape(urls[n]), err)
 		}
 		giveUp()
 	}

@@ -49,7 +49,10 @@ func TestAttackTakenWorker(t *testing.T) {
 				ExitCode: ptr(0)})
 		}
 		mine.beat(0)
-		refused(t, api.KindForbidden, mine.client, api.AppendLog, nil, api.LogChunk{Attempt: key, Data: chunkOf(1, "forged")})
+		for _, session := range []bool{false, true} {
+			refused(t, api.KindForbidden, mine.client, api.AppendLog, nil,
+				api.LogChunk{Attempt: key, Session: session, Data: chunkOf(1, "forged")})
+		}
 	}
 	refused(t, api.KindForbidden, mine.client, api.ShipEnds, nil, api.EndsPage{Host: "other", Audit: "x"})
 	replayed := mine.sync

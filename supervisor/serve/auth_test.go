@@ -37,7 +37,7 @@ var rights = map[string]struct{ roles, others string }{
 	"host-order": {"aolgur", ""}, "modify-job": {"aolgu", "aol"},
 	"order-job": {"aolgu", "aol"}, "order-jobs": {"aolgu", ""}, "remove-job": {"aolgu", "ao"},
 	"list-items": {"aolgur", ""}, "list-attempts": {"aolgur", ""}, "job-history": {"aolgur", ""},
-	"explain-job": {"aolgur", ""}, "item-log": {"aolgu", "*"}, "item-picture": {"aolgu", "*"},
+	"explain-job": {"aolgur", ""}, "item-log": {"aolgu", "*"}, "session-log": {"aolgu", "*"}, "item-picture": {"aolgu", "*"},
 	"list-hosts": {"aolgur", ""}, "list-resources": {"aolgur", ""}, "report-resource": {"ao", ""}, "lock-host": {"ao", ""},
 	"unlock-host": {"ao", ""}, "confirm-dead": {"ao", ""}, "remove-host": {"a", ""}, "approve-host": {"a", ""},
 	"restart-host": {"a", ""}, "release-brake": {"ao", ""}, "supervisor-configuration": {"ao", ""}, "reread": {"a", ""},

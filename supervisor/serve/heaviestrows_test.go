@@ -93,6 +93,7 @@ var heaviest = map[string]func(h *heavyRig) []request{
 			{name: "followed", path: h.jobPath(1, "/items/1/log?follow=true"), stream: true},
 		}
 	},
+	"session-log":  func(h *heavyRig) []request { return []request{{name: "none", path: h.jobPath(1, "/instances/0/log")}} },
 	"item-picture": heavyPictureRead,
 	"find-in-log": func(h *heavyRig) []request {
 		return []request{{name: "4 MB", path: h.jobPath(1, "/items/1/log/find?text=absent")}}

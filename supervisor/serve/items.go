@@ -37,6 +37,7 @@ func (s *itemService) register(rt *routes) {
 	mount(rt, api.History, s.history)
 	mount(rt, api.Explain, s.explain)
 	mountStream(rt, api.ItemLog, s.itemLog, "text/plain")
+	mountStream(rt, api.SessionLog, s.sessionLog, "text/plain")
 	mountStream(rt, api.ItemPicture, s.itemPicture, "image/jpeg")
 }
 

@@ -49,15 +49,9 @@ var streams = map[string]byte{"stdout": logstore.StreamOut, "stderr": logstore.S
 // may be yet to come.
 func (s *itemService) outputOf(ctx context.Context, job int64, item string,
 	attempt int, wait bool) (o output, err error) {
-	v, err := s.facts(ctx, facts.JobID(job))
+	v, err := s.readable(ctx, api.ItemLog, job, "item "+item)
 	if err != nil {
 		return o, err
-	}
-	if err := s.gate.MayJob(ctx, api.ItemLog, "", gate.JobOf(v)); err != nil {
-		return o, err
-	}
-	if v.User != gate.PrincipalOf(ctx).User {
-		s.readOthers(ctx, api.ItemLog, fmt.Sprintf("job %d item %s", v.ID, problem.ClipTo(item, audit.MaxObject)))
 	}
 	a, err := s.agendas.Get(ctx, v)
 	if err != nil {
@@ -97,6 +91,21 @@ func (s *itemService) outputOf(ctx context.Context, job int64, item string,
 		o.elsewhere, err = s.mayBeGone(ctx, o.id, item, ended)
 	}
 	return o, err
+}
+
+// readable is a job whose output the caller may read; that of others is audited, with which part of it.
+func (s *itemService) readable(ctx context.Context, e api.Endpoint, job int64,
+	part string) (v facts.JobFacts, err error) {
+	if v, err = s.facts(ctx, facts.JobID(job)); err != nil {
+		return v, err
+	}
+	if err := s.gate.MayJob(ctx, e, "", gate.JobOf(v)); err != nil {
+		return v, err
+	}
+	if v.User != gate.PrincipalOf(ctx).User {
+		s.readOthers(ctx, e, fmt.Sprintf("job %d %s", v.ID, problem.ClipTo(part, audit.MaxObject)))
+	}
+	return v, nil
 }
 
 // itemLog streams an attempt's output as plain text.
@@ -158,15 +167,21 @@ func (s *itemService) mayBeGone(ctx context.Context, id facts.AttemptID, item st
 	case err != nil:
 		return false, err
 	case !past.LogsRemoved.IsZero() && !ended.After(past.LogsRemoved):
-		return false, api.Errorf(api.KindNotFound,
-			"the output of item %q of job %d was removed on %s, as logs are kept for supervisor_log_retention, or less when their disk is short of room",
-			problem.Clip(item), id.Job, past.LogsRemoved.UTC().Format("2006-01-02 15:04 UTC"))
+		return false, errLogsRemoved(fmt.Sprintf("the output of item %q of job %d", problem.Clip(item), id.Job),
+			past.LogsRemoved)
 	case past.Compacted:
 		return false, api.Errorf(api.KindNotFound, "no output of attempt %d of item %q of job %d is kept", id.Number,
 			problem.Clip(item), id.Job)
 	}
 	l := s.loop.Load()
 	return l == nil || ended.Before(l.Began()), nil
+}
+
+// errLogsRemoved says that logs were there and are not any more.
+func errLogsRemoved(what string, removed time.Time) error {
+	return api.Errorf(api.KindNotFound,
+		"%s was removed on %s, as logs are kept for supervisor_log_retention, or less when their disk is short of room",
+		what, removed.UTC().Format("2006-01-02 15:04 UTC"))
 }
 
 // latest is an item's latest attempt, nil before the first.
@@ -198,9 +213,7 @@ type tail struct {
 
 func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	h.Set("X-Accel-Buffering", "no")
+	setPlain(h)
 	h.Set(api.AttemptHeader, strconv.Itoa(t.id.Number))
 	if t.total > 0 {
 		h.Set(api.LogSizeHeader, strconv.FormatInt(t.total, 10))
@@ -241,6 +254,13 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	panic(http.ErrAbortHandler) // the reader must not take this for the end of the log
+}
+
+// setPlain is for output, which is whatever a user's program wrote: a browser shows it as text, and runs nothing of it.
+func setPlain(h http.Header) {
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("X-Accel-Buffering", "no")
 }
 
 // finished says whether nothing more will come: the last chunk has come meanwhile, or the attempt ended and its log is

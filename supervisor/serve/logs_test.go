@@ -110,6 +110,58 @@ func TestItemLog(t *testing.T) {
 	refused(t, api.KindForbidden, u1, api.AppendLog, nil, api.LogChunk{Attempt: id})
 }
 
+// TestSessionLog: what a load-once program writes between two items is read by instance, with the right to the job's output.
+// Of jobs of other types none is taken.
+func TestSessionLog(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	u1, worker := r.client("u1", api.User), r.agent("h1", 2)
+	loaded := must[api.SubmitReply](t, u1, api.Submit, nil,
+		api.SubmitRequest{Command: []string{"x"}, Range: "a,b,c,d", Type: "loadonce", CPUs: new(2), MaxCPUs: new(2)}).Job
+	worker.until("two items run", func() bool { return len(worker.running) == 2 })
+	sizes := map[int]int64{}
+	ship := func(item int, stream byte, text string) {
+		t.Helper()
+		sizes[item] = must[api.LogReply](t, worker.client, api.AppendLog, nil, api.LogChunk{Session: true,
+			Attempt: api.AttemptID{Job: loaded, Item: item, Number: 1}, Offset: sizes[item], Data: chunkOf(stream, text)}).Size
+	}
+	token := r.token("u1", api.User)
+	shows := func(path, want string) {
+		t.Helper()
+		if got := text(t, r.raw("GET", fmt.Sprintf("/v1/jobs/%d/instances/%s", loaded, path), token, "", nil)); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	shows("0/log", "")
+	ship(0, 1, "one\n")
+	ship(1, 1, "of the other\n")
+	ship(0, 2, "two\n")
+	shows("0/log", "one\ntwo\n")
+	shows("0/log?stream=stderr", "two\n")
+	shows("1/log", "of the other\n")
+	worker.finish(0)
+	runs := func(id api.AttemptID) func() bool {
+		return func() bool { _, is := worker.running[id]; return is }
+	}
+	third := api.AttemptID{Job: loaded, Item: 2, Number: 1}
+	worker.until("a third item runs", runs(third))
+	ship(2, 1, "three\n")                // another shim of the instance
+	at := worker.running[third].Instance // both ended
+	shows(fmt.Sprint(at, "/log"), []string{"one\ntwo\n", "of the other\n"}[at]+"three\n")
+	if got := text(t, r.raw("GET", fmt.Sprintf("/v1/jobs/%d/items/a/log", loaded), token, "", nil)); got != "" {
+		t.Errorf("the item's own log has %q", got)
+	}
+	must[api.SubmitReply](t, u1, api.Modify, params("job", loaded), api.ModifyRequest{Security: new("group=,others=")})
+	refused(t, api.KindForbidden, r.client("u2", api.User), api.SessionLog, params("job", loaded, "instance", 0), nil)
+	refused(t, api.KindNotFound, u1, api.SessionLog, params("job", 99, "instance", 0), nil)
+	refused(t, api.KindInvalid, u1, api.SessionLog, params("job", loaded, "instance", -1), nil)
+	must[api.ActionReply](t, u1, api.OrderJob, params("job", loaded, "action", "kill"), nil)
+	plain := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1"}).Job
+	worker.until("the plain job runs", runs(api.AttemptID{Job: plain, Item: 0, Number: 1}))
+	refused(t, api.KindConflict, worker.client, api.AppendLog, nil, api.LogChunk{Session: true,
+		Attempt: api.AttemptID{Job: plain, Item: 0, Number: 1}, Data: chunkOf(1, "x")})
+}
+
 func chunkOf(stream byte, text string) []byte {
 	return append(binary.LittleEndian.AppendUint32([]byte{stream}, uint32(len(text))), text...)
 }

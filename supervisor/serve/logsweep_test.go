@@ -18,7 +18,11 @@ import (
 // writeLog leaves what an attempt wrote, as the workers' chunks would have.
 func (r *rig) writeLog(id facts.AttemptID, text string) string {
 	r.t.Helper()
-	file := filepath.Join(r.state, "logs", logstore.Name(id))
+	return r.writeFile(filepath.Join(r.state, "logs", logstore.Name(id)), text)
+}
+
+func (r *rig) writeFile(file, text string) string {
+	r.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		r.t.Fatal(err)
 	}
@@ -65,13 +69,13 @@ func TestLogsAge(t *testing.T) {
 		files[id] = r.writeLog(facts.AttemptID{Job: id, Item: 1, Number: 1}, "output of old")
 	}
 
+	session := r.writeFile(filepath.Join(filepath.Dir(files[2]), "sessions", "1.1.0.log"), "between")
 	reread(func(c *settings.Config) { c.HistoryDays = 90 })
 	eventually(t, "job 1 is sums", func() bool { return strings.Contains(r.metrics(), "\nqb_history_compacted_attempts_total 3\n") })
 	read("1/items/2/log", http.StatusOK, "output of old")
 	read("1/items/3/log", http.StatusNotFound, "no output of attempt 1 of item \\\"3\\\" of job 1 is kept")
-
 	reread(func(c *settings.Config) { c.LogRetention = settings.Duration(20 * settings.Day) })
-	eventually(t, "two jobs' logs are gone", func() bool { return !there(files[1]) && !there(files[2]) })
+	eventually(t, "two jobs' logs are gone", func() bool { return !there(files[1]) && !there(files[2]) && !there(session) })
 	for _, path := range []string{"1/items/2/log", "2/items/2/log", "2/items/2/log?attempt=1"} {
 		eventually(t, "the reader is told", func() bool { // it is noted when the logs of both are gone
 			return strings.Contains(text(t, r.raw("GET", "/v1/jobs/"+path, token, "", nil)), "was removed on")

@@ -18,7 +18,7 @@ var rightOf = func() map[string]string {
 	all := map[string]string{}
 	for right, ids := range map[string]string{
 		"submit_job": "submit check-submission try-submission archive-job report-publication set-profile forget-profile",
-		"modify":     "modify-job", "remove": "remove-job order-jobs/remove", "output": "item-log item-picture find-in-log",
+		"modify":     "modify-job", "remove": "remove-job order-jobs/remove", "output": "item-log session-log item-picture find-in-log",
 		"lock":  "lock-host unlock-host",
 		"sudo":  "supervisor-configuration report-resource confirm-dead release-brake read-ends add-account add-accounts remove-account set-budget decide-publication add-credits set-share add-credit history",
 		"admin": "remove-host approve-host restart-host reread test-mail create-token list-tokens rotate-token audit-log revoke-token list-users add-user set-user remove-user invite-user",

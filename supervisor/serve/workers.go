@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"qb/supervisor/lead/term"
 	"qb/supervisor/lead/termwatch"
 	"qb/supervisor/store/endsaudit"
+	"qb/supervisor/store/logstore"
 	"qb/supervisor/wire/translate"
 )
 
@@ -152,61 +154,77 @@ func (s *workerService) syncReadOnly(ctx context.Context, l *term.Loop, e messag
 
 type appendLogIn struct{ Body api.LogChunk }
 
-// appendLog keeps a piece of an attempt's output. Only attempts that were given out are taken.
+// appendLog keeps a piece of an attempt's output, or of a session's log. Only attempts that were given out are taken.
 func (s *workerService) appendLog(ctx context.Context, in *appendLogIn) (*jsonOf[api.LogReply], error) {
 	if in.Body.Offset < 0 {
 		return nil, problem.Invalid("offset", "%d cannot be", in.Body.Offset)
 	}
-	id, err := s.mayAppend(ctx, in.Body.Attempt, len(in.Body.Data))
+	id, instance, err := s.mayAppend(ctx, in.Body.Attempt, in.Body.Session, len(in.Body.Data))
 	if err != nil {
 		return nil, err
 	}
-	size, err := s.logs.Append(id, in.Body.Offset, in.Body.Data, in.Body.Final)
+	size := int64(0)
+	if id.Session {
+		size, err = s.logs.AppendSession(id.AttemptID, instance, in.Body.Offset, in.Body.Data, in.Body.Final)
+	} else {
+		size, err = s.logs.Append(id.AttemptID, in.Body.Offset, in.Body.Data, in.Body.Final)
+	}
 	return &jsonOf[api.LogReply]{api.LogReply{Size: size}}, err
 }
 
 // mayAppend refuses output of attempts that cannot be or were not given to the caller's host, and more than a host may
 // send.
-func (s *workerService) mayAppend(ctx context.Context,
-	attempt api.AttemptID, size int) (id facts.AttemptID, err error) {
-	id = translate.AttemptID(attempt)
+func (s *workerService) mayAppend(ctx context.Context, attempt api.AttemptID, session bool,
+	size int) (id logstore.ID, instance int, err error) {
+	id = logstore.ID{AttemptID: translate.AttemptID(attempt), Session: session}
 	if id.Job < 1 || id.Item < 0 || id.Item > math.MaxInt32 || id.Number < 1 || id.Number > math.MaxInt32 ||
 		size > maxChunk {
-		return id, problem.Invalid("attempt", "job, item, attempt or length cannot be; a chunk has at most %d bytes",
+		return id, 0, problem.Invalid("attempt", "job, item, attempt or length cannot be; a chunk has at most %d bytes",
 			maxChunk)
 	}
-	if err := s.mustBeGiven(ctx, id); err != nil {
-		return id, err
+	if instance, err = s.mustBeGiven(ctx, id); err != nil {
+		return id, 0, err
 	}
 	if key := gate.PrincipalOf(ctx).HostKey; key != "" {
-		return id, s.pace.TakeOutput(key, size, time.Now())
+		return id, instance, s.pace.TakeOutput(key, size, time.Now())
 	}
-	return id, nil
+	return id, instance, nil
 }
 
 // mustBeGiven refuses output of attempts that no row knows, or that were given to another host: disk space is for real
-// ones.
-func (s *workerService) mustBeGiven(ctx context.Context, id facts.AttemptID) error {
+// ones. It returns the attempt's instance.
+func (s *workerService) mustBeGiven(ctx context.Context, id logstore.ID) (instance int, err error) {
 	hostKey := gate.PrincipalOf(ctx).HostKey
-	if s.logs.Known(id, hostKey) {
-		return nil
+	if instance, ok := s.logs.Known(id, hostKey); ok {
+		return instance, nil
 	}
 	rows, err := s.reader.Attempts(ctx, id.Job, facts.AttemptID{Item: id.Item, Number: id.Number - 1}, 1)
 	if err != nil {
-		return problem.Reading("an attempt", err)
+		return 0, problem.Reading("an attempt", err)
 	}
-	if len(rows) == 0 || rows[0].AttemptID != id {
-		return api.Errorf(api.KindNotFound, "attempt %d of item %d of job %d was never given out", id.Number, id.Item, id.Job)
+	if len(rows) == 0 || rows[0].AttemptID != id.AttemptID {
+		return 0, api.Errorf(api.KindNotFound, "attempt %d of item %d of job %d was never given out", id.Number, id.Item,
+			id.Job)
 	}
-	now := time.Now()
-	if a := rows[0]; !a.EndedAt.IsZero() && now.Sub(a.EndedAt) > logsTaken {
-		return api.Errorf(api.KindConflict,
-			"attempt %d of item %d of job %d ended at %s; its output is taken for %s after that",
-			id.Number, id.Item, id.Job, a.EndedAt.UTC().Format(time.RFC3339), logsTaken)
+	now, a := time.Now(), rows[0]
+	if err := s.mayShip(ctx, a); err != nil {
+		return 0, err
 	}
-	if err := s.mayShip(ctx, rows[0]); err != nil {
-		return err
+	what, ended := fmt.Sprintf("attempt %d of item %d of job %d", id.Number, id.Item, id.Job), a.EndedAt
+	if id.Session { // its program has other items after this one
+		v, err := s.facts(ctx, id.Job)
+		if err != nil {
+			return 0, err
+		}
+		if !v.LoadOnce() {
+			return 0, api.Errorf(api.KindConflict, "job %d is of type %s and has no sessions", v.ID, v.JobType)
+		}
+		what, ended = fmt.Sprintf("job %d", v.ID), v.FinishedAt
 	}
-	s.logs.Learn(id, hostKey, now.Add(logsLookAgain))
-	return nil
+	if !ended.IsZero() && now.Sub(ended) > logsTaken {
+		return 0, api.Errorf(api.KindConflict, "%s ended at %s; its output is taken for %s after that", what,
+			ended.UTC().Format(time.RFC3339), logsTaken)
+	}
+	s.logs.Learn(id, a.Instance, hostKey, now.Add(logsLookAgain))
+	return a.Instance, nil
 }

@@ -13,9 +13,9 @@ type appendPictureOut struct{ Body struct{} }
 // appendPicture keeps the picture of an attempt's output beside its log. As with logs, only attempts that were given to
 // the host are taken.
 func (s *workerService) appendPicture(ctx context.Context, in *appendPictureIn) (*appendPictureOut, error) {
-	id, err := s.mayAppend(ctx, in.Body.Attempt, len(in.Body.Data))
+	id, _, err := s.mayAppend(ctx, in.Body.Attempt, false, len(in.Body.Data))
 	if err != nil {
 		return nil, err
 	}
-	return &appendPictureOut{}, s.logs.PutPicture(id, in.Body.Data, in.Body.Code)
+	return &appendPictureOut{}, s.logs.PutPicture(id.AttemptID, in.Body.Data, in.Body.Code)
 }

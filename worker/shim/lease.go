@@ -59,7 +59,7 @@ func (s *shim) checkLease() {
 		}
 	case it == nil:
 		if still {
-			s.kill(p, killRepeat)
+			s.killKept(p, "the host had no contact with the supervisor until its lease ended")
 		}
 	case still && !s.frozen && !p.exited:
 		s.frozen, s.frozenAt = true, time.Now()

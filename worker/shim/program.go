@@ -34,6 +34,7 @@ type program struct {
 	signalled bool // TERM was sent while it ran
 	killing   bool
 	killed    core.Moment // when KILL was sent first
+	cause     string      // why it was killed between two items; empty: it was not
 	kills     kernelKills
 	meter     *meter
 	pump      *pump
@@ -260,6 +261,7 @@ func (s *shim) ended(p *program) {
 	p.oomKills = p.kills.release()
 	if k := p.session; k != nil {
 		k.close()
+		k.noteEnd(s.item)
 	}
 	switch it := s.item; {
 	case it == nil:
@@ -267,7 +269,7 @@ func (s *shim) ended(p *program) {
 		s.frozen = false
 		s.done = s.closing || s.wiped
 	case it.over, it.report != nil && it.verdict == nil: // by the program's word, which is being recorded
-	case p.session != nil && p.session.given > 0 && !it.given && !it.stopped: // it ended between two items
+	case p.session != nil && p.session.given > 0 && !it.given && !it.stopped: // the next one has another program
 		s.frozen = false
 		s.maybeLaunch(it)
 	default:

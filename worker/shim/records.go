@@ -3,6 +3,7 @@ package shim
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"qb/api"
 	"qb/worker/core"
@@ -34,6 +35,22 @@ const NowSize = 1024
 
 func LogPath(root string, id api.AttemptID) string {
 	return filepath.Join(root, "log", AttemptName(id))
+}
+
+// sessionSuffix ends the name of the log that has what programs of load-once jobs write between two items.
+const sessionSuffix = ".session"
+
+// SessionLogPath is that log of the programs of a shim, by the attempt that the shim was started for. It lies beside
+// the logs of attempts, and outlives the instance's folder until the supervisor has it.
+func SessionLogPath(root string, first api.AttemptID) string {
+	return LogPath(root, first) + sessionSuffix
+}
+
+// LogOf is the attempt that names a file in the folder of logs, and whether the file is the log of a session.
+func LogOf(name string) (id api.AttemptID, session, ok bool) {
+	name, session = strings.CutSuffix(name, sessionSuffix)
+	id, ok = AttemptOf(name)
+	return id, session, ok
 }
 
 // refusal is a failure to start that is the host's, not the command's: it does not know the owner, may

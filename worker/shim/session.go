@@ -3,7 +3,6 @@ package shim
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,9 +18,6 @@ const codeNoReport = "no_report"
 
 // failedGrace is how long a program has to end by itself that reported an item as failed.
 const failedGrace = 10 * time.Second
-
-// sessionLog is the file in the instance's folder that has what a program writes between two items.
-const sessionLog = "log"
 
 // session is the part of a program that is kept for one item after another. What it has said of an item is taken once,
 // for the item that it holds: complete ends the item alone. Any other end ends the session, and is over when nothing of
@@ -43,7 +39,7 @@ type session struct {
 
 func newSession(s *shim, p *program) *session {
 	return &session{s: s, p: p, workSocket: newWorkSocket(s), noItem: api.ProgramWaiting,
-		log: newLog(filepath.Join(s.dir, sessionLog), p.order.LogLimit, s.pumping)}
+		log: newSessionLog(SessionLogPath(s.root, s.intent.Attempt), p.order.LogLimit, s.pumping)}
 }
 
 // asked is a request that waits for its reply.
@@ -258,7 +254,7 @@ func (k *session) itemOver(it *shimItem) {
 	}
 	switch {
 	case s.wiped || s.frozen || BootNow() >= s.lease: // what is frozen is not woken
-		s.kill(k.p, killRepeat)
+		s.killKept(k.p, "its host's lease had ended when it reported its item")
 	case s.closing:
 		k.end(s.ending)
 	}
@@ -281,7 +277,10 @@ func (k *session) end(how Ending) {
 	}
 	s.whileIn(p, how.Grace, func() {
 		s.tree.Terminate()
-		s.whileIn(p, how.Grace, func() { s.kill(p, killRepeat) })
+		s.whileIn(p, how.Grace, func() {
+			s.killKept(p, fmt.Sprintf("it did not end within %s of the answer %s, nor within as long of TERM", how.Grace,
+				k.ending))
+		})
 	})
 }
 

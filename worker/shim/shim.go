@@ -254,7 +254,7 @@ func (s *shim) onTick() {
 		return
 	}
 	if s.program != nil {
-		s.kill(s.program, killRepeat)
+		s.killKept(s.program, "the worker was not there until its lease ended")
 		return
 	}
 	s.done = true

@@ -68,6 +68,14 @@ func (t *tail) trim() {
 	binary.LittleEndian.PutUint32(t.kept[t.start+1:], uint32(len(piece)-cut))
 }
 
+// drop drops all of it.
+func (t *tail) drop() {
+	for t.start < len(t.kept) {
+		t.dropped += int64(t.first() - HeaderSize)
+		t.start += t.first()
+	}
+}
+
 // maxLineCut is how much of the tail is given up so that it begins with a whole line.
 const maxLineCut = 4 << 10
 
@@ -92,7 +100,11 @@ func (l *itemLog) finish() {
 	if !l.full {
 		return
 	}
-	t.trim()
+	if l.size+int64(t.most) > l.limit { // a former program of the session has added its end
+		t.drop()
+	} else {
+		t.trim()
+	}
 	l.noteLimit()
 	if t.dropped > 0 {
 		l.note("[qb: %d bytes of the log are missing here (%s)]\n", t.dropped, units.Size(t.dropped))

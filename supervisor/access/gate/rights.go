@@ -180,7 +180,7 @@ func onOthers(p credentials.Principal, e api.Endpoint, action string, o *Object)
 		if !p.SeesAll() {
 			return lacksOnJob(p, o, "remove")
 		}
-	case api.ItemLog.ID, api.ItemPicture.ID, api.FindInLog.ID:
+	case api.ItemLog.ID, api.SessionLog.ID, api.ItemPicture.ID, api.FindInLog.ID:
 		may := o.access == "all" || o.access == "group" && p.SharesGroup(o.groups)
 		if o.Security.Given {
 			may = lets.Has(facts.LetView)

@@ -30,6 +30,9 @@ func (a *Ager) clearLogs(ctx context.Context, w store.WithLogs) error {
 			if ended, after, more, err = a.endedAfter(ctx, after); err == nil {
 				files, err = a.Logs.Remove(ended)
 			}
+			if err == nil && !more {
+				err = a.Logs.RemoveSessions(w.Job)
+			}
 		}
 		a.Metrics.Logs.Add(float64(files))
 		if err != nil || !more {

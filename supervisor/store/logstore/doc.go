@@ -7,5 +7,7 @@
 // It must never follow a path out of its folder, never take a chunk that leaves a gap, and never decide by itself that
 // a log is old: package history does that.
 //
-// Read first: store.go (the files), demux.go (the frames in them), remove.go.
+// What programs of load-once jobs write between two items lies in GROUP/JOB/sessions.
+//
+// Read first: store.go (the files), demux.go (the frames in them), session.go, remove.go.
 package logstore

@@ -40,7 +40,7 @@ func (s *Store) RemoveSome(job facts.JobID, most int) (files int, err error) {
 		return 0, err
 	}
 	for _, name := range names {
-		if err := s.root.Remove(path.Join(folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.root.RemoveAll(path.Join(folder, name)); err != nil { // sessions have a folder of their own
 			return files, fmt.Errorf("removing a log: %w", err)
 		}
 		files++
@@ -114,5 +114,5 @@ func (s *Store) Forget(jobs []facts.JobID) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.given, func(id facts.AttemptID, _ givenTo) bool { return gone[id.Job] })
+	maps.DeleteFunc(s.given, func(id ID, _ givenTo) bool { return gone[id.Job] })
 }

@@ -26,7 +26,14 @@ type Store struct {
 	locks [64]sync.Mutex // by attempt, so that two chunks of one never interleave
 
 	mu    sync.Mutex
-	given map[facts.AttemptID]givenTo // attempts known to the rows
+	given map[ID]givenTo // attempts known to the rows
+}
+
+// ID names a log: the output of an attempt or, with Session, what the programs of an instance that began with that
+// attempt wrote between two items.
+type ID struct {
+	facts.AttemptID
+	Session bool
 }
 
 const (
@@ -43,7 +50,7 @@ func Open(folder string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the log folder (supervisor_logpath): %w", err)
 	}
-	return &Store{root: root, Path: folder, given: map[facts.AttemptID]givenTo{}}, nil
+	return &Store{root: root, Path: folder, given: map[ID]givenTo{}}, nil
 }
 
 // Close lets go of the folder.
@@ -56,9 +63,10 @@ func Name(id facts.AttemptID) string {
 		fmt.Sprintf("%d.%d.log", id.Item, id.Number))
 }
 
-// idOf is the attempt whose file has this name.
+// idOf is the attempt whose file has this name, or that the file of a session is named by.
 func idOf(name string) (id facts.AttemptID, ours bool) {
 	var group int64
+	name = strings.Replace(name, "/"+sessions+"/", "/", 1)
 	n, _ := fmt.Sscanf(name, "%d/%d/%d.%d.", &group, &id.Job, &id.Item, &id.Number)
 	return id, n == 4
 }
@@ -67,7 +75,9 @@ func idOf(name string) (id facts.AttemptID, ours bool) {
 func PictureName(id facts.AttemptID) string { return strings.TrimSuffix(Name(id), ".log") + ".jpg" }
 
 // MoreName is the file that is there while more of the attempt's output is to come.
-func MoreName(id facts.AttemptID) string { return strings.TrimSuffix(Name(id), ".log") + ".more" }
+func MoreName(id facts.AttemptID) string { return moreName(Name(id)) }
+
+func moreName(name string) string { return strings.TrimSuffix(name, ".log") + ".more" }
 
 // Partial says that a log is here and that its last chunk is not.
 func (s *Store) Partial(id facts.AttemptID) bool {
@@ -79,10 +89,14 @@ func (s *Store) Partial(id facts.AttemptID) bool {
 // rejected: the worker continues at the returned size. Beyond MaxLog data is dropped, but counted in the size, so that
 // the worker can continue.
 func (s *Store) Append(id facts.AttemptID, offset int64, data []byte, final bool) (int64, error) {
+	return s.append(Name(id), id, offset, data, final)
+}
+
+func (s *Store) append(name string, id facts.AttemptID, offset int64, data []byte, final bool) (int64, error) {
 	lock := &s.locks[(uint64(id.Job)*31+uint64(id.Item))%uint64(len(s.locks))]
 	lock.Lock()
 	defer lock.Unlock()
-	f, err := s.open(id)
+	f, err := s.open(name)
 	if err != nil {
 		return 0, s.refused(err)
 	}
@@ -101,15 +115,14 @@ func (s *Store) Append(id facts.AttemptID, offset int64, data []byte, final bool
 		}
 	}
 	if final {
-		if err := s.root.Remove(MoreName(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.root.Remove(moreName(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return 0, s.refused(err)
 		}
 	}
 	return max(size, end), nil
 }
 
-func (s *Store) open(id facts.AttemptID) (*os.File, error) {
-	name := Name(id)
+func (s *Store) open(name string) (*os.File, error) {
 	f, err := s.root.OpenFile(name, os.O_WRONLY, 0)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return f, err
@@ -117,7 +130,7 @@ func (s *Store) open(id facts.AttemptID) (*os.File, error) {
 	if err := s.root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return nil, err
 	}
-	if err := s.root.WriteFile(MoreName(id), nil, 0o600); err != nil {
+	if err := s.root.WriteFile(moreName(name), nil, 0o600); err != nil {
 		return nil, err
 	}
 	return s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
@@ -143,28 +156,29 @@ func (s *Store) Read(id facts.AttemptID) (*os.File, error) {
 	return f, nil
 }
 
-// givenTo is whose worker may ship an attempt's output, and until when that need not be looked up again.
+// givenTo is whose worker may ship a log, and until when that need not be looked up again.
 type givenTo struct {
-	hostKey string
-	until   time.Time
+	hostKey  string
+	instance int // of the attempt
+	until    time.Time
 }
 
-// Known reports whether Learn has registered this worker as the source of the attempt's output.
-func (s *Store) Known(id facts.AttemptID, hostKey string) bool {
+// Known reports whether Learn has registered this worker as the source of the log, and for which instance.
+func (s *Store) Known(id ID, hostKey string) (instance int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g, ok := s.given[id]
-	return ok && g.hostKey == hostKey && time.Now().Before(g.until)
+	return g.instance, ok && g.hostKey == hostKey && time.Now().Before(g.until)
 }
 
-// Learn remembers for a while whose worker may ship an attempt's output.
-func (s *Store) Learn(id facts.AttemptID, hostKey string, until time.Time) {
+// Learn remembers for a while whose worker may ship a log.
+func (s *Store) Learn(id ID, instance int, hostKey string, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.given) >= logMemory {
-		s.given = map[facts.AttemptID]givenTo{}
+		s.given = map[ID]givenTo{}
 	}
-	s.given[id] = givenTo{hostKey, until}
+	s.given[id] = givenTo{hostKey, instance, until}
 }
 
 // Numbers returns the highest job and attempt numbers among the logs, ignoring numbers that are not below the given

@@ -2,9 +2,11 @@ package logstore
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +181,60 @@ func TestDemux(t *testing.T) {
 	d := Demux{}
 	if _, err := d.Feed(nil, []byte("this is no log")); err == nil {
 		t.Error("garbage passed for a frame")
+	}
+}
+
+// TestSessionLogs: logs of sessions are found by instance, counted for their job, and go with its logs.
+func TestSessionLogs(t *testing.T) {
+	logs, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer logs.Close()
+	first := facts.AttemptID{Job: 7, Item: 3, Number: 2}
+	later := facts.AttemptID{Job: 7, Item: 1, Number: 1}
+	for n, id := range []facts.AttemptID{first, later} {
+		if _, err := logs.AppendSession(id, 11, 0, framed(1, "between"), true); err != nil {
+			t.Fatal(err)
+		}
+		name, at := fmt.Sprintf("0/7/sessions/%d.%d.11.log", id.Item, id.Number), time.Unix(int64(1000+n), 0)
+		if err := os.Chtimes(filepath.Join(logs.Path, name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := logs.AppendSession(first, 1, 0, framed(1, "x"), false); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"0/7/sessions/3.2.11.log", "0/7/sessions/1.1.11.log"}
+	if names, err := logs.Sessions(7, 11); err != nil || !slices.Equal(names, want) {
+		t.Errorf("%v (%v), want %v", names, err, want)
+	}
+	if names, err := logs.Sessions(8, 0); err != nil || len(names) != 0 {
+		t.Errorf("a job without sessions has %v (%v)", names, err)
+	}
+	if sizes, err := logs.Sizes(); err != nil || sizes[7] != 2*12+6 {
+		t.Errorf("sizes are %v (%v)", sizes, err)
+	}
+	if _, number, err := logs.Numbers(100, 100); err != nil || number != 2 {
+		t.Errorf("the highest attempt is %d (%v)", number, err)
+	}
+	if last, err := logs.Last(7, 3); err != nil || last != 0 {
+		t.Errorf("the last log of item 3 is of attempt %d (%v)", last, err)
+	}
+	remove := map[string]func() error{
+		"RemoveSessions": func() error { return logs.RemoveSessions(7) },
+		"RemoveSome":     func() error { _, err := logs.RemoveSome(7, 9); return err },
+	}
+	for name, remove := range remove {
+		if _, err := logs.AppendSession(first, 1, 0, framed(1, "x"), false); err != nil {
+			t.Fatal(err)
+		}
+		if err := remove(); err != nil {
+			t.Error(err)
+		}
+		if left, err := os.ReadDir(logs.Path); err != nil || len(left) != 0 {
+			t.Errorf("%s leaves %v (%v)", name, left, err)
+		}
 	}
 }
 
