@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test quick build check attack clients browser page page-bugs page-size sso vendor vuln deps bench benchmarks profile measure measure-$(WHAT) sim bugs sim-share crash windows netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
+.PHONY: help help-all demo test quick build check attack clients apps browser page page-bugs page-size sso vendor vuln deps bench benchmarks profile measure measure-$(WHAT) sim bugs sim-share crash windows netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -48,6 +48,11 @@ attack: #more repeat the attacks of docs/security.md and print which are blocked
 clients: build #more lint the OpenAPI document, generate a TypeScript and a Go client from it, and run the example of the README with each; installs npm (2 minutes)
 	@tools/deps go postgres npm
 	@tools/clients/run
+
+APP_ROUNDS ?= 1
+apps: build #more render a scene with Blender started for each frame, for chunks of frames, and loaded once, APP_ROUNDS=1 times each, and compare; installs blender (2 minutes)
+	@tools/deps go postgres blender imagemagick
+	@tools/apps $(APP_ROUNDS)
 
 browser: #more let a real browser open pages of strangers that try all that pages can against a farm on loopback; installs chromium (3 minutes)
 	@tools/deps go postgres chromium
