@@ -159,7 +159,7 @@ func (f *Farm) close(i *model.Instance) {
 func (f *Farm) nextItemOrClose(now time.Time, i *model.Instance, loaded bool) {
 	end := f.itemEnd(now, i)
 	rule := end.Rule()
-	if rule == planner.TakesNextItem && (f.yieldSlot(now, i) || f.giveItem(now, i)) {
+	if rule == planner.TakesNextItem && (f.yieldSlot(now, i, loaded) || f.giveItem(now, i)) {
 		f.planning.noteDemand(i)
 		f.maybeGiveNext(now, i)
 		return

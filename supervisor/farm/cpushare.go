@@ -169,8 +169,9 @@ func (ad *admission) equals(a, b *model.Job, h *model.Host) bool {
 // contested says whether slots may go to other jobs at the end of items.
 func (cs *cpuShare) contested() bool { return cs.policy.CPUShare.On() && len(cs.competing) > 0 }
 
-// yieldSlot gives the slot of an instance whose item has ended to a job that had less slot time, or whose user had.
-func (f *Farm) yieldSlot(now time.Time, i *model.Instance) bool {
+// yieldSlot gives the slot of an instance whose item has ended to a job that had less slot time, or whose user had. If
+// its program is loaded the slot is not free yet, and a plan gives it to the job when it is.
+func (f *Farm) yieldSlot(now time.Time, i *model.Instance, loaded bool) bool {
 	if !f.cpuShare.contested() || i.Job.Pending() == 0 {
 		return false
 	}
@@ -188,6 +189,10 @@ func (f *Farm) yieldSlot(now time.Time, i *model.Instance) bool {
 		return false
 	}
 	f.close(i)
+	if loaded {
+		f.programs.keep(now, i, planner.InstanceLeaves)
+		return true
+	}
 	f.startInstance(now, competitors[next].job, i.Host, competitors[next].kind, i.Slots)
 	return true
 }
