@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,6 +36,7 @@ type crashJobs struct {
 type crashJob struct {
 	items, ticks int
 	manner, key  string
+	loaded       bool // its type is loadonce
 
 	ordered crashOrdered
 }
@@ -70,6 +72,10 @@ func (j *crashJobs) submit(ctx context.Context) {
 			Name: job.key, Range: "1-" + strconv.Itoa(job.items), CPUs: &cpus, Priority: &job.ordered.priority, RetryWork: &retry,
 			Command: []string{"/bin/sh", j.rig.path("item.sh"), j.rig.path("truth"), strconv.Itoa(job.ticks), job.manner},
 		}
+		if job.loaded {
+			retry = loadedRetries
+			req.Type, req.Command, req.RetryDelay = "loadonce", j.rig.loadedOf(job), loadedRetryDelay
+		}
 		if width := j.random.IntN(13); width < 8 { // else as the site says: as wide as it can
 			req.MaxCPUs = &width
 		}
@@ -89,6 +95,12 @@ func (j *crashJobs) draw(n int) crashJob {
 		manners = append(manners, "hide", "hide")
 	}
 	job := crashJob{items: 1 + j.random.IntN(12), ticks: 1 + j.random.IntN(15), key: fmt.Sprintf("crash-%d", n)}
+	if job.loaded = j.random.IntN(5) < 2; job.loaded {
+		manners = loadedManners
+		if j.rig.caged() {
+			manners = append(slices.Clone(loadedManners), "hide")
+		}
+	}
 	job.manner = manners[j.random.IntN(len(manners))]
 	job.ordered.priority = crashPriorities[j.random.IntN(len(crashPriorities))]
 	return job
@@ -124,6 +136,9 @@ func (r *crashRig) insist(e api.Endpoint, params api.Params, in any, key string,
 func (r *crashRig) insistByCommand(req api.SubmitRequest, key string) int64 {
 	args := []string{"-key", key, "-retryfor", "7s", "-name", req.Name, "-range", req.Range, "-cpus", strconv.Itoa(*req.CPUs),
 		"-priority", strconv.Itoa(*req.Priority), "-retrywork", strconv.Itoa(*req.RetryWork)}
+	if req.Type != "" {
+		args = append(args, "-type", req.Type, "-retryworkdelay", strconv.Itoa(req.RetryDelay))
+	}
 	if req.MaxCPUs != nil {
 		args = append(args, "-max_cpus", strconv.Itoa(*req.MaxCPUs))
 	}

@@ -21,6 +21,8 @@ type crashProc struct {
 	pid  int
 	id   facts.AttemptID
 	host string
+
+	loaded bool // it is a program of a load-once job, or of one
 }
 
 // itemProcesses finds the processes of this rig's items: what has their environment, and the children that
@@ -33,13 +35,17 @@ func (r *crashRig) itemProcesses() (found []crashProc) {
 		p := crashProc{pid: pid}
 		if len(words) > 6 && words[1] == r.path("child.sh") {
 			if _, err := fmt.Sscan(strings.Join(words[3:6], " "), &p.id.Job, &p.id.Item, &p.id.Number); err == nil {
-				p.host = words[6]
+				p.host, p.loaded = words[6], len(words) > 7 && words[7] == loadedWord
 				found = append(found, p)
 			}
 			continue
 		}
 		data, _ := os.ReadFile(name)
 		if p.read(data, r.marks) {
+			if isLoaded(words) {
+				p.loaded = true
+				r.holdsNow(&p)
+			}
 			found = append(found, p)
 		}
 	}
@@ -56,13 +62,13 @@ func (p *crashProc) read(environ []byte, marks map[string]bool) bool {
 	if !marks[value["QB_SUPERVISOR"]] {
 		return false
 	}
-	p.host = value["QB_HOST"]
+	p.host, p.loaded = value["QB_HOST"], value[loadedMark] != ""
 	_, err := fmt.Sscan(value["QBJOBID"]+" "+value["QB_ITEM"]+" "+value["QB_ATTEMPT"], &p.id.Job, &p.id.Item, &p.id.Number)
 	return err == nil
 }
 
 // watchEnds looks again and again that nothing is left of an attempt whose end its worker has reported. An
-// attempt that counts as lost may still be there, frozen.
+// attempt that counts as lost may still be there, frozen. A program of a load-once job is there after what it reported.
 func (r *crashRig) watchEnds(ctx context.Context) (looks int) {
 	for sleep(ctx, time.Second) == nil {
 		ended, err := r.toldEnds(ctx)
@@ -71,7 +77,11 @@ func (r *crashRig) watchEnds(ctx context.Context) (looks int) {
 		}
 		looks++
 		for _, p := range r.itemProcesses() {
-			if state, ok := ended[p.id]; ok {
+			state, ok := ended[p.id]
+			if p.loaded && (state == "done" || state == "superseded") {
+				continue // its program goes on
+			}
+			if ok {
 				r.t.Errorf("process %d of %v is there, and its row says %s: %q", p.pid, p.id, state, commandLine(p.pid))
 			}
 		}

@@ -14,7 +14,11 @@ import (
 )
 
 // TestMain builds qb and its links, with the race detector if the tests have it, and puts them first into PATH.
+// It is also the program of load-once jobs.
 func TestMain(m *testing.M) {
+	if isLoaded(os.Args) {
+		os.Exit(loadedMain(os.Args[2:]))
+	}
 	os.Exit(netns.Main(os.Getenv(onMachines) != "", func() int { return withQB(m.Run) }))
 }
 

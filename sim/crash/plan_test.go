@@ -40,6 +40,7 @@ var crashFaults = []crashFault{
 	{"agent stopped", 3, (*crashRig).stopAgent},
 	{"agent and its shims killed", 2, (*crashRig).killHost},
 	{"shim killed", 3, (*crashRig).killShim},
+	{"program killed", 8, (*crashRig).killProgram},
 	{"shim stopped", 2, (*crashRig).stopShim},
 	{"host rebooted", 2, (*crashRig).rebootHost},
 	{"disk full", 2, (*crashRig).fillDisk},

@@ -19,6 +19,7 @@ import (
 
 	"qb/api"
 	"qb/sim/netns"
+	"qb/supervisor/job/facts"
 	"qb/supervisor/store/pgcluster"
 )
 
@@ -48,9 +49,12 @@ type crashRig struct {
 	toDatabase  *crashProxy               // of the supervisors' machines
 	clients     []*api.Client
 
-	large           *crashLarge     // without jobs: none
-	late            map[itemOf]bool // items that count by a result that came late
-	unfinishedOrder chan int64      // jobs, while an order on them is shown as unfinished
+	large           *crashLarge              // without jobs: none
+	late            map[itemOf]bool          // items that count by a result that came late
+	killed          map[crashHome]int        // programs of load-once jobs
+	unreported      map[facts.AttemptID]bool // that failed, as their programs ended without a word
+	taken           map[facts.AttemptID]bool // what they reported and was recorded
+	unfinishedOrder chan int64               // jobs, while an order on them is shown as unfinished
 
 	began  time.Time
 	faults map[string]int
@@ -70,6 +74,7 @@ var crashSettings = []string{
 	"QB_CONF=" + os.DevNull, "QB_SUPERVISOR_LIVENESS=2s", "QB_SUPERVISOR_EXECUTION_LEASE=6s", "QB_SUPERVISOR_KILL_GRACE=1s",
 	"QB_SUPERVISOR_PREEMPT_POLICY=aggressive", "QB_SUPERVISOR_SMART_SHARE_MIN_RUN=1s", "QB_SUPERVISOR_SMART_SHARE_SETTLE=500ms",
 	"QB_SUPERVISOR_FAIRSHARE_HALF_LIFE=0s", "QB_SUPERVISOR_DEFAULT_MEMORY=64MB",
+	"QB_SUPERVISOR_LOADONCE_WAIT=4s",
 }
 
 // crashProcess is one of ours that is started again whenever it ends.
@@ -144,10 +149,10 @@ func newCrashRigOn(t testing.TB, database string, seed uint64, agents, slots int
 		t.Fatal(err)
 	}
 	r := &crashRig{t: t, dir: dir, random: rand.New(rand.NewPCG(seed, 0x6372)), faults: map[string]int{}, began: time.Now(),
-		root: os.Geteuid() == 0, marks: map[string]bool{}, unfinishedOrder: make(chan int64),
+		root: os.Geteuid() == 0, marks: map[string]bool{}, killed: map[crashHome]int{}, unreported: map[facts.AttemptID]bool{}, unfinishedOrder: make(chan int64),
 		large: &crashLarge{jobs: []int64{}}} // not nil, which Postgres takes for unknown
 	t.Cleanup(r.end)
-	for _, sub := range []string{"db", "truth", "logs"} {
+	for _, sub := range []string{"db", "truth", "logs", "holds"} {
 		r.must(os.Mkdir(r.path(sub), 0o755))
 	}
 	r.log, err = os.Create(r.path("plan"))

@@ -24,7 +24,7 @@ say() {
 }
 truth=$1 ticks=$2 manner=$3
 say start
-child="$truth/../child.sh $truth/$QB_HOST $QBJOBID $QB_ITEM $QB_ATTEMPT $QB_HOST"
+child="${truth%/*}/child.sh $truth/$QB_HOST $QBJOBID $QB_ITEM $QB_ATTEMPT $QB_HOST"
 case $manner in
 fork) (setsid sh $child > /dev/null 2>&1 &) ;;
 hide) (setsid env -i sh $child > /dev/null 2>&1 &) ;;
