@@ -163,6 +163,27 @@ func (k *session) give(it *shimItem, a *asked) {
 	a.answer(api.ProgramReply{Status: api.ProgramRunning, Work: &it.order.Session.Work})
 }
 
+// Held is what a program has when it reports an item.
+type Held struct {
+	Last     api.AttemptID // that it has reported
+	Item     api.AttemptID // that its instance has; zero: none
+	Taken    bool          // the program has requested that
+	Reported bool          // its end was reported, and is being recorded
+	Stopped  bool          // it ends without the program's word
+}
+
+// Refuses is the code by which the report of an attempt is refused; empty: it is taken. The simulator's programs are
+// answered by it too.
+func (h Held) Refuses(id api.AttemptID) string {
+	switch {
+	case id == h.Last, id == h.Item && h.Reported:
+		return api.ProgramReported
+	case id != h.Item, !h.Taken, h.Stopped:
+		return api.ProgramNotYours
+	}
+	return ""
+}
+
 // report takes what the program says of its item.
 func (k *session) report(a *asked) {
 	it := k.s.item
@@ -171,15 +192,19 @@ func (k *session) report(a *asked) {
 		a.answer(refusal)
 		return
 	}
-	switch {
-	case id == k.last || it != nil && it.order.Attempt == id && it.report != nil:
-		a.answer(refuse(api.ProgramReported, "item %d was reported before in its attempt %d; request the next one", a.Item,
+	held := Held{Last: k.last}
+	if it != nil {
+		held.Item, held.Reported, held.Taken = it.order.Attempt, it.report != nil, it.given && k.s.program == k.p
+		held.Stopped = it.stopped || it.over || k.p.exited || k.p.killing
+	}
+	switch code := held.Refuses(id); {
+	case code == api.ProgramReported:
+		a.answer(refuse(code, "item %d was reported before in its attempt %d; request the next one", a.Item, a.Attempt))
+	case code != "" && held.Taken && id == held.Item:
+		a.answer(refuse(code, "item %d is being stopped, and its attempt %d no longer counts; end the program", a.Item,
 			a.Attempt))
-	case it == nil || it.order.Attempt != id || !it.given || k.s.program != k.p:
-		a.answer(refuse(api.ProgramNotYours, "item %d, attempt %d is not what this program holds; report the item that requestwork gave",
-			a.Item, a.Attempt))
-	case it.stopped || it.over || k.p.exited || k.p.killing:
-		a.answer(refuse(api.ProgramNotYours, "item %d is being stopped, and its attempt %d no longer counts; end the program",
+	case code != "":
+		a.answer(refuse(code, "item %d, attempt %d is not what this program holds; report the item that requestwork gave",
 			a.Item, a.Attempt))
 	case a.Status == api.ProgramRunning:
 		it.progress = int(min(100, max(0, a.Progress)))
