@@ -14,6 +14,7 @@ func TestProgramsKeepTheirSlots(t *testing.T) {
 	waited, revived := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newRig(t)
+		r.say("policy cpu_share=" + rapid.SampledFrom([]string{"off", "stride"}).Draw(rt, "cpu_share"))
 		r.say("host a slots=2")
 		r.say("host b slots=1")
 		jobs := 0
