@@ -119,7 +119,9 @@ func (p *loadedProgram) do(w api.ProgramItem) bool {
 		_ = child.Process.Kill()
 		_ = child.Wait()
 	}
-	if p.report(w, api.ProgramComplete, `{"ticks":`+strconv.Itoa(p.ticks)+`}`, api.ProgramOK, api.ProgramPending, api.ProgramNotYours) == api.ProgramOK {
+	result := fmt.Sprintf(`{"ticks":%d}`, p.ticks)
+	got := p.report(w, api.ProgramComplete, result, api.ProgramOK, api.ProgramPending, api.ProgramNotYours)
+	if got == api.ProgramOK {
 		p.write(p.path("taken"), fmt.Sprintln(w.Job, w.Item, w.Attempt))
 		fmt.Println("between two items") // in the log of none
 	}
@@ -150,12 +152,13 @@ func (p *loadedProgram) child(w api.ProgramItem) *exec.Cmd {
 		return nil
 	}
 	host := w.Env["QB_HOST"]
-	cmd := exec.Command("/bin/sh", p.path("child.sh"), filepath.Join(p.truth, host), fmt.Sprint(w.Job), strconv.Itoa(w.Item),
-		strconv.Itoa(w.Attempt), host, loadedWord)
+	cmd := exec.Command("/bin/sh", p.path("child.sh"), filepath.Join(p.truth, host), fmt.Sprint(w.Job),
+		strconv.Itoa(w.Item), strconv.Itoa(w.Attempt), host, loadedWord)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Env = []string{}
 	if p.manner == "fork" {
-		cmd.Env = append(os.Environ(), "QB_ITEM="+strconv.Itoa(w.Item), "QB_ATTEMPT="+strconv.Itoa(w.Attempt), loadedMark+"=yes")
+		cmd.Env = append(os.Environ(), fmt.Sprintf("QB_ITEM=%d", w.Item), fmt.Sprintf("QB_ATTEMPT=%d", w.Attempt),
+			loadedMark+"=yes")
 	}
 	if err := cmd.Start(); err != nil {
 		p.write(p.path("odd"), fmt.Sprintf("the child of %d.%d.%d: %v\n", w.Job, w.Item, w.Attempt, err))
