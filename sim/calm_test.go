@@ -471,6 +471,7 @@ func (r *simRows) same(live, rebuilt *message.View) {
 				was.State, was.Items, was.Version, was.WaitFor, is.State, is.Items, is.Version, is.WaitFor)
 		}
 	}
+	r.checkWaiting(live)
 	for _, was := range live.Hosts {
 		at := slices.IndexFunc(rebuilt.Hosts, func(h *message.HostView) bool { return h.ID == was.ID })
 		slots, memory, _ := programs(was)

@@ -14,6 +14,8 @@ type simFaults struct {
 	dieInStep  int // in 1000, of each order of an agent
 	unkillable int // in 1000, of each process that is killed
 
+	programs []string // what programs of load-once jobs do wrong
+
 	putBack simPutBack // what becomes of the database, if anything
 
 	onlySupervisors bool // nothing but supervisors, database and people: then nothing may be lost
@@ -55,6 +57,7 @@ func drawFaults(w *simWorld) simFaults {
 		f.unkillable = w.random.IntN(200)
 	}
 	f.drawTwins(w)
+	f.drawPrograms(w)
 	return f
 }
 

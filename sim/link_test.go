@@ -142,7 +142,12 @@ func (s *simShim) close() {
 	case s.item != nil:
 	case s.program:
 		s.host.world.some("a program ended by order")
-		s.do(s.host.world.mostly(20*time.Millisecond, 20*time.Second, 10), s.exit)
+		ends := s.host.world.mostly(20*time.Millisecond, 20*time.Second, 10)
+		if s.slow {
+			s.errs(s.last, programStays)
+			ends = 2 * s.host.world.policy.KillGrace
+		}
+		s.do(ends, s.exit)
 	default:
 		s.exit()
 	}

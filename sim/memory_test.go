@@ -271,6 +271,13 @@ func (r *simRows) promise(a facts.AttemptFacts) {
 			}
 		}
 	}
+	for _, o := range m.hosts {
+		for _, b := range r.loadedOn(o) {
+			if shared += b.Memory; o == h {
+				own += b.Memory
+			}
+		}
+	}
 	room := m.total - m.least - reserve
 	if shared > room {
 		r.world.fail("S13: %d MB are promised on machine %s, which has %d MB for the farm", shared/simMB, m.name, room/simMB)

@@ -23,6 +23,7 @@ type simRows struct {
 	hosts map[facts.HostID]facts.HostFacts
 
 	began    map[facts.AttemptID]time.Duration // when its row was made
+	endedIn  map[facts.AttemptID]int64         // the term
 	books    simBooks
 	profiles map[facts.ProfileKey]facts.ProfileFacts
 	stopped  map[facts.AttemptID]time.Duration // of the ones that stop, since when
@@ -70,7 +71,7 @@ func newSimRows() *simRows {
 		vacated: map[simInstance]int{}, draining: map[simInstance]bool{}, wide: map[simInstance]time.Duration{}, overtaken: map[facts.JobID]time.Duration{},
 		orderEpoch: map[int64]int64{},
 		jobs:       map[facts.JobID]*simJobRow{}, held: map[facts.HostID]int{}, locks: map[facts.HostID]bool{}, slots: map[facts.HostID]int{}, hosts: map[facts.HostID]facts.HostFacts{},
-		began: map[facts.AttemptID]time.Duration{}, books: newSimBooks(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, stopped: map[facts.AttemptID]time.Duration{}, outlived: map[facts.AttemptID]bool{}, late: map[simItemID]bool{},
+		began: map[facts.AttemptID]time.Duration{}, endedIn: map[facts.AttemptID]int64{}, books: newSimBooks(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, stopped: map[facts.AttemptID]time.Duration{}, outlived: map[facts.AttemptID]bool{}, late: map[simItemID]bool{},
 		standing: map[facts.AttemptID]time.Duration{}, resumed: map[facts.AttemptID]int{}, released: map[facts.AttemptID]simReleased{},
 	}
 }
@@ -354,6 +355,7 @@ func (r *simRows) start(a facts.AttemptFacts) {
 	r.held[a.Host] += a.Slots
 	r.promise(a)
 	r.checkRoom(a)
+	r.checkPrograms(a)
 	r.checkTurn(a)
 	r.checkBounds(j, a)
 	r.checkSeats(a)
@@ -392,6 +394,7 @@ func (r *simRows) end(e facts.EndAttempt) {
 		r.vacated[simInstance{a.Job, a.Instance}] = r.applied
 	}
 	r.live--
+	r.endedIn[e.ID] = r.epoch
 	r.notePoints(a, e)
 	r.unpromise(a, e)
 	a.State, a.Again, a.Why, a.Wall, a.Peak = e.State, e.Again, e.Why, e.Wall, e.Peak
@@ -410,6 +413,7 @@ func (r *simRows) end(e facts.EndAttempt) {
 	case e.State == facts.Lost && w.faults.onlySupervisors && !forMemory(e) && !w.killsShim(e.ID):
 		w.fail("%v is lost (%s) though only supervisors and their database failed", e.ID, e.Cause)
 	}
+	r.checkFailed(a, e, run)
 	r.checkTries(j, e)
 	// after the rules of what runs: a wrong end is charged wrongly, too, and should be called by its name
 	r.checkCharge(a, e)

@@ -79,7 +79,8 @@ func (r *simRows) checkOrdered(job facts.JobID, writes []facts.Write) {
 	r.world.fail("S4: items of job %d run again, and no order of anybody is told with it", job)
 }
 
-// checkRoom: never are more slots, GPUs or licences given than there are, nor a GPU to two (S9).
+// checkRoom: never are more slots, GPUs or licences given than there are, nor a GPU to two (S9). What programs without an
+// item have counts as given.
 func (r *simRows) checkRoom(a facts.AttemptFacts) {
 	w := r.world
 	if slots, known := r.slots[a.Host]; !known || r.held[a.Host] > slots {
@@ -90,7 +91,13 @@ func (r *simRows) checkRoom(a facts.AttemptFacts) {
 	}
 	gpus, licences := r.resources(a.Host)
 	devices, most := map[int]bool{}, w.holder(&a).gpus
-	for b := range r.everyLive() {
+	programs := r.loaded()
+	for _, b := range programs {
+		if licences += b.Holds[simLicence]; b.Host == a.Host {
+			gpus += b.Holds[simGPU]
+		}
+	}
+	for _, b := range append(programs, slices.Collect(r.everyLive())...) {
 		for _, d := range b.Devices {
 			if b.Host != a.Host {
 				continue

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/job/facts"
 	"qb/worker/core"
 	"qb/worker/shim"
 )
@@ -23,8 +24,10 @@ type simShim struct {
 	item       *simProcess
 	last       api.AttemptID
 	closing    bool
-	program    bool  // of a load-once job, that takes one item after another
-	keeps      int64 // memory that it has between two items
+	program    bool          // of a load-once job, that takes one item after another
+	keeps      int64         // memory that it has between two items
+	reported   api.AttemptID // that the program has reported last
+	slow       bool          // the program does not end before it is killed
 	conn       *simConn
 	deafTill   time.Duration // it answers no one, though its timer rings
 	timer      int           // of the lease; an older one rings for nothing
@@ -56,6 +59,10 @@ type simProcess struct {
 	exited    bool
 	over      bool
 	loadOnce  bool
+	fault     string // of its program; empty: none
+	reported  bool   // as failed; its program is about to end
+	mute      bool   // its program ends without a report
+	untrue    bool   // what was reported of it is not so
 	reason    string
 	code      string
 	outcome   string // of a stop or a kill, if not the usual
@@ -170,6 +177,9 @@ func (s *simShim) order(d api.Desired, loadOnce bool, lease core.Moment) {
 	if s.host.broken {
 		it.remaining, it.exit = 50*time.Millisecond, 1
 	}
+	if loadOnce && it.exit != simKillsShim {
+		it.fault = w.programFault(id)
+	}
 	s.item = it
 	s.intent.now, s.intent.ended = id, false
 	s.setLease(lease)
@@ -190,10 +200,12 @@ func (s *simShim) maybeLaunch(it *simProcess) {
 	w.note("%s runs %v", s.host.name, it.attempt)
 	it.began = w.now
 	it.run = w.truth.begin(it.attempt, s.host)
+	it.run.loadOnce, it.run.fault, it.run.exit = it.loadOnce, it.fault, it.exit
 	if it.over || it.exited {
 		return
 	}
 	s.settle()
+	s.begins(it)
 	s.say(func(l *simLink) { l.a.post(core.ItemStarted{Key: l.key, Attempt: it.attempt}) })
 	s.measure(it)
 }
@@ -218,7 +230,7 @@ func (s *simShim) settle() {
 			case it.exit == simKillsShim:
 				s.vanish()
 			default:
-				s.ended(it, false)
+				s.worked(it)
 			}
 		})
 	case !runs && it.running:
@@ -238,7 +250,7 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 	it.exited = true
 	it.running = false
 	s.keeps, _ = s.host.machine.resident(it.run)
-	w.truth.end(it.run, !killed && it.exit == 0)
+	w.truth.end(it.run, !killed && it.exit == 0 && !it.mute)
 	code, signal := it.exit, 9
 	f := api.Finished{Code: it.code, Reason: it.reason, Wall: it.ran(w.now).Seconds(), Suspended: it.suspendedUntil(w.now).Seconds(), CPU: 1, Limit: it.limit}
 	_, f.PeakMemory = s.host.machine.resident(it.run)
@@ -247,6 +259,8 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 		f.Outcome = cmp.Or(it.outcome, "stopped")
 	case killed:
 		f.Outcome, f.Signal = "signal", &signal
+	case it.mute && !it.untrue:
+		f.Outcome, f.Code, f.Reason = "launch", string(facts.ReasonNoReport), "the program did not report its item"
 	default:
 		f.Outcome, f.ExitCode, f.Code, f.Reason = "exit", &code, "", ""
 		w.clients.licences.end(w, it.attempt, &f)
@@ -257,18 +271,20 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 		w.some("an item ended by itself after its stop signal")
 	default:
 		w.some("a stop met the natural end")
-		if f.Outcome != "exit" {
+		if f.Outcome != "exit" && !it.mute {
 			w.fail("W1: %v ended by itself before its stop signal, and is told as %s", it.attempt, f.Outcome)
 		}
 	}
-	f.Loaded = it.loadOnce && !killed && !it.stopped && !w.chance(100)
-	s.program = f.Loaded
+	s.program = it.loadOnce && !killed && !it.stopped && !w.chance(100) && it.exit == 0 && !it.mute
+	if s.program {
+		s.stays(it)
+	}
 	s.do(w.mostly(time.Millisecond, 2*time.Second, 10), func() { s.finish(it, f) })
 }
 
 func (s *simShim) stop(o core.StopItem) {
 	it, grace, reason := s.item, o.Grace, o.Reason
-	if it == nil || it.attempt != o.Attempt || it.stopped || it.over {
+	if it == nil || it.attempt != o.Attempt || it.stopped || it.over || it.reported {
 		return
 	}
 	if it.run == nil {
@@ -279,6 +295,9 @@ func (s *simShim) stop(o core.StopItem) {
 	s.release(it)
 	if !it.exited {
 		it.stopped, it.reason, it.code, it.outcome, it.limit = true, reason, o.Code, o.Outcome, o.Limit
+		if it.fault == programLate {
+			s.misreports(it.attempt, it.fault)
+		}
 	}
 	if it.frozen || it.exited || grace <= 0 {
 		s.kill(it)
@@ -322,6 +341,7 @@ func (s *simShim) kill(it *simProcess) {
 func (s *simShim) finish(it *simProcess, f api.Finished) {
 	it.over = true
 	f.Attempt, f.Instance = it.attempt, it.instance
+	f.Loaded = s.program
 	f.InLease = s.host.moment() < s.lease
 	s.record(it, f)
 }
@@ -347,8 +367,7 @@ func (s *simShim) record(it *simProcess, f api.Finished) {
 		s.exit()
 	}
 	if s.program && h.world.chance(30) { // it dies between two items
-		s.program = false
-		s.say(func(l *simLink) { l.a.post(core.ShimMeasured{Key: s.intent.key}) })
+		s.unload()
 	}
 }
 
@@ -371,6 +390,13 @@ func (s *simShim) checkLease() {
 	over := s.host.moment() >= s.lease
 	switch it := s.item; {
 	case it == nil:
+		if over && s.program { // it has nothing that could go on later
+			s.do(10*time.Millisecond, func() {
+				if s.item == nil {
+					s.unload()
+				}
+			})
+		}
 	case it.run == nil:
 		if !over && !it.suspended {
 			s.maybeLaunch(it)

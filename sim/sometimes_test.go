@@ -59,6 +59,9 @@ var simSometimes = []string{
 	"a program took another item",
 	"a program told to wait",
 	"a program ended by order",
+	"an item started beside a program without one",
+	"a report of a stopped item refused",
+	"a program waited for an item",
 	"an item held as poison",
 	"a host left with fewer slots than are taken",
 	"a host gone for good",
@@ -139,5 +142,8 @@ var simRare = []string{"an item held as poison", "a hopeless job blocked", "lost
 func init() {
 	for _, fault := range append(slices.Clone(simFaultKinds), simTwinFaults...) {
 		simSometimes = append(simSometimes, "fault: "+fault.name)
+	}
+	for _, fault := range simProgramFaults {
+		simSometimes = append(simSometimes, "fault: "+fault)
 	}
 }

@@ -30,6 +30,10 @@ type simRun struct {
 	done    bool // by itself, with exit code 0
 	stuck   bool // it outlives KILL
 
+	loadOnce bool   // a program has it
+	fault    string // of that
+	exit     int
+
 	began, over, resumed time.Duration
 	computed             time.Duration // while it was not frozen
 }
