@@ -12,7 +12,7 @@ import (
 )
 
 // bugHead is what the head of each patch in testdata/bugs says, for tools/bugs to read.
-var bugHead = regexp.MustCompile(`\ABug: .+\.\nSeeds: ([0-9]+)\n(?:In: farm\n)?Breaks: (.+)\n--- a/`)
+var bugHead = regexp.MustCompile(`\ABug: .+\.\nSeeds: ([0-9]+)\n(?:In: (?:farm|worker)\n)?Breaks: (.+)\n--- a/`)
 
 // TestBugsApply: each known bug can still be put back, or `make bugs` would prove nothing of it.
 func TestBugsApply(t *testing.T) {
