@@ -34,10 +34,10 @@ const (
 // rooms says of each room what it may import, besides itself and what those may. A room is a folder at the top, or one
 // below supervisor.
 var rooms = map[string]string{
-	"internal": "", "api": "", "smartshare": "", "migrations": "", "agenda": "internal",
+	"internal": "", "api": "", "smartshare": "", "migrations": "", "agenda": "internal", "openjd": "",
 	"job": "agenda smartshare api", "share": "job", "why": "share", "farm": "why",
 	"store": "job migrations", "lead": "farm store", "wire": "lead", "access": "wire", "page": "wire", "serve": "access page",
-	"worker": "agenda api", "cmd": "serve worker", "examples": "api", "sim": "cmd",
+	"worker": "agenda api", "cmd": "serve worker openjd", "examples": "api", "sim": "cmd",
 }
 
 // upward are the imports of tests that go the other way: each makes input by the same code as the product.
@@ -53,12 +53,13 @@ var upward = map[string]string{
 var onlyBy = map[string]string{"supervisor/farm/model": "supervisor/farm"}
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"internal/units", "internal/pathmap", "internal/patterns", "internal/listdigest", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/job/facts", "supervisor/job/fit", "supervisor/share/planner", "supervisor/share/slottime", "supervisor/why/explain", "supervisor/farm", "supervisor/farm/model", "supervisor/farm/message", "supervisor/farm/accounting", "supervisor/farm/profiles", "supervisor/job/licences", "supervisor/farm/items", "supervisor/farm/agents", "supervisor/farm/outbox", "supervisor/farm/quota", "supervisor/farm/culprit", "supervisor/wire/parts", "worker/core"}
+var pure = []string{"internal/units", "internal/pathmap", "internal/patterns", "internal/listdigest", "agenda", "openjd", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/job/facts", "supervisor/job/fit", "supervisor/share/planner", "supervisor/share/slottime", "supervisor/why/explain", "supervisor/farm", "supervisor/farm/model", "supervisor/farm/message", "supervisor/farm/accounting", "supervisor/farm/profiles", "supervisor/job/licences", "supervisor/farm/items", "supervisor/farm/agents", "supervisor/farm/outbox", "supervisor/farm/quota", "supervisor/farm/culprit", "supervisor/wire/parts", "worker/core"}
 
-// pureStd is arithmetic, text, collections and types; runtime/debug is for the stack of a panic.
+// pureStd is arithmetic, text, collections and types; runtime/debug is for the stack of a panic. The library for YAML
+// makes nodes of a text.
 var pureStd = []string{
-	"bytes", "cmp", "container/heap", "container/list", "crypto/sha256", "encoding/binary", "encoding/hex", "errors", "fmt", "hash/fnv", "iter", "maps", "math",
-	"math/bits", "math/rand/v2", "reflect", "regexp", "regexp/syntax", "runtime/debug", "slices", "sort", "strconv", "strings", "sync",
+	"bytes", "cmp", "container/heap", "container/list", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt",
+	"go.yaml.in/yaml/v4", "hash/fnv", "io", "iter", "maps", "math", "math/bits", "math/rand/v2", "path", "reflect", "regexp", "regexp/syntax", "runtime/debug", "slices", "sort", "strconv", "strings", "sync",
 	"time", "unicode", "unicode/utf16", "unicode/utf8",
 }
 
@@ -96,6 +97,7 @@ var homes = map[string][]string{
 	"golang.org/x/oauth2":                 {"supervisor/access/sso"},
 	"github.com/coreos/go-oidc/v3":        {"supervisor/access/sso"},
 	"golang.org/x/sync":                   {"supervisor/serve", "worker"},
+	"go.yaml.in/yaml/v4":                  {"openjd", "cmd/qb"},
 }
 
 // banned words belong to other systems; the glossary in ARCHITECTURE.md has ours. Users' old scripts
@@ -108,10 +110,12 @@ var banned = map[string]string{
 var theirs = regexp.MustCompile(`QB_[A-Z_]*FRAME|(?i)\b(log|stack|call)[ -]frames?\b`)
 
 // meant are files in which a banned word is the right one: the unit of an item's log on disk and on the
-// wire is a frame, and the graphs of smartshare, which knows no hosts, and JSON trees consist of nodes.
+// wire is a frame, the graphs of smartshare, which knows no hosts, and JSON trees consist of nodes, and the language of
+// Open Job Description has tasks.
 var meant = map[string]*regexp.Regexp{
-	"frame": regexp.MustCompile(`^(api/sync|supervisor/serve/items_log|supervisor/store/logstore/(store|demux|size|doc)|worker/(shim/pump|logs?|ship))(_test)?\.go$`),
-	"node":  regexp.MustCompile(`^smartshare/`),
+	"task":  regexp.MustCompile(`^openjd/`),
+	"frame": regexp.MustCompile(`^(api/sync|supervisor/serve/items_log|supervisor/store/logstore/(store|demux|size|doc)|worker/(shim/pump|logs?|ship))(_test)?\.go$|^openjd/`),
+	"node":  regexp.MustCompile(`^(smartshare|openjd)/`),
 }
 
 // source is one parsed file.
