@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test quick build check attack clients apps browser page page-bugs page-size sso vendor vuln deps bench benchmarks profile measure measure-$(WHAT) sim bugs sim-share crash windows netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
+.PHONY: help help-all demo test quick build check attack clients apps browser page page-bugs page-size sso vendor vuln deps bench benchmarks profile measure measure-$(WHAT) sim bugs sim-share crash windows netns netns-crash cgroup2 fuzz install deb deb-install wheel clean openjd
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -110,6 +110,10 @@ DATABASE ?=
 crash: ## break a farm of real processes for DURATION=10m by the plan of SEED=…, then compare rows and ground truth; DATABASE=… is the URL of an empty database to use
 	@tools/deps go postgres
 	QB_CRASH_DATABASE='$(DATABASE)' QB_CRASH_DURATION=$(DURATION) QB_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run '^(TestCrash|TestPromotion|TestHungPrimary|TestAcceptOlder|TestLateEnd|TestShorterLease)$$' -timeout 0 ./sim/crash
+
+openjd: #more check and run the official cases of Open Job Description, and print passed, failed and not supported per folder
+	@said=$$($(GO) test -count=1 -v -run '^TestConformance' ./openjd/... 2>&1); code=$$?; \
+	  grep -E ' (passed|FAIL)|^FAIL' <<<"$$said" | sed 's/^ *[a-z_]*\.go:[0-9]*: //'; exit $$code
 
 windows: #more run the commands as a Windows program under Wine against a farm on this machine (2 minutes)
 	@GO='$(GO)' tools/windows/run

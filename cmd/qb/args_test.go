@@ -146,7 +146,7 @@ func FuzzRewrite(f *testing.F) {
 func TestLinkedArgs(t *testing.T) {
 	for _, test := range []struct{ program, in, want string }{
 		{"qbsub", "-cpus 1", "sub -cpus 1"}, {"qb", "sub -cpus 1", "sub -cpus 1"}, {"qbsub", "__complete -c", "__complete sub -c"},
-		{"qbert", "x", "x"}, {"qb.test", "x", "x"},
+		{"openjd", "check x", "openjd check x"}, {"openjd", "__complete check", "__complete openjd check"}, {"qbert", "x", "x"}, {"qb.test", "x", "x"},
 	} {
 		if got := strings.Join(linkedArgs(test.program, strings.Fields(test.in)), " "); got != test.want {
 			t.Errorf("linkedArgs(%s, %s) = %s, want %s", test.program, test.in, got, test.want)

@@ -23,7 +23,8 @@ func newCompletionCommand() *cobra.Command {
 			if !slices.Contains(completionShells, args[0]) {
 				return api.Errorf(api.KindUsage, "no completion for shell %q; there are bash, zsh, fish and powershell", args[0])
 			}
-			_, err := io.WriteString(cmd.OutOrStdout(), completionScript(args[0], append([]string{"qb"}, linkNames()...)))
+			names := append([]string{"qb", openjdName}, linkNames()...)
+			_, err := io.WriteString(cmd.OutOrStdout(), completionScript(args[0], names))
 			return err
 		},
 	}

@@ -16,7 +16,7 @@ func installedNames() []string {
 	for _, name := range qube.Commands() {
 		names = append(names, "qb"+name)
 	}
-	return names
+	return append(names, openjdName)
 }
 
 // newLinksCommand lets the Makefile make the links without a second list.

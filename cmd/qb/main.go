@@ -85,9 +85,17 @@ func exitCode(ctx context.Context, err error) int {
 // linkedArgs puts the command that a link is named for before the words given.
 func linkedArgs(program string, args []string) []string {
 	name, ok := strings.CutPrefix(program, "qb")
+	if program == openjdName {
+		return withCommand(openjdName, args)
+	}
 	if _, habit := qube.Command(name); !ok || !habit && !slices.Contains(linkedCommands(), name) {
 		return args
 	}
+	return withCommand(name, args)
+}
+
+// withCommand puts a command before the words given, behind the word that asks for a completion.
+func withCommand(name string, args []string) []string {
 	if len(args) > 0 && args[0] == completeWord {
 		return append([]string{args[0], name}, args[1:]...)
 	}
@@ -108,7 +116,7 @@ func execute(ctx context.Context, argv, args []string, out, errOut io.Writer) er
 	root.SetOut(out)
 	root.SetErr(errOut)
 	if len(args) > len(argv)-1 {
-		root.Annotations = map[string]string{commandline.ByLink: "yes"}
+		root.Annotations = map[string]string{commandline.ByLink: filepath.Base(argv[0])}
 	}
 	if len(args) > 0 && args[0] == completeWord {
 		return completeLine(ctx, root, args, out)
@@ -164,6 +172,7 @@ func clientCommands() []*cobra.Command {
 		newShareCommand(), newProfileCommand(), newResourcesCommand(), newUpdateResourceCommand(), newSummaryCommand(),
 		newStatsCommand(), newWhatIfCommand(), newTreeCommand(), newLoginCommand(), newLogoutCommand(), newOpenCommand(),
 		newUsersCommand(), newArchiveCommand(), newJobOrderCommand(), newConfigFileCommand(), newWorkCommand(),
+		newOpenJDCommand(),
 	}
 	return append(commands, newActionCommands()...)
 }

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 	for _, name := range qube.Commands() {
 		commands["qb"+name] = main
 	}
+	commands[openjdName] = main
 	testscript.Main(farmed{m}, commands)
 }
 
@@ -74,6 +75,9 @@ func useBuilt() (dir string, err error) {
 		if err := os.Symlink("qb", filepath.Join(dir, "qb"+name)); err != nil && !errors.Is(err, os.ErrExist) {
 			return dir, err
 		}
+	}
+	if err := os.Symlink("qb", filepath.Join(dir, openjdName)); err != nil {
+		return dir, err
 	}
 	return dir, errors.Join(os.Chmod(dir, 0o755), os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH")))
 }

@@ -13,15 +13,20 @@ import (
 	"qb/api"
 )
 
-// ByLink marks a root whose command was called by the name of a link.
+// ByLink marks a root whose command was called by the name of a link, which it has.
 const ByLink = "link"
 
 // TypedName is a command's name as it was typed: qbsub, or qb sub.
 func TypedName(cmd *cobra.Command) string {
-	if cmd.Root().Annotations[ByLink] == "" {
+	link := cmd.Root().Annotations[ByLink]
+	program, words, _ := strings.Cut(cmd.CommandPath(), " ")
+	switch {
+	case link == "":
 		return cmd.CommandPath()
+	case !strings.HasPrefix(link, program): // a link of another name than qbNAME
+		return words
 	}
-	return strings.Replace(cmd.CommandPath(), " ", "", 1)
+	return program + words
 }
 
 // PrintHelp writes what a command is for and its options, with one dash as the manual writes them.
