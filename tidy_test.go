@@ -92,7 +92,7 @@ var homes = map[string][]string{
 	"golang.org/x/image":                  {"worker/picture"},
 	"golang.org/x/term":                   {"cmd/qb/output"},
 	"github.com/gofrs/flock":              {"internal/statedir"},
-	"golang.org/x/sys":                    {"api", "internal/statedir", "worker", "worker/picture", "worker/people", "worker/cgroup", "worker/proc", "worker/shim", "worker/tree", "supervisor/lead/term", "supervisor/access/credentials", "supervisor/access/listeners", "supervisor/store/logstore", "supervisor/store/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
+	"golang.org/x/sys":                    {"api", "internal/statedir", "openjd/session", "worker", "worker/picture", "worker/people", "worker/cgroup", "worker/proc", "worker/shim", "worker/tree", "supervisor/lead/term", "supervisor/access/credentials", "supervisor/access/listeners", "supervisor/store/logstore", "supervisor/store/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
 	"golang.org/x/time":                   {"supervisor/access/limits", "supervisor/store/mail", "supervisor/access/credentials", "supervisor/access/sso", "supervisor/access/audit", "supervisor/serve/workers_enrol.go", "supervisor/serve/workers.go", "supervisor/serve/people_session.go"},
 	"golang.org/x/oauth2":                 {"supervisor/access/sso"},
 	"github.com/coreos/go-oidc/v3":        {"supervisor/access/sso"},

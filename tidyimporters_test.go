@@ -12,6 +12,7 @@ import (
 // that its importer could not have.
 var ofOne = map[string]string{
 	"cmd/qb/service":   "it links supervisor and worker, which the client build leaves out",
+	"openjd/session":   "the program of a farm's items will run by it, too",
 	"migrations":       "SQL, which people read where it lies",
 	"supervisor/serve": "the farm as a server, which benchmarks and tests start without a command",
 
