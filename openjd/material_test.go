@@ -148,7 +148,7 @@ func TestMaterial(t *testing.T) {
 		name := columns[0]
 		reason := refusedMaterial[name]
 		isTemplate := columns[1] == "job template" || columns[1] == "env template" || reason != ""
-		if strings.HasPrefix(name, "conformance/") || strings.HasPrefix(name, "rs-session-scenarios/") || !isTemplate {
+		if strings.HasPrefix(name, "conformance/") || !isTemplate {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join("testdata/material", name))
