@@ -2,6 +2,7 @@ package openjd
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -114,15 +115,18 @@ func spansText(spans []span) string {
 	return strings.Join(words, ",")
 }
 
+// distance is how far a value is from the next one, which is not less.
+func distance(values []int64, i int) uint64 { return uint64(values[i+1]) - uint64(values[i]) }
+
 // listText finds progressions in values of increasing order.
 func listText(values []int64) (words []string) {
 	for i := 0; i < len(values); {
 		end := i + 1
-		for end+1 < len(values) && values[end+1]-values[end] == values[i+1]-values[i] {
+		for end+1 < len(values) && distance(values, end) == distance(values, i) {
 			end++
 		}
-		if end < len(values) && end-i >= 2 {
-			words = append(words, span{values[i], values[end], values[i+1] - values[i]}.String())
+		if end < len(values) && end-i >= 2 && distance(values, i) <= math.MaxInt64 {
+			words = append(words, span{values[i], values[end], int64(distance(values, i))}.String())
 			i = end + 1
 			continue
 		}

@@ -11,20 +11,24 @@ import (
 // maxElements bounds the elements, separated by commas, of one range expression.
 const maxElements = 10_000
 
-// maxBound is the largest number, of either sign, in a range expression. Differences and counts are then far from the
-// end of the integers of 64 bits.
-const maxBound = 1 << 61
-
-// A span is an arithmetic progression: first, first+step, … last. The step is positive.
+// A span is an arithmetic progression: first, first+step, … last. The step is positive. Distances are computed without
+// a sign, as that of two integers of 64 bits may be larger than the largest one.
 type span struct {
 	first int64
 	last  int64
 	step  int64
 }
 
-func (s span) count() int64 { return (s.last-s.first)/s.step + 1 }
+// steps is the number of steps from the first value to the last.
+func (s span) steps() uint64 { return (uint64(s.last) - uint64(s.first)) / uint64(s.step) }
 
-func (s span) at(n int64) int64 { return s.first + n*s.step }
+// count is the number of values. It fits, as newRange refuses what does not.
+func (s span) count() int64 { return int64(s.steps()) + 1 }
+
+func (s span) at(n int64) int64 { return int64(uint64(s.first) + uint64(n)*uint64(s.step)) }
+
+// end is the last value that the steps meet.
+func (s span) end() int64 { return int64(uint64(s.first) + s.steps()*uint64(s.step)) }
 
 // A Range is a sequence of integers that is kept as spans: "1-1000000" is one of them.
 type Range struct {
@@ -60,20 +64,22 @@ func (r *Range) before(i int) int64 {
 	return r.ends[i-1]
 }
 
-// newRange counts spans. The counts cannot overflow: spans of an expression do not overlap and lie within maxBound,
-// and a list has at most maxListed values.
-func newRange(spans []span) *Range {
+// newRange counts spans.
+func newRange(spans []span) (*Range, error) {
 	r := &Range{spans: spans}
 	total := int64(0)
 	for _, s := range spans {
+		if n := s.steps(); n >= math.MaxInt64 || int64(n)+1 > math.MaxInt64-total {
+			return nil, fmt.Errorf("the range has more than %d values", math.MaxInt64)
+		}
 		total += s.count()
 		r.ends = append(r.ends, total)
 	}
-	return r
+	return r, nil
 }
 
 // listRange is a range of the values of a list, in its order.
-func listRange(values []int64) *Range {
+func listRange(values []int64) (*Range, error) {
 	spans := make([]span, len(values))
 	for i, v := range values {
 		spans[i] = span{v, v, 1}
@@ -94,24 +100,16 @@ func ParseRange(s string) (*Range, error) {
 		}
 		written = append(written, sp)
 	}
-	slices.SortFunc(written, func(a, b span) int {
-		switch {
-		case a.first < b.first:
-			return -1
-		case a.first > b.first:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(written, func(a, b span) int { return order(a.first, b.first) })
 	for i := 1; i < len(written); i++ {
 		if written[i-1].last >= written[i].first {
 			return nil, fmt.Errorf("%s and %s overlap; each value may occur once", written[i-1], written[i])
 		}
 	}
 	for i, w := range written {
-		written[i].last = w.at(w.count() - 1) // the last value, not the bound as it is written
+		written[i].last = w.end() // the last value, not the bound as it is written
 	}
-	return newRange(mergeRuns(written)), nil
+	return newRange(mergeRuns(written))
 }
 
 func (s span) String() string {
@@ -143,15 +141,15 @@ func parseElement(element string) (span, error) {
 	}
 	switch {
 	case p.err != nil:
-	case step == 0:
-		p.fail("the step of %s is 0", quote(p.element))
+	case step == 0 || step == math.MinInt64:
+		p.fail("the step of %s is %d", quote(p.element), step)
 	case step > 0 && first > last:
 		p.fail("%s goes down; write a negative step, such as %d-%d:-1", quote(p.element), first, last)
 	case step < 0 && first < last:
 		p.fail("%s goes up; write a positive step", quote(p.element))
 	case step < 0:
-		steps := (first - last) / -step
-		return span{first + steps*step, first, -step}, nil
+		down := span{last, first, -step}
+		return span{int64(uint64(first) - down.steps()*uint64(-step)), first, -step}, nil
 	}
 	return span{first, last, step}, p.err
 }
@@ -197,13 +195,13 @@ func (p *rangeParser) integer(what string) int64 {
 		return 0
 	}
 	p.rest = tail
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n > maxBound {
-		p.fail("%s is too large; the numbers of a range are at most %d", quote(number), int64(maxBound))
-		return 0
-	}
 	if negative {
-		n = -n
+		number = "-" + number
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		p.fail("%s is outside of the integers of 64 bits, %d to %d", quote(number), math.MinInt64, math.MaxInt64)
+		return 0
 	}
 	return n
 }
@@ -220,12 +218,10 @@ func mergeRuns(spans []span) []span {
 		out = append(out, s)
 	}
 	for i, s := range spans {
-		if s.count() == 1 {
-			s.step = 1
-		}
+		s = simplify(s)
 		if s.step > 1 && len(out) > 0 && follows(out[len(out)-1].last, s.first) {
 			push(span{s.first, s.first, 1})
-			s.first += s.step
+			s = simplify(span{s.first + s.step, s.last, s.step})
 		}
 		splitLast := s.step > 1 && i+1 < len(spans) && follows(s.last, spans[i+1].first)
 		if !splitLast {

@@ -230,7 +230,11 @@ func (p *taskParameter) resolveRange(values map[string]string) (*Range, Problems
 	for i, s := range list {
 		numbers[i], _ = parseInt(s)
 	}
-	return listRange(numbers), nil
+	r, err := listRange(numbers)
+	if err != nil {
+		return nil, Problems{p.place.problem("%v", err)}
+	}
+	return r, nil
 }
 
 // resolveList are the values of a list.

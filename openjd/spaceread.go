@@ -1,6 +1,9 @@
 package openjd
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // maxListed is the number of values in the list of a task parameter (3.4.1).
 const maxListed = 1024
@@ -145,10 +148,10 @@ func (r *reader) chunks(v *value, path string) *chunks {
 	}
 	s := scope{where: "the size of a chunk"}
 	if count, at := o.need("defaultTaskCount"); count != nil {
-		c.count = r.count(count, at, 1, maxBound, TaskChunking, s)
+		c.count = r.count(count, at, 1, math.MaxInt64, TaskChunking, s)
 	}
 	if runtime, at := o.child("targetRuntimeSeconds"); runtime != nil {
-		c.runtime = r.count(runtime, at, 0, maxBound, TaskChunking, s)
+		c.runtime = r.count(runtime, at, 0, math.MaxInt64, TaskChunking, s)
 	}
 	if constraint, at := o.need("rangeConstraint"); constraint != nil {
 		c.contiguous = r.choice(constraint, at, "CONTIGUOUS", "NONCONTIGUOUS") == "CONTIGUOUS"
