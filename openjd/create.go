@@ -148,7 +148,7 @@ func (p *Parameter) value(s Submission) (string, error) {
 		return "", err
 	}
 	if p.Type == Path && v != "" && s.WorkingDir != "" && !absolute(v) {
-		v = path.Join(s.WorkingDir, v)
+		v = joinPath(s.WorkingDir, v)
 	}
 	return v, p.check(v, true)
 }
@@ -159,6 +159,14 @@ func absolute(p string) bool {
 	return strings.HasPrefix(p, "/") || strings.HasPrefix(p, `\\`) || drive
 }
 
+// joinPath joins a relative path with a folder, in whose system a backslash may divide names.
+func joinPath(dir, relative string) string {
+	if !strings.HasPrefix(dir, "/") || strings.HasPrefix(dir, "//") {
+		relative = strings.ReplaceAll(relative, `\`, "/")
+	}
+	return path.Join(dir, relative)
+}
+
 // joinDefault joins the default of a PATH with the folder of its template, in which it must stay (7.4).
 func joinDefault(dir, given string) (string, error) {
 	if absolute(given) {
@@ -166,7 +174,7 @@ func joinDefault(dir, given string) (string, error) {
 			quote(given))
 	}
 	dir = path.Clean(dir)
-	joined := path.Join(dir, given)
+	joined := joinPath(dir, given)
 	if joined != dir && !strings.HasPrefix(joined, strings.TrimSuffix(dir, "/")+"/") {
 		return "", fmt.Errorf("the default %s leads out of the folder of the template", quote(given))
 	}

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -257,8 +259,10 @@ func (o *openjdRunOptions) runStep(ctx context.Context, j *openjd.Job, step *ope
 			o.ran++
 		}
 	}
-	// Environments are left also after Ctrl-C, each within its own time limit.
-	closed := s.Close(context.WithoutCancel(ctx))
+	// Environments are left also after Ctrl-C, each within its own time limit. A second Ctrl-C cancels that.
+	leaving, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	closed := s.Close(leaving)
 	if failed != nil {
 		return failed
 	}
