@@ -61,7 +61,7 @@ type job struct {
 func (s *Session) run(ctx context.Context, j job) error {
 	refused := func(err error) error {
 		s.logf("%s could not be started: %v", j.name, err)
-		return &ActionError{Action: j.name, Cause: NotStarted, Reason: err.Error()}
+		return &ActionError{Action: j.name, Cause: NotStarted, Reason: s.hide(err.Error())}
 	}
 	if ctx.Err() != nil {
 		return &ActionError{Action: j.name, Cause: Canceled}

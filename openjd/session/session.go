@@ -87,6 +87,13 @@ func (s *Session) logf(format string, args ...any) {
 	s.config.Log(s.secrets.hide(fmt.Sprintf(format, args...)))
 }
 
+// hide masks the secrets of a text that leaves the session.
+func (s *Session) hide(text string) string {
+	s.output.Lock()
+	defer s.output.Unlock()
+	return s.secrets.hide(text)
+}
+
 // symbols are the values of the job and the session.
 func (s *Session) symbols() map[string]string {
 	values := s.job.Symbols(s.config.Rules)

@@ -496,6 +496,17 @@ func TestPathOfEnvironment(t *testing.T) {
 	r.has("my tool")
 }
 
+// TestSecretsOfErrors: an error that names a secret masks it, as its reader prints it.
+func TestSecretsOfErrors(t *testing.T) {
+	r := newTrial(t)
+	err := r.run(t.Context(), "jobEnvironments: [{name: E, script: {actions: {onEnter: "+sh("echo openjd_redacted_env: PATH=/bin:/hunter2")+"}}}]\n"+
+		"steps: [{name: S, script: {actions: {onRun: {command: no-such-program}}}}]\n")
+	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), mask) {
+		t.Errorf("the error is %v", err)
+	}
+	r.hasNot("hunter2")
+}
+
 // FuzzMessage: a line of output is a message, ordinary output or an error, and never a panic; secrets do not show.
 func FuzzMessage(f *testing.F) {
 	for _, seed := range []string{"openjd_env: A=b", "openjd_redacted_env: A=b", `openjd_env: "A=b\n"`, "openjd_progress: 5", "openjd_", "openjd_unset_env: A"} {
