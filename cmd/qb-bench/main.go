@@ -15,7 +15,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	root := newCommand()
-	root.AddCommand(newHostsCommand(), newTablesCommand())
+	root.AddCommand(newHostsCommand(), newTablesCommand(), newLoadedCommand())
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(commandline.FlagError)
