@@ -142,7 +142,7 @@ type SyncInstance struct {
 	Job      int64     `json:"job"`
 	Instance int       `json:"instance"`
 	Attempt  AttemptID `json:"attempt" doc:"The attempt that runs, or the last one that ended."`
-	State    string    `json:"state" doc:"starting, running, frozen, suspended, stopping, unkillable, idle or unknown; any other word counts as running."`
+	State    string    `json:"state" doc:"starting, running, frozen, suspended, stopping, unkillable, idle, unloading (its item has ended, and its program ends) or unknown; any other word counts as running."`
 	Memory   int64     `json:"memory,omitempty" doc:"Resident bytes of the tree; listed again when they have changed by a sixteenth, or 256 MiB."`
 	Progress int       `json:"progress,omitempty" doc:"Of the item in per cent, by the job's regex_progress; 0: not known."`
 

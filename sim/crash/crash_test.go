@@ -325,6 +325,8 @@ func (r *crashRig) happened() map[string]int {
 	r.must(err)
 	defer conn.Close(ctx)
 	rows, err := conn.Query(ctx, `SELECT state, count(*) FROM attempt WHERE job <> ALL($1) GROUP BY 1
+		UNION ALL SELECT CASE reason WHEN 'handed_back' THEN 'handed back' ELSE 'held ahead' END, count(*) FROM attempt
+			WHERE behind_number > 0 GROUP BY 1
 		UNION ALL SELECT type, count(*) FROM event WHERE type NOT LIKE 'ordered-%' GROUP BY 1`, r.large.jobs)
 	r.must(err)
 	counts := map[string]int{}

@@ -95,6 +95,9 @@ func (j *crashJobs) draw(n int) crashJob {
 		manners = append(manners, "hide", "hide")
 	}
 	job := crashJob{items: 1 + j.random.IntN(12), ticks: 1 + j.random.IntN(15), key: fmt.Sprintf("crash-%d", n)}
+	if n%3 == 0 { // so short and many that some are held ahead
+		job.items, job.ticks = 20+j.random.IntN(20), 1
+	}
 	if job.loaded = j.random.IntN(5) < 2; job.loaded {
 		manners = loadedManners
 		if j.rig.caged() {

@@ -100,7 +100,9 @@ func (f *Farm) takeBack(now time.Time, next *model.Instance) {
 	case next.Stopping():
 		end.Why = model.OrderOn(next)
 	}
-	next.Attempt.StartedAt = now
+	if model.OrderOn(next).Reason != facts.ReasonRestored { // else it may have run in what was lost
+		next.Attempt.StartedAt = now
+	}
 	f.endAttempt(now, next, end)
 	f.ahead.drop(next)
 	f.maybeFinish(now, next.Job)

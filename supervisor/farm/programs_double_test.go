@@ -47,7 +47,7 @@ func (p *programsDouble) report(e *message.WorkerSynced, slow bool) {
 			p.end(key)
 			continue
 		} else if p.ordered[key] {
-			state = "stopping"
+			state = "unloading"
 		}
 		e.Instances = append(e.Instances, message.ReportedInstance{Job: key.job, Instance: key.number, Attempt: p.there[key],
 			State: state})

@@ -35,7 +35,7 @@ type Item struct {
 }
 
 // States of an instance, as api.SyncInstance names them. An instance that closes is in no list, as its item has ended
-// and nothing of it runs; if it has a program of a load-once job, it is listed as stopping until that has ended.
+// and nothing of it runs; if it has a program of a load-once job, it is listed as unloading until that has ended.
 const (
 	StateStarting  = "starting"
 	StateRunning   = "running"
@@ -44,6 +44,7 @@ const (
 	StateStopping  = "stopping"
 	StateStuck     = "unkillable"
 	StateIdle      = "idle"
+	StateUnloading = "unloading"
 	StateUnknown   = "unknown"
 	StateClosing   = "closing"
 )
@@ -88,6 +89,9 @@ type record struct {
 	sentIn   uint64 // last sync that carried it, 0 for none
 	keptFrom uint64 // the sync that had no room for it
 }
+
+// carriedBy says whether a sync carried the end.
+func (r *record) carriedBy(sequence uint64) bool { return r.firstIn <= sequence && sequence <= r.sentIn }
 
 // Core is the logic of the agent, without clocks, files and network. It is not safe for concurrent use.
 type Core struct {

@@ -177,19 +177,21 @@ func keepListed(specs map[int64]api.JobSpec, desired map[Key]api.Desired) {
 	maps.DeleteFunc(specs, func(job int64, _ api.JobSpec) bool { return !listed[job] })
 }
 
-// letGo drops each record that the answered sync carried and the answer no longer lists.
+// letGo drops each record that the answered sync carried and the answer no longer lists. If the answer lists an attempt
+// whose end was carried, nothing of that instance was read: the end of what it had held ahead is kept, too.
 func (c *Core) letGo(answered pendingSync) (dropped int) {
-	listed := map[api.AttemptID]bool{}
-	for _, d := range c.wish.Instances {
-		if d.Program == "" { // else its attempt is known to have ended
-			listed[d.Attempt] = true
-			if d.Next != nil {
-				listed[d.Next.Attempt] = true
-			}
+	listed, unread := map[api.AttemptID]bool{}, map[Key]bool{}
+	for key, d := range c.wish.Instances {
+		if d.Program != "" {
+			continue // its attempt is known to have ended
+		}
+		listed[d.Attempt] = true
+		if r := c.records[d.Attempt]; r != nil {
+			unread[key] = r.carriedBy(answered.sequence)
 		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(c.records), compareAttempts) {
-		if r := c.records[id]; r.firstIn <= answered.sequence && answered.sequence <= r.sentIn && !listed[id] {
+		if r := c.records[id]; r.carriedBy(answered.sequence) && !listed[id] && !unread[Key{id.Job, r.finished.Instance}] {
 			delete(c.records, id)
 			c.order(Forget{id})
 			dropped++

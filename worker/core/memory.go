@@ -135,8 +135,9 @@ func (c *Core) admits(want api.Desired) bool {
 	if want.Memory <= left+max(want.Memory/8, m.Total/32) {
 		return true
 	}
+	former := c.instances[Key{want.Attempt.Job, want.Instance}]
 	c.records[want.Attempt] = &record{finished: api.Finished{Attempt: want.Attempt, Instance: want.Instance,
-		Outcome: OutcomeFull,
+		Outcome: OutcomeFull, Loaded: former != nil && former.loaded,
 		Reason: fmt.Sprintf("the item was not started: it needs %s of memory, %s are available, %s of them in reserve or promised to others",
 			units.Size(want.Memory), units.Size(m.Available), units.Size(max(0, m.Available-left)))}}
 	return false

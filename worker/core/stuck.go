@@ -6,7 +6,7 @@ func (i *instance) shown() string {
 		return StateStuck
 	}
 	if i.state == StateClosing {
-		return StateStopping
+		return StateUnloading
 	}
 	return i.state
 }

@@ -87,7 +87,7 @@ func (h *Host) Differs() bool {
 // isNews says whether the worker should hear of what it lists, which is that instance or none.
 func (r *ReportedInstance) isNews(i *Instance) bool {
 	switch r.State {
-	case "stopping", "unkillable", "unknown":
+	case "stopping", "unloading", "unkillable", "unknown":
 		return false
 	case "frozen":
 		return true // it waits for a lease

@@ -226,8 +226,8 @@ func (r *round) hear(now time.Duration, s *api.Sync, lineage string) {
 	delete(r.unheard, s.Host)
 	delete(r.reported, s.Host)
 	clear, away := true, s.Held != nil && s.Held.Lineage != lineage
-	note := func(id api.AttemptID) {
-		if r.live[id] == s.Host {
+	note := func(id api.AttemptID, there bool) {
+		if there && r.live[id] == s.Host {
 			r.reported[s.Host] = append(r.reported[s.Host], id)
 		}
 		if id.Job <= r.jobs+MostJobs {
@@ -238,13 +238,14 @@ func (r *round) hear(now time.Duration, s *api.Sync, lineage string) {
 		}
 	}
 	for _, i := range s.Instances {
-		note(i.Attempt)
-		if i.State != "idle" && r.live[i.Attempt] != s.Host {
+		ended := i.State == "idle" || i.State == "unloading" // and it is forgotten, unless the end is below
+		note(i.Attempt, !ended)
+		if !ended && r.live[i.Attempt] != s.Host {
 			clear = false
 		}
 	}
 	for _, f := range s.Finished {
-		note(f.Attempt)
+		note(f.Attempt, true)
 	}
 	if !away && (r.opened > 0 || !r.moved) {
 		r.came = true

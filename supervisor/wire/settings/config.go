@@ -189,6 +189,7 @@ func DefaultConfig() Config {
 		Liveness:        Duration(30 * time.Second),
 		KillGrace:       Duration(10 * time.Second),
 		LoadOnceWait:    Duration(30 * time.Second),
+		ShortItem:       Duration(100 * time.Millisecond),
 		MailPort:        25,
 		MailTLS:         facts.MailStartTLS,
 		LogAccess:       "all",

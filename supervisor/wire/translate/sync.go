@@ -89,7 +89,7 @@ func kept(list []string, most, length int) (bounded []string) {
 // exists.
 func knownState(state string) string {
 	switch state {
-	case "starting", "running", "frozen", "suspended", "stopping", "unkillable", "idle", "unknown":
+	case "starting", "running", "frozen", "suspended", "stopping", "unkillable", "idle", "unloading", "unknown":
 		return state
 	}
 	return "running"
