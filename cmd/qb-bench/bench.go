@@ -36,7 +36,7 @@ type benchOptions struct {
 	seed                      uint64
 	standstill, tls, overload bool
 	real, restart             bool
-	loadOnce, ahead           bool
+	loadOnce                  bool
 	ended                     int
 }
 
@@ -71,7 +71,6 @@ func newCommand() *cobra.Command {
 		"let real workers run true, beside a loop that does nothing but start it; -seconds is the length of a window (10)")
 	flags.BoolVar(&o.loadOnce, "loadonce", false,
 		"with -real: give the items to programs that stay loaded and do nothing with them")
-	flags.BoolVar(&o.ahead, "ahead", false, "let instances hold their next item ahead")
 	flags.BoolVar(&o.restart, "restart", false,
 		"measure how long a supervisor takes to lead again after kill -9 while all slots are in use, and what that costs")
 	flags.IntVar(&o.ended, "ended", 0, "with -restart: `N` ended attempts of the unfinished jobs beside those that run")
@@ -204,9 +203,6 @@ func (b *benchRun) startFarm(errOut io.Writer) error {
 		fmt.Sprint(b.slots), "-state", b.state, "-listen", b.listen(), "-profile", b.profile, "-heap", b.heap)
 	b.farm.Env = append(os.Environ(), "QB_SUPERVISOR_NAMES=127.0.0.1", "QB_SUPERVISOR_MAX_CPUS_LIMIT=100000",
 		"QB_SUPERVISOR_USER_SUBMISSIONS=0", "QB_SUPERVISOR_USER_JOBS=0")
-	if b.ahead {
-		b.farm.Env = append(b.farm.Env, "QB_SUPERVISOR_SHORT_ITEM=100ms")
-	}
 	if b.standstill {
 		b.duration = standItem
 		b.farm.Env = append(b.farm.Env, "QB_SUPERVISOR_EXECUTION_LEASE="+standLease.String(), "QB_SUPERVISOR_LIVENESS=10s")

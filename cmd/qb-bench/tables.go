@@ -50,6 +50,7 @@ var tables = []table{
 	{name: "real", first: "slots of one host", minutes: 1.2, rows: []run{
 		{"16", "-real -hosts 1 -slots 16 -seconds 5"},
 		{"one", "-real -hosts 1 -slots 1 -seconds 5"},
+		{"16, of load-once programs that do nothing", "-real -loadonce -hosts 1 -slots 16 -seconds 5"},
 	}, columns: []column{perSecond, {"of bare launches", "%.2f", []string{"of_bare"}},
 		{"shims, their children, agent, supervisor, Postgres (ms of a processor an item)", "%.2f, %.2f, %.2f, %.2f, %.2f",
 			[]string{"cpu_ms.shims", "cpu_ms.items", "cpu_ms.agents", "cpu_ms.supervisor", "cpu_ms.postgres"}},

@@ -91,7 +91,9 @@ type record struct {
 }
 
 // carriedBy says whether a sync carried the end.
-func (r *record) carriedBy(sequence uint64) bool { return r.firstIn <= sequence && sequence <= r.sentIn }
+func (r *record) carriedBy(sequence uint64) bool {
+	return r.firstIn <= sequence && sequence <= r.sentIn
+}
 
 // Core is the logic of the agent, without clocks, files and network. It is not safe for concurrent use.
 type Core struct {
