@@ -277,6 +277,16 @@ var coreDialogues = map[string][]coreStep{
 		{ms, ended(0, 0, "memory"), "give up sync 3; sync 4 [1.0 1-0-1 idle, 1-0-1 ended: memory]"},
 		{ms, answer(4, 1, 1), "forget 1-0-1; hand 1-1-1 to 1.0"},
 	},
+	"an answer that has read neither end lets go of neither": {
+		{ms, ahead(answer(2, 1, 0), 1), ""},
+		{50 * ms, Ticked{}, "sync 3 [1.0 1-0-1 running]"},
+		{ms, ended(0, 0, "exit"), "hand 1-1-1 to 1.0; give up sync 3; sync 4 [1.0 1-1-1 starting, 1-0-1 ended: exit]"},
+		{ms, ended(0, 1, "exit"), ""},
+		{100 * ms, Ticked{}, "give up sync 4; sync 5 [1.0 1-1-1 idle, 1-0-1 ended: exit, 1-1-1 ended: exit]"},
+		{ms, answer(5, 1, 0), ""}, // of a leader that has read the greeting alone
+		{time.Second, Ticked{}, "sync 6 [1.0 1-1-1 idle, 1-0-1 ended: exit, 1-1-1 ended: exit]"},
+		{ms, answer(6, 1, 2), "forget 1-0-1; forget 1-1-1; hand 1-2-1 to 1.0"},
+	},
 	"it is handed back if an answer names it no longer, unless it has begun": {
 		{ms, ahead(answer(2, 1, 0), 1), ""},
 		{50 * ms, Ticked{}, "sync 3 [1.0 1-0-1 running]"},
