@@ -19,6 +19,7 @@ var ItemVariables = []ItemVariable{
 	{"QB_HOST", "name of the host"},
 	{"QB_ITEM", "position of the item in the agenda, from 0"},
 	{"QB_ATTEMPT", "number of the attempt, from 1"},
+	{"QB_KILL_GRACE", "seconds between TERM and KILL when the item is stopped (supervisor_kill_grace), as they were at its start"},
 	{"QB_JOBSLOTS", "slots of the instance"},
 	{"QB_ALLOCATIONS", "the slots as a reservation, `host.processors=N`"},
 	{"QB_FRAME_PADDING", "digits to which numbers are padded; 0: as they are"},

@@ -81,6 +81,7 @@ _ITEM_VARIABLES = frozenset((
     "QB_HOST",
     "QB_ITEM",
     "QB_ATTEMPT",
+    "QB_KILL_GRACE",
     "QB_JOBSLOTS",
     "QB_ALLOCATIONS",
     "QB_FRAME_PADDING",

@@ -227,6 +227,7 @@ func (l *launcher) itemVariables(item core.Item) map[string]string {
 		"QB_FRAME_PADDING": strconv.Itoa(spec.Padding), "QB_SUPERVISOR": l.supervisor,
 		"QB_ATTEMPT": strconv.Itoa(d.Attempt.Number), "QB_ITEM": strconv.Itoa(d.Attempt.Item), "QB_HOST": l.host,
 		"QBDIR": l.programs, "QB_DOMAIN": ".",
+		"QB_KILL_GRACE": strconv.FormatFloat(item.Grace.Seconds(), 'f', -1, 64),
 	}
 	if spec.LoadOnce {
 		env["QB_WORK"] = l.workSocket(item, l.seenTemp)

@@ -32,6 +32,7 @@ func compareKeys(a, b Key) int {
 type Item struct {
 	Desired api.Desired
 	Spec    api.JobSpec
+	Grace   time.Duration // between TERM and KILL
 }
 
 // States of an instance, as api.SyncInstance names them. An instance that closes is in no list, as its item has ended

@@ -124,7 +124,7 @@ func (c *Core) runnable(want api.Desired) (Item, bool) {
 	if !known || spec.Version != want.Version || c.now >= c.leaseEnd || c.records[want.Attempt] != nil {
 		return Item{}, false
 	}
-	return Item{Desired: want, Spec: spec}, true
+	return Item{Desired: want, Spec: spec, Grace: c.grace}, true
 }
 
 // maybeRun gives the item to the instance, which is idle, or to a new one if there is none.
