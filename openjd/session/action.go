@@ -123,16 +123,19 @@ func (s *Session) watch(ctx context.Context, j job, pid int, lines *lines, ended
 	case <-lines.bad:
 		s.logf("%s is canceled, as its output is not well formed", j.name)
 	}
-	s.cancel(j, pid, ended)
+	s.cancel(ctx, j, pid, ended)
 	return cause
 }
 
 // cancel ends an action as its cancelation says, with all processes that it started.
-func (s *Session) cancel(j job, pid int, ended chan error) {
+func (s *Session) cancel(ctx context.Context, j job, pid int, ended chan error) {
 	tree := processTree(pid)
-	notify := j.action.Notify()
+	notify := time.Duration(j.action.Notify()) * time.Second
+	if s.config.Notice > 0 && ctx.Err() != nil {
+		notify = min(notify, s.config.Notice)
+	}
 	if notify > 0 {
-		end := time.Now().Add(time.Duration(notify) * time.Second)
+		end := time.Now().Add(notify)
 		info, err := json.Marshal(map[string]string{"NotifyEnd": end.UTC().Format("2006-01-02T15:04:05Z")})
 		if err == nil {
 			err = os.WriteFile(filepath.Join(s.dir, "cancel_info.json"), append(info, '\n'), 0o600)

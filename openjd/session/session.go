@@ -23,6 +23,7 @@ type Config struct {
 	Environ  []string          // variables of all actions, NAME=VALUE
 	Rules    []openjd.PathRule // paths of the submitting system on this machine
 	Preserve bool              // leave the folder
+	Notice   time.Duration     // the most that a canceled action has after its notification; 0: what its template says
 	Log      func(line string) // gets each line of output, with secrets masked
 	Report   func(m Message)   // gets messages of actions; nil: none
 }

@@ -397,10 +397,16 @@ func checkGone(t *testing.T, r *trial) {
 // TestNotify: a canceled action is notified, reads until when it has time, and is ended if it goes on.
 func TestNotify(t *testing.T) {
 	for name, script := range map[string]string{
-		"ends":    `trap 'cat cancel_info.json; echo polite; exit 5' TERM; echo ready; while :; do sleep 0.05; done`,
-		"goes on": `trap 'cat cancel_info.json; echo polite' TERM; sleep 60 & echo child $!; echo ready; while :; do sleep 0.05; done`,
+		"ends":                            `trap 'cat cancel_info.json; echo polite; exit 5' TERM; echo ready; while :; do sleep 0.05; done`,
+		"goes on":                         `trap 'cat cancel_info.json; echo polite' TERM; sleep 60 & echo child $!; echo ready; while :; do sleep 0.05; done`,
+		"has less than the template says": `trap 'cat cancel_info.json; echo polite' TERM; echo ready; while :; do sleep 0.05; done`,
 	} {
 		r := newTrial(t)
+		period := 1
+		if strings.HasPrefix(name, "has less") {
+			period = 600
+			r.config.Notice = time.Second
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		log := r.config.Log
 		r.config.Log = func(line string) {
@@ -412,7 +418,7 @@ func TestNotify(t *testing.T) {
 		began := time.Now()
 		err := r.run(ctx, `
 jobEnvironments: [{name: E, script: {actions: {onExit: `+sh("echo exit E")+`}}}]
-steps: [{name: S, script: {actions: {onRun: {command: sh, args: [-c, "`+strings.ReplaceAll(script, `"`, `\"`)+`"], cancelation: {mode: NOTIFY_THEN_TERMINATE, notifyPeriodInSeconds: 1}}}}}]
+steps: [{name: S, script: {actions: {onRun: {command: sh, args: [-c, "`+strings.ReplaceAll(script, `"`, `\"`)+`"], cancelation: {mode: NOTIFY_THEN_TERMINATE, notifyPeriodInSeconds: `+fmt.Sprint(period)+`}}}}}]
 `)
 		var failed *ActionError
 		if !errors.As(err, &failed) || failed.Cause != Canceled || time.Since(began) > 20*time.Second {
