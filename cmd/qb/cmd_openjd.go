@@ -25,15 +25,21 @@ import (
 // is called.
 const openjdName = "openjd"
 
+// actionEnd ends the command with the exit code of an action.
+type actionEnd struct {
+	error
+	code int
+}
+
 // openjdRun adds the commands that run actions, which the client build leaves out.
 var openjdRun func() []*cobra.Command
 
-const openjdLong = `Read templates of Open Job Description (OpenJD, revision 2023-09): check them, and show the job that one makes.
-No farm is needed. A link named openjd to this program is the same command, with the options of the reference implementation.`
+const openjdLong = `Read templates of Open Job Description (OpenJD, revision 2023-09): check them, show the job that one makes, run it
+here, or submit it. A farm is needed to submit alone. A link named openjd to this program is the same command, with the options of the reference implementation.`
 
 func newOpenJDCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: openjdName, Short: "Check and try templates of Open Job Description", Long: openjdLong}
-	cmd.AddCommand(newOpenJDCheckCommand(), newOpenJDSummaryCommand())
+	cmd.AddCommand(newOpenJDCheckCommand(), newOpenJDSummaryCommand(), newOpenJDSubmitCommand())
 	if openjdRun != nil {
 		cmd.AddCommand(openjdRun()...)
 	}
@@ -47,18 +53,37 @@ type openjdOptions struct {
 	parameters   []string
 	environments []string
 	step         string
+
+	documents []openjdDocument  // that were read, in this order
+	ofFarm    map[string]string // values of a bundle for a farm, such as deadline:priority
+}
+
+// openjdDocument is the text of a template.
+type openjdDocument struct {
+	Text   string        `json:"text"`
+	Syntax openjd.Syntax `json:"syntax"`
 }
 
 // bindCommon adds the options of all of these commands.
 func (o *openjdOptions) bindCommon(f *pflag.FlagSet) {
-	f.StringVar(&o.extensions, "extensions", "*",
-		"accept these `EXTENSIONS` alone, separated by commas; \"\" accepts none (default: all that qb knows)")
+	o.bindExtensions(f)
 	f.StringVar(&o.output, "output", "human-readable", "print the result in this `FORMAT`: human-readable, json or yaml")
 }
 
-// bindJob adds the options of commands that make a job.
+func (o *openjdOptions) bindExtensions(f *pflag.FlagSet) {
+	f.StringVar(&o.extensions, "extensions", "*",
+		"accept these `EXTENSIONS` alone, separated by commas; \"\" accepts none (default: all that qb knows)")
+}
+
+// bindJob adds the options of commands that make a job and print a result.
 func (o *openjdOptions) bindJob(f *pflag.FlagSet) {
 	o.bindCommon(f)
+	o.bindValues(f)
+	f.StringVar(&o.step, "step", "", "take the step of this `NAME` alone")
+}
+
+// bindValues adds the options that a job is made of.
+func (o *openjdOptions) bindValues(f *pflag.FlagSet) {
 	parameter := func(s string) error { o.parameters = append(o.parameters, s); return nil }
 	f.Func("p", "give a parameter its value, `NAME=VALUE`, or several: a JSON object, or file://PATH of JSON or YAML",
 		parameter)
@@ -70,7 +95,6 @@ func (o *openjdOptions) bindJob(f *pflag.FlagSet) {
 	f.Func("environment", "add the environment template `FILE` to the job; the first one is entered first", environment)
 	f.Func("env", "`FILE`: the same as -environment", environment)
 	f.Lookup("env").Hidden = true
-	f.StringVar(&o.step, "step", "", "take the step of this `NAME` alone")
 }
 
 // check refuses an output that does not exist.
@@ -100,7 +124,9 @@ func (o *openjdOptions) read(name string) (openjd.Document, error) {
 	if extensions == nil {
 		extensions = openjd.Extensions()
 	}
-	d, err := openjd.Read(text, openjd.SyntaxOf(name), extensions)
+	syntax := openjd.SyntaxOf(name)
+	d, err := openjd.Read(text, syntax, extensions)
+	o.documents = append(o.documents, openjdDocument{string(text), syntax})
 	return d, inFile(name, err)
 }
 
@@ -143,12 +169,14 @@ func (o *openjdOptions) submission(template string) (openjd.Submission, error) {
 	}
 	s.WorkingDir = filepath.ToSlash(s.WorkingDir)
 	s.TemplateDir = filepath.ToSlash(s.TemplateDir)
+	o.ofFarm = map[string]string{}
 	for _, word := range o.parameters {
-		values, err := parameterValues(word)
+		values, ofFarm, err := parameterValues(word)
 		if err != nil {
 			return s, err
 		}
 		maps.Copy(s.Values, values)
+		maps.Copy(o.ofFarm, ofFarm)
 	}
 	for _, name := range o.environments {
 		d, err := o.read(name)
@@ -165,26 +193,26 @@ func (o *openjdOptions) submission(template string) (openjd.Submission, error) {
 }
 
 // parameterValues reads one -p.
-func parameterValues(word string) (map[string]string, error) {
+func parameterValues(word string) (values, ofFarm map[string]string, err error) {
 	name, fromFile := strings.CutPrefix(word, "file://")
 	if !fromFile && strings.HasPrefix(word, "{") {
-		values, _, err := openjd.ReadValues([]byte(word), openjd.JSON)
-		return values, inFile("-p "+word, err)
+		values, ofFarm, err = openjd.ReadValues([]byte(word), openjd.JSON)
+		return values, ofFarm, inFile("-p "+word, err)
 	}
 	if !fromFile {
 		name, value, found := strings.Cut(word, "=")
 		if !found || name == "" {
-			return nil, api.Errorf(api.KindUsage,
+			return nil, nil, api.Errorf(api.KindUsage,
 				"-p %s: write NAME=VALUE, a JSON object, or file:// and the path of a JSON or YAML file", output.Escape(word))
 		}
-		return map[string]string{name: value}, nil
+		return map[string]string{name: value}, nil, nil
 	}
 	text, err := readAtMost(name, openjd.MaxDocument)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	values, _, err := openjd.ReadValues(text, openjd.SyntaxOf(name))
-	return values, inFile(name, err)
+	values, ofFarm, err = openjd.ReadValues(text, openjd.SyntaxOf(name))
+	return values, ofFarm, inFile(name, err)
 }
 
 // job makes the job of a template and the options.

@@ -24,7 +24,7 @@ import (
 )
 
 func init() {
-	openjdRun = func() []*cobra.Command { return []*cobra.Command{newOpenJDRunCommand()} }
+	openjdRun = func() []*cobra.Command { return []*cobra.Command{newOpenJDRunCommand(), newOpenJDSessionCommand()} }
 }
 
 // openjdRunOptions are the options of qb openjd run.
@@ -245,20 +245,8 @@ func (o *openjdRunOptions) runStep(ctx context.Context, j *openjd.Job, step *ope
 	if err != nil {
 		return err
 	}
-	var failed error
-	for _, e := range slices.Concat(j.Environments, step.Environments) {
-		if failed = s.Enter(ctx, e); failed != nil {
-			break
-		}
-	}
-	if failed == nil {
-		for task := range tasks {
-			if failed = s.Run(ctx, step, task); failed != nil {
-				break
-			}
-			o.ran++
-		}
-	}
+	ran, failed := runTasks(ctx, s, j, step, tasks)
+	o.ran += ran
 	// Environments are left also after Ctrl-C, each within its own time limit. A second Ctrl-C cancels that.
 	leaving, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -267,4 +255,21 @@ func (o *openjdRunOptions) runStep(ctx context.Context, j *openjd.Job, step *ope
 		return failed
 	}
 	return closed
+}
+
+// runTasks enters the environments of a step and runs tasks, until one fails. It says how many succeeded.
+func runTasks(ctx context.Context, s *session.Session, j *openjd.Job, step *openjd.Step,
+	tasks func(yield func([]openjd.TaskValue) bool)) (ran int64, err error) {
+	for _, e := range slices.Concat(j.Environments, step.Environments) {
+		if err := s.Enter(ctx, e); err != nil {
+			return 0, err
+		}
+	}
+	for task := range tasks {
+		if err := s.Run(ctx, step, task); err != nil {
+			return ran, err
+		}
+		ran++
+	}
+	return ran, nil
 }
