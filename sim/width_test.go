@@ -35,7 +35,7 @@ func (w *simWorld) width(f facts.JobFacts) (width int, limited bool) {
 func (r *simRows) counted(job facts.JobID) (n int) {
 	for item := range r.jobs[job].items {
 		a := r.jobs[job].latest(facts.ItemNo(item))
-		if a != nil && a.State == facts.Running && a.Reason != facts.ReasonSentAway && a.Reason != facts.ReasonRetired && !r.draining[simInstance{job, a.Instance}] {
+		if a != nil && a.State == facts.Running && r.before(a) == nil && a.Reason != facts.ReasonSentAway && a.Reason != facts.ReasonRetired && !r.draining[simInstance{job, a.Instance}] {
 			n++
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"qb/supervisor/farm/outbox"
 	"qb/supervisor/job/facts"
 	"qb/supervisor/job/fit"
+	"qb/supervisor/share/planner"
 )
 
 // syncs is who speaks for which host, and what is to be answered to them.
@@ -238,7 +239,11 @@ func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 				f.folders.works(now, i)
 			}
 		} else if i.Stopping() && h.ProvesEnd(i, e) {
+			_, loaded := h.Has(i)
 			f.lose(now, i, facts.Why{})
+			if loaded && i.Job.LoadOnce() { // the item never began, and the program is there that was to have it
+				f.programs.keep(now, i, planner.InstanceLeaves)
+			}
 		}
 		if model.ProvesNotBegun(h, i, e) {
 			f.takeBack(now, i.Next)

@@ -94,8 +94,11 @@ const (
 		WHERE NOT EXISTS (SELECT FROM payer p WHERE p.id = n.id)
 		ORDER BY text LIMIT $1`
 
-	// What is live holds a place of its own: an instance, its GPUs, on a host that is known.
-	sqlAuditHeld = `WITH live AS (SELECT job, item, number, host, instance, slots, memory, holds FROM attempt WHERE ended_at IS NULL)
+	// What is live holds a place of its own: an instance, its GPUs, on a host that is known; but not what was given ahead,
+	// as long as the attempt before it is live.
+	sqlAuditHeld = `WITH live AS (SELECT job, item, number, host, instance, slots, memory, holds FROM attempt a WHERE ended_at IS NULL
+			AND NOT EXISTS (SELECT FROM attempt b WHERE b.job = a.job AND b.item = a.behind_item AND b.number = a.behind_number
+				AND b.ended_at IS NULL))
 		SELECT job, max(item) AS item, format('%s live attempts hold instance %s', count(*), instance) AS text
 		FROM live GROUP BY job, instance HAVING count(*) > 1
 		UNION ALL SELECT l.job, l.item, format('attempt %s is live on host %s, which has no row', l.number, l.host)
