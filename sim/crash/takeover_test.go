@@ -22,7 +22,7 @@ func TestTakeover(t *testing.T) {
 		times, ticks = 1, "2" // fewer items: the suite's other tests run beside this one
 		t.Parallel()
 	}
-	r := newCrashRig(t, 1, 2, 4)
+	r := newCrashRig(t, 1, 2, 4, "QB_SUPERVISOR_SHORT_ITEM=0s") // what is handed back has an attempt more
 	item := []string{"/bin/sh", r.path("item.sh"), r.path("truth")}
 	long := r.qb(0, r.both(), "qbsub", append([]string{"-range", "1-2", "-cpus", "2", "-max_cpus", "0"}, append(item, "1000000")...)...)
 	r.until("the long items run", func() bool { return len(r.running(long)) == 2 })
