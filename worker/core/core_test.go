@@ -271,6 +271,14 @@ var coreDialogues = map[string][]coreStep{
 		{ms, ended(0, 1, "exit"), ""},
 		{ms, ahead(answer(4, 1, 1), 2), "forget 1-0-1; hand 1-2-1 to 1.0; sync 5 [1.0 1-2-1 starting, 1-1-1 ended: exit]"},
 	},
+	"an agent that starts again lets it run on": {
+		{ms, ahead(answer(2, 1, 0), 1), ""},
+		{50 * ms, Ticked{}, "sync 3 [1.0 1-0-1 running]"},
+		{ms, ended(0, 0, "exit"), "hand 1-1-1 to 1.0; give up sync 3; sync 4 [1.0 1-1-1 starting, 1-0-1 ended: exit]"},
+		{ms, Booted{Instances: []Adopted{{Key{1, 0}, attempt(1, 1), StateRunning, false}}, Finished: []api.Finished{ended(0, 0, "exit").Finished}},
+			"suspend 1-1-1: false, 0; lease of 1.0 until 10m0.027s"},
+		{ms, ahead(answer(4, 1, 0), 1), "save epoch 1; sync 5 [1.0 1-1-1 running, 1-0-1 ended: exit]"}, // it has read nothing yet
+	},
 	"after a failure it waits for an answer": {
 		{ms, ahead(answer(2, 1, 0), 1), ""},
 		{50 * ms, Ticked{}, "sync 3 [1.0 1-0-1 running]"},

@@ -156,7 +156,7 @@ func (w *Wish) of(i *instance, records map[api.AttemptID]*record) (want api.Desi
 	done := records[want.Attempt]
 	switch {
 	case !ok || done == nil || want.Program != "":
-	case i.behind == want.Attempt:
+	case i.behind == want.Attempt, want.Next != nil && i.attempt == want.Next.Attempt: // or under a former agent
 		want.Attempt = i.attempt
 		want.Suspended, want.SuspensionID = false, 0
 	case i.attempt == want.Attempt && i.state == StateIdle && want.Next != nil && completed(&done.finished):
