@@ -118,7 +118,7 @@ func (ah *ahead) drop(next *model.Instance) {
 
 // look has items handed back whose instances have been at the item before for longer than a short one takes.
 func (ah *ahead) look(now time.Time) {
-	for len(ah.given) > 0 && now.Sub(ah.given[0].at) >= aheadMost {
+	for len(ah.given) > 0 && now.Sub(ah.given[0].at).Abs() >= aheadMost { // or the clock was set back
 		g := ah.given[0]
 		ah.given = ah.given[1:]
 		if g.instance.Attempt.AttemptID == g.attempt {

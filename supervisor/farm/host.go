@@ -132,12 +132,15 @@ func (f *Farm) maybeLose(now time.Time, h *model.Host) {
 
 // lose ends an attempt without a report of the worker: by other proof, or because its lease is over.
 func (f *Farm) lose(now time.Time, i *model.Instance, why facts.Why) {
-	switch {
+	comes := false
+	switch _, there := i.Host.Reported[model.NextAttempt(i)]; {
 	case i.Next == nil:
-	case why.Reason == "": // by its absence, so nothing has followed it
-		f.takeBack(now, i.Next)
-	default: // it may have begun, without the farm's knowledge
+	case why.Reason != "": // it may have begun, without the farm's knowledge
 		f.lose(now, i.Next, why)
+	case there: // the end of this one is lost with the database that was restored
+		comes = true
+	default:
+		f.takeBack(now, i.Next)
 	}
 	end := facts.EndAttempt{State: facts.Lost, Again: facts.ByItself, Why: why}
 	if i.Stopping() && i.Killed() {
@@ -149,9 +152,13 @@ func (f *Farm) lose(now time.Time, i *model.Instance, why facts.Why) {
 	}
 	f.endAttempt(now, i, end)
 	i.Job.NoteLapsed(&facts.AttemptFacts{RunFacts: i.Attempt, Again: end.Again, Why: end.Why})
-	if i.Behind() {
+	switch {
+	case i.Behind():
 		f.ahead.drop(i)
-	} else {
+	case comes:
+		model.TakeNext(i, now, 0)
+		f.syncs.answerSoon(i.Host)
+	default:
 		f.close(i)
 	}
 	f.maybeFinish(now, i.Job)

@@ -65,6 +65,14 @@ func TakeNext(i *Instance, now time.Time, wall float64) {
 	i.Touch()
 }
 
+// NextAttempt is the attempt that is behind that of the instance; zero: there is none.
+func NextAttempt(i *Instance) facts.AttemptID {
+	if i.Next == nil {
+		return facts.AttemptID{}
+	}
+	return i.Next.Attempt.AttemptID
+}
+
 // HandedAhead is the next attempt as answers name it; nil: they name none.
 func (i *Instance) HandedAhead() *Instance {
 	if i.Next == nil || i.Next.Back || i.Next.Stopping() {

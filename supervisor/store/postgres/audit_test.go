@@ -13,7 +13,7 @@ import (
 )
 
 // healthyFarm has every kind of row: job 1 complete (three items done, one by mark), job 2 active with a retried
-// item, job 3 killed with one attempt and a mark.
+// item and one that is held ahead, job 3 killed with one attempt and a mark.
 func healthyFarm(t *testing.T) string {
 	url := emptied(t)
 	p := openPostgres(t, url)
@@ -35,8 +35,11 @@ func healthyFarm(t *testing.T) string {
 		facts.AddEvent{Event: facts.EventFacts{At: at(9), Type: "job-complete", Job: 1, Item: -1, Instance: -1}})
 	other := started(attemptID(2, 1, 1), at(1))
 	other.Instance, other.Devices = 4, []int{1}
+	ahead := other
+	ahead.AttemptID = attemptID(2, 2, 1)
+	ahead.BehindItem, ahead.BehindNumber = 1, 1
 	commit(t, term, facts.PutHost{Host: facts.HostFacts{ID: "h1", Slots: 4}}, job(2, 1, facts.Active), start(2, 0, 1),
-		ended(2, 0, 1, facts.Failed, facts.ByItself), start(2, 0, 2), facts.StartAttempt{Attempt: other})
+		ended(2, 0, 1, facts.Failed, facts.ByItself), start(2, 0, 2), facts.StartAttempt{Attempt: other}, facts.StartAttempt{Attempt: ahead})
 	commit(t, term, job(3, 1, facts.Active), start(3, 0, 1), ended(3, 0, 1, facts.Killed, facts.Never),
 		facts.ChangeMarks{Job: 3, Add: []facts.Mark{{First: 1, Last: 1, Step: 1, Kind: facts.MarkKilled},
 			{First: 2, Last: 3, Step: 1, Kind: facts.MarkKilled}}}, job(3, 2, facts.KilledJob))
@@ -49,7 +52,7 @@ func TestAuditOfAHealthyFarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := json.Marshal(report)
-	if want := `{"jobs":3,"items":12,"attempts":8,"problems":[]}`; string(text) != want {
+	if want := `{"jobs":3,"items":12,"attempts":9,"problems":[]}`; string(text) != want {
 		t.Errorf("got %s, want %s", text, want)
 	}
 	if _, err := Audit(ctx, strings.Replace(template, "/qb?", "/none?", 1)); err == nil {
@@ -102,6 +105,8 @@ var damages = map[string]struct {
 	"attempts that no day has":   {`UPDATE removed SET attempts = 3`, ProblemHistory, 0, -1},
 	"no row of what was removed": {`DELETE FROM removed`, ProblemHistory, 0, -1},
 	"an instance held twice":     {`UPDATE attempt SET instance = 3 WHERE job = 2 AND item = 1`, ProblemHeld, 2, 1},
+	"an instance held twice behind an attempt that is none": {`UPDATE attempt SET behind_number = 2 WHERE job = 2 AND item = 2`,
+		ProblemHeld, 2, 2},
 	"a device held twice": {`UPDATE attempt SET holds = '{"devices": [3]}' WHERE job = 2 AND item = 1`,
 		ProblemHeld, 2, -1},
 	"a host's row removed":  {`DELETE FROM host`, ProblemHeld, 2, 0},
