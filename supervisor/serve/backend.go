@@ -162,6 +162,11 @@ func (s *backend) facts(ctx context.Context, id facts.JobID) (facts.JobFacts, er
 	if v, ok := s.picture().Job(id); ok {
 		return v.JobFacts, nil
 	}
+	return s.stored(ctx, id)
+}
+
+// stored is a job as its row says, of which the view may be a moment behind.
+func (s *backend) stored(ctx context.Context, id facts.JobID) (facts.JobFacts, error) {
 	j, err := s.reader.Facts(ctx, id)
 	if err != nil {
 		return facts.JobFacts{}, problem.Reading("a job", err)

@@ -175,7 +175,7 @@ func (s *jobService) removeJob(ctx context.Context, in *removeJobIn) (*jsonOf[ap
 	done := &jsonOf[api.ActionReply]{api.ActionReply{Job: in.Job, Affected: 1, Done: 1, Remarks: []string{}}}
 	ctx, cancel := context.WithTimeout(ctx, term.AskFor)
 	defer cancel()
-	v, err := s.facts(ctx, id)
+	v, err := s.stored(ctx, id) // the list from which the caller chose it may be of rows, too
 	if err != nil {
 		if gone, lost := ager.Store.Gone(ctx, []facts.JobID{id}); lost == nil && len(gone) == 1 {
 			return done, nil

@@ -13,7 +13,7 @@ import (
 )
 
 // healthyFarm has every kind of row: job 1 complete (three items done, one by mark), job 2 active with a retried
-// item and one that is held ahead, job 3 killed with one attempt and a mark.
+// item and an item held ahead, job 3 killed with one attempt and a mark.
 func healthyFarm(t *testing.T) string {
 	url := emptied(t)
 	p := openPostgres(t, url)

@@ -285,9 +285,8 @@ func (g *generator) next(a facts.AttemptFacts) (facts.Write, facts.AttemptFacts)
 	switch {
 	case a.State == "" && (a.Number == 0 || choice > 0):
 		next := started(attemptID(a.Job, a.Item, a.Number+1), at(g.when()))
-		next.BehindItem = facts.ItemNo(rapid.IntRange(0, someItems-1).Draw(g.r, "behind item"))
-		if next.BehindNumber = rapid.IntRange(0, 2).Draw(g.r, "behind"); next.BehindNumber == 0 {
-			next.BehindItem = 0
+		if rapid.Bool().Draw(g.r, "ahead") {
+			next.BehindItem, next.BehindNumber = facts.ItemNo(rapid.IntRange(0, 2).Draw(g.r, "behind")), 1
 		}
 		return facts.StartAttempt{Attempt: next}, next
 	case a.State.Live() && choice == 0:
@@ -323,9 +322,7 @@ func (g *generator) next(a facts.AttemptFacts) (facts.Write, facts.AttemptFacts)
 	case a.State.Live():
 		w := facts.EndAttempt{ID: a.AttemptID, From: a.State, Wall: float64(rapid.IntRange(0, 9).Draw(g.r, "wall")),
 			EndedAt: at(g.when())}
-		if rapid.Bool().Draw(g.r, "begins later") {
-			w.StartedAt = at(g.when())
-		}
+		w.StartedAt = rapid.SampledFrom([]time.Time{{}, at(g.when())}).Draw(g.r, "began")
 		w.Suspended = float64(rapid.IntRange(0, 2).Draw(g.r, "suspended"))
 		w.Released = w.Suspended / 2
 		w.Peak = int64(rapid.IntRange(0, 3).Draw(g.r, "peak")) << 20
