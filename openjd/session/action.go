@@ -45,8 +45,8 @@ func (e *ActionError) Error() string {
 	return text
 }
 
-// A job is an action with what it needs.
-type job struct {
+// An actionRun is an action with what it needs to run.
+type actionRun struct {
 	name     string
 	action   *openjd.Action
 	files    []openjd.EmbeddedFile
@@ -58,18 +58,18 @@ type job struct {
 }
 
 // run runs an action to its end.
-func (s *Session) run(ctx context.Context, j job) error {
+func (s *Session) run(ctx context.Context, a actionRun) error {
 	refused := func(err error) error {
-		s.logf("%s could not be started: %v", j.name, err)
-		return &ActionError{Action: j.name, Cause: NotStarted, Reason: s.hide(err.Error())}
+		s.logf("%s could not be started: %v", a.name, err)
+		return &ActionError{Action: a.name, Cause: NotStarted, Reason: s.hide(err.Error())}
 	}
 	if ctx.Err() != nil {
-		return &ActionError{Action: j.name, Cause: Canceled}
+		return &ActionError{Action: a.name, Cause: Canceled}
 	}
-	if err := s.writeFiles(j); err != nil {
+	if err := s.writeFiles(a); err != nil {
 		return refused(err)
 	}
-	cmd, err := s.command(j)
+	cmd, err := s.command(a)
 	if err != nil {
 		return refused(err)
 	}
@@ -85,27 +85,27 @@ func (s *Session) run(ctx context.Context, j job) error {
 		r.Close()
 		return refused(err)
 	}
-	lines := s.readOutput(r, j)
+	lines := s.readOutput(r, a)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	cause := s.watch(ctx, j, cmd.Process.Pid, lines, ended)
+	cause := s.watch(ctx, a, cmd.Process.Pid, lines, ended)
 	lines.settle()
 	reason := lines.close()
 	code := cmd.ProcessState.ExitCode()
 	s.logf("Process exited with code: %d", code)
 	switch {
 	case cause != "":
-		return &ActionError{Action: j.name, Cause: cause, Code: code, Reason: reason}
+		return &ActionError{Action: a.name, Cause: cause, Code: code, Reason: reason}
 	case code != 0 || lines.broken():
-		return &ActionError{Action: j.name, Cause: Failed, Code: code, Reason: reason}
+		return &ActionError{Action: a.name, Cause: Failed, Code: code, Reason: reason}
 	}
 	return nil
 }
 
 // watch waits for the end of an action, and ends it if it is canceled, takes too long, or breaks its output.
-func (s *Session) watch(ctx context.Context, j job, pid int, lines *lines, ended chan error) Cause {
+func (s *Session) watch(ctx context.Context, a actionRun, pid int, lines *lines, ended chan error) Cause {
 	var overdue <-chan time.Time
-	if limit := j.action.Seconds(j.exit); limit > 0 {
+	if limit := a.action.Seconds(a.exit); limit > 0 {
 		timer := time.NewTimer(time.Duration(limit) * time.Second)
 		defer timer.Stop()
 		overdue = timer.C
@@ -116,21 +116,21 @@ func (s *Session) watch(ctx context.Context, j job, pid int, lines *lines, ended
 		return ""
 	case <-ctx.Done():
 		cause = Canceled
-		s.logf("%s is canceled", j.name)
+		s.logf("%s is canceled", a.name)
 	case <-overdue:
 		cause = TimedOut
-		s.logf("%s took longer than %d s and is canceled", j.name, j.action.Seconds(j.exit))
+		s.logf("%s took longer than %d s and is canceled", a.name, a.action.Seconds(a.exit))
 	case <-lines.bad:
-		s.logf("%s is canceled, as its output is not well formed", j.name)
+		s.logf("%s is canceled, as its output is not well formed", a.name)
 	}
-	s.cancel(ctx, j, pid, ended)
+	s.cancel(ctx, a, pid, ended)
 	return cause
 }
 
 // cancel ends an action as its cancelation says, with all processes that it started.
-func (s *Session) cancel(ctx context.Context, j job, pid int, ended chan error) {
+func (s *Session) cancel(ctx context.Context, a actionRun, pid int, ended chan error) {
 	tree := processTree(pid)
-	notify := time.Duration(j.action.Notify()) * time.Second
+	notify := time.Duration(a.action.Notify()) * time.Second
 	if s.config.Notice > 0 && ctx.Err() != nil {
 		notify = min(notify, s.config.Notice)
 	}
@@ -144,7 +144,7 @@ func (s *Session) cancel(ctx context.Context, j job, pid int, ended chan error) 
 			s.logf("cancel_info.json is not written: %v", err)
 		}
 		if err := syscall.Kill(-pid, syscall.SIGTERM); err != nil {
-			s.logf("the processes of %s are not notified: %v", j.name, err)
+			s.logf("the processes of %s are not notified: %v", a.name, err)
 		}
 		timer := time.NewTimer(time.Until(end))
 		defer timer.Stop()
@@ -166,14 +166,14 @@ func (s *Session) cancel(ctx context.Context, j job, pid int, ended chan error) 
 }
 
 // command resolves an action's command and arguments.
-func (s *Session) command(j job) (*exec.Cmd, error) {
-	name, err := j.action.Command.Resolve(j.values)
+func (s *Session) command(a actionRun) (*exec.Cmd, error) {
+	name, err := a.action.Command.Resolve(a.values)
 	if err != nil {
 		return nil, err
 	}
 	var args []string
-	for _, f := range j.action.Args {
-		arg, err := f.Resolve(j.values)
+	for _, f := range a.action.Args {
+		arg, err := f.Resolve(a.values)
 		if err != nil {
 			return nil, err
 		}
@@ -236,26 +236,26 @@ func executable(name string) error {
 }
 
 // writeFiles writes the embedded files of an action again each time that it runs.
-func (s *Session) writeFiles(j job) error {
-	if len(j.files) == 0 {
+func (s *Session) writeFiles(a actionRun) error {
+	if len(a.files) == 0 {
 		return nil
 	}
-	if *j.folder == "" {
+	if *a.folder == "" {
 		s.folders++
-		*j.folder = filepath.Join(s.dir, fmt.Sprintf("embedded_files-%d", s.folders))
-		if err := os.Mkdir(*j.folder, 0o700); err != nil {
+		*a.folder = filepath.Join(s.dir, fmt.Sprintf("embedded_files-%d", s.folders))
+		if err := os.Mkdir(*a.folder, 0o700); err != nil {
 			return err
 		}
 	}
-	for _, f := range j.files {
+	for _, f := range a.files {
 		name := f.Filename
 		if name == "" {
 			name = "file-" + f.Name
 		}
-		j.values[j.fileName+"."+f.Name] = filepath.Join(*j.folder, name)
+		a.values[a.fileName+"."+f.Name] = filepath.Join(*a.folder, name)
 	}
-	for _, f := range j.files {
-		data, err := f.Data.Resolve(j.values)
+	for _, f := range a.files {
+		data, err := f.Data.Resolve(a.values)
 		if err != nil {
 			return err
 		}
@@ -269,7 +269,7 @@ func (s *Session) writeFiles(j job) error {
 		if f.Runnable {
 			mode = 0o700
 		}
-		name := j.values[j.fileName+"."+f.Name]
+		name := a.values[a.fileName+"."+f.Name]
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err // an action may have left a link there
 		}

@@ -23,7 +23,7 @@ const (
 // on after the action has ended, without regard to messages.
 type lines struct {
 	s    *Session
-	job  job
+	run  actionRun
 	pipe *os.File
 	bad  chan struct{} // closed if the output breaks the rules of messages
 
@@ -38,8 +38,8 @@ type lines struct {
 	atEnd  chan struct{}
 }
 
-func (s *Session) readOutput(pipe *os.File, j job) *lines {
-	l := &lines{s: s, job: j, pipe: pipe, bad: make(chan struct{}), atEnd: make(chan struct{})}
+func (s *Session) readOutput(pipe *os.File, a actionRun) *lines {
+	l := &lines{s: s, run: a, pipe: pipe, bad: make(chan struct{}), atEnd: make(chan struct{})}
 	s.outputs = append(s.outputs, l)
 	s.readers.Go(func() {
 		defer close(l.atEnd)
@@ -119,7 +119,7 @@ func (l *lines) serve(line string, whole bool) {
 
 // take acts on a message.
 func (l *lines) take(m Message) {
-	e := l.job.entering
+	e := l.run.entering
 	switch m.Kind {
 	case Progress, Status:
 		m.Text = l.s.secrets.hide(m.Text)

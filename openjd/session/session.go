@@ -132,7 +132,7 @@ func (s *Session) enter(ctx context.Context, now *entered) error {
 	if e.OnEnter == nil {
 		return nil
 	}
-	return s.run(ctx, job{
+	return s.run(ctx, actionRun{
 		name: "onEnter of " + e.Name, action: e.OnEnter, files: e.Files, fileName: "Env.File", folder: &now.folder,
 		values: values, entering: now,
 	})
@@ -151,7 +151,7 @@ func (s *Session) Run(ctx context.Context, step *openjd.Step, task []openjd.Task
 	values := s.symbols()
 	maps.Copy(values, openjd.TaskSymbols(task, s.config.Rules))
 	folder := ""
-	s.ended = s.run(ctx, job{
+	s.ended = s.run(ctx, actionRun{
 		name: label, action: step.Script.OnRun, files: step.Script.Files, fileName: "Task.File", folder: &folder,
 		values: values,
 	})
@@ -171,7 +171,7 @@ func (s *Session) Exit(ctx context.Context) error {
 	s.logf("Leaving environment: %s", e.Name)
 	var err error
 	if e.OnExit != nil {
-		err = s.run(ctx, job{
+		err = s.run(ctx, actionRun{
 			name: "onExit of " + e.Name, action: e.OnExit, files: e.Files, fileName: "Env.File", folder: &last.folder,
 			values: s.symbols(), exit: true,
 		})
