@@ -2,6 +2,8 @@ package sim
 
 import (
 	"iter"
+	"maps"
+	"slices"
 
 	"qb/supervisor/job/facts"
 )
@@ -20,14 +22,18 @@ func (r *simRows) before(a *facts.AttemptFacts) *facts.AttemptFacts {
 	return nil
 }
 
-// comes has the attempt hold what it needs that was behind one which has ended.
+// comes has the attempt hold what it needs that was behind one which has ended. It may have what that one had, though
+// the host has less by now: its worker may have begun it already.
 func (r *simRows) comes(ended *facts.AttemptFacts) {
 	for a := range r.everyRow() {
 		if a.Follows(ended.AttemptID) {
 			r.world.some("an item held ahead came")
 			r.held[a.Host] += a.Slots
 			r.promise(*a)
-			r.checkRoom(*a)
+			same := maps.Equal(a.Holds, ended.Holds) && slices.Equal(a.Devices, ended.Devices)
+			if a.Slots > ended.Slots || !same {
+				r.checkRoom(*a)
+			}
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (f *Farm) takeNext(now time.Time, i *model.Instance, end *facts.EndAttempt,
 	}
 	order := model.OrderOn(i)
 	stopped := i.Stopped && order.Reason != facts.ReasonKilled
-	sentAway := i.SentAway && !i.Stopped
+	sentAway := i.SentAway && !i.Stopped && !i.Next.SentAway
 	model.TakeNext(i, now, end.Wall)
 	f.syncs.answerSoon(i.Host)
 	switch {
@@ -79,9 +79,12 @@ func (f *Farm) takeNext(now time.Time, i *model.Instance, end *facts.EndAttempt,
 	return true
 }
 
-// handBack has an instance hand back the item that it holds ahead. It is given to another when the worker has confirmed
-// that it has not begun it.
+// handBack has the item handed back that an instance holds ahead, or that the instance is. It is given to another when
+// the worker has confirmed that it has not begun it.
 func (ah *ahead) handBack(i *model.Instance) {
+	if i.Behind() {
+		i = i.Holder
+	}
 	if i.HandedAhead() != nil {
 		i.Next.Back = true
 		ah.syncs.answerSoon(i.Host)
@@ -97,7 +100,7 @@ func (f *Farm) takeBack(now time.Time, next *model.Instance) {
 		end.State = facts.Killed
 		end.Again = facts.Never
 		end.Why = model.OrderOn(next)
-	case next.Stopping():
+	case next.Stopping() || next.SentAway:
 		end.Why = model.OrderOn(next)
 	}
 	if model.OrderOn(next).Reason != facts.ReasonRestored { // else it may have run in what was lost

@@ -25,7 +25,7 @@ func withNext(t *testing.T) (r *rig, before, next facts.AttemptID) {
 	return r, before, next
 }
 
-// TestNextThatRunsOnIsNoneThatIsBack: a host that knows nothing of an attempt any more, and runs the one that was held
+// TestNextThatRunsOnIsNoneThatIsBack: a host that no longer knows of an attempt, and runs the one that was held
 // behind it, as after a restore of the database, has that until nothing of it is left.
 func TestNextThatRunsOnIsNoneThatIsBack(t *testing.T) {
 	r, before, next := withNext(t)

@@ -288,8 +288,6 @@ func (f *Farm) endOrdered(now time.Time, o *model.Action) {
 	case i.Attempt.AttemptID != t.ID || !i.Attempt.State.Live():
 	case o.Action == facts.Suspend, o.Action == facts.Resume:
 		f.suspensions.suspend(now, i, o.Action == facts.Suspend, o.By)
-	case i.Behind() && o.Action == facts.Preempt:
-		f.ahead.handBack(i.Holder)
 	case o.Action == facts.Preempt || o.Action == facts.Retire:
 		if !i.Stopping() {
 			f.sendAway(now, i, o.Action.Stops(), o.By)

@@ -168,6 +168,7 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 	j.Tally.Set(int(a.Item), agenda.Running)
 	if before != nil {
 		before.Next = i
+		before.Back = i.SentAway
 		i.Holder = before
 		return nil
 	}

@@ -52,6 +52,7 @@ func TakeNext(i *Instance, now time.Time, wall float64) {
 	i.Next = nil
 	i.Begins(next.Attempt)
 	i.Order = next.Order
+	i.SentAway = i.SentAway || next.SentAway
 	i.Under = next.Under
 	i.Floor = next.Floor
 	i.Inherited = next.Inherited
