@@ -36,7 +36,7 @@ const (
 var rooms = map[string]string{
 	"internal": "", "api": "", "smartshare": "", "migrations": "", "agenda": "internal", "openjd": "",
 	"job": "agenda smartshare api", "share": "job", "why": "share", "farm": "why",
-	"store": "job migrations", "lead": "farm store", "wire": "lead", "access": "wire", "page": "wire", "serve": "access page",
+	"store": "job migrations", "lead": "farm store", "wire": "lead openjd", "access": "wire", "page": "wire", "serve": "access page",
 	"worker": "agenda api", "cmd": "serve worker openjd", "examples": "api", "sim": "cmd",
 }
 
@@ -113,7 +113,7 @@ var theirs = regexp.MustCompile(`QB_[A-Z_]*FRAME|(?i)\b(log|stack|call)[ -]frame
 // wire is a frame, the graphs of smartshare, which knows no hosts, and JSON trees consist of nodes, and the language of
 // Open Job Description has tasks.
 var meant = map[string]*regexp.Regexp{
-	"task":  regexp.MustCompile(`^openjd/`),
+	"task":  regexp.MustCompile(`^openjd/|^supervisor/wire/openjdjobs/|^supervisor/serve/jobs_openjd`),
 	"frame": regexp.MustCompile(`^(api/sync|supervisor/serve/items_log|supervisor/store/logstore/(store|demux|size|doc)|worker/(shim/pump|logs?|ship))(_test)?\.go$|^openjd/`),
 	"node":  regexp.MustCompile(`^(smartshare|openjd)/`),
 }
@@ -213,7 +213,7 @@ var largeTypes = map[string]struct{ methods, fields int }{
 	"supervisor/lead/term.Loop":        {33, 32},
 	"supervisor/share/planner.balance": {76, 28},
 	"supervisor/store/postgres.Store":  {87, 8},
-	"supervisor/wire/settings.Config":  {30, 115},
+	"supervisor/wire/settings.Config":  {32, 118},
 	"worker.agent":                     {32, 35},
 	"worker.shimConn":                  {28, 26},
 	"worker/core.Core":                 {61, 40},

@@ -146,8 +146,9 @@ var (
 
 // Endpoints is the whole table.
 var Endpoints = []Endpoint{
-	Submit, CheckSubmission, ListJobs, GetJob, ArchiveJob, OrderOfJobs, OrderOfHosts, Modify, RemoveJob, OrderJob,
-	OrderJobs, ListItems, Attempts, History, Explain, WhatIf, TrySubmission, SlotMap, ItemLog, SessionLog, ItemPicture,
+	Submit, CheckSubmission, SubmitOpenJD, CheckOpenJD, ListJobs, GetJob, ArchiveJob, OrderOfJobs, OrderOfHosts, Modify,
+	RemoveJob, OrderJob, OrderJobs, ListItems, Attempts, History, Explain, WhatIf, TrySubmission, SlotMap, ItemLog,
+	SessionLog, ItemPicture,
 	ListHosts, GetHost, HostConfiguration, LockHost, UnlockHost, ConfirmDead, ApproveHost, RestartHost, RemoveHost,
 	ReleaseBrake, SupervisorConfiguration, Reread, TestMail, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, AppendPicture, ShipEnds,

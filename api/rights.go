@@ -144,7 +144,8 @@ func ReadRights(text string) (r Rights, wrong string) {
 
 // ofEndpoint are the rights that endpoints need beside what their role says.
 var ofEndpoint = map[string]Rights{
-	Submit.ID: MaySubmit, CheckSubmission.ID: MaySubmit, Modify.ID: MayModify, RemoveJob.ID: MayRemove,
+	Submit.ID: MaySubmit, CheckSubmission.ID: MaySubmit, SubmitOpenJD.ID: MaySubmit, CheckOpenJD.ID: MaySubmit,
+	Modify.ID: MayModify, RemoveJob.ID: MayRemove,
 	ItemLog.ID: MayReadLogs, SessionLog.ID: MayReadLogs, ItemPicture.ID: MayReadLogs, FindInLog.ID: MayReadLogs,
 	LockHost.ID: MayLock, UnlockHost.ID: MayLock,
 }

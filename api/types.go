@@ -219,7 +219,7 @@ type HostMemory struct {
 type SubmitRequest struct {
 	Name            string            `json:"name,omitempty" maxLength:"255"`
 	User            string            `json:"user,omitempty" doc:"Differs from the caller only with the right to submit for others."`
-	Command         []string          `json:"command" doc:"Program and arguments; tokens such as QB_FRAME_NUMBER are replaced in each."`
+	Command         []string          `json:"command,omitempty" doc:"Program and arguments; tokens such as QB_FRAME_NUMBER are replaced in each."`
 	Shell           bool              `json:"shell,omitempty" doc:"The command is one line for /bin/sh -c; replaced tokens are quoted."`
 	Cwd             string            `json:"cwd,omitempty"`
 	Env             map[string]string `json:"env,omitempty"`

@@ -153,6 +153,32 @@ func (p *Parameter) value(s Submission) (string, error) {
 	return v, p.check(v, true)
 }
 
+// Joined are the values of a submission for a machine that does not have the folders of this one. PATH parameters are
+// joined with the folders of the submission, also by their relative defaults. What is wrong with other values is found
+// when the job is made.
+func Joined(t *JobTemplate, s Submission) (map[string]string, error) {
+	values := map[string]string{}
+	maps.Copy(values, s.Values)
+	merged, _ := mergeParameters(t, s.Environments)
+	for _, p := range merged {
+		if p.Type != Path {
+			continue
+		}
+		_, given := values[p.Name]
+		v, err := p.value(s)
+		switch {
+		case given && err == nil:
+			values[p.Name] = v
+		case given || p.Default == nil:
+		case err != nil:
+			return nil, Problems{{Path: p.Name, Reason: err.Error()}}
+		case v != *p.Default:
+			values[p.Name] = v
+		}
+	}
+	return values, nil
+}
+
 // absolute says whether a path is one of the form of POSIX or of Windows that starts at a root.
 func absolute(p string) bool {
 	drive := len(p) >= 3 && p[1] == ':' && (p[2] == '/' || p[2] == '\\') && isIdentifier(p[:1])

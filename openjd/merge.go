@@ -5,6 +5,13 @@ import (
 	"slices"
 )
 
+// Parameters are the parameters of a job: those of the environment templates in their order, then those of the job
+// template. Where definitions of one name contradict each other, the first one is returned, too.
+func Parameters(job *JobTemplate, environments []*EnvironmentTemplate) ([]*Parameter, error) {
+	merged, problems := mergeParameters(job, environments)
+	return merged, problems.err()
+}
+
 // mergeParameters are the parameters of a job: those of the environment templates in their order, then those of the
 // job template, where definitions of one name narrow each other (1.2.1).
 func mergeParameters(job *JobTemplate, environments []*EnvironmentTemplate) ([]*Parameter, Problems) {

@@ -50,8 +50,8 @@ func (r parameterReader) userInterface(o *object, p *Parameter) {
 	r.fileFilters(ui, p)
 }
 
-// control is the control of a parameter, or its default.
-func (p *Parameter) control() string {
+// FormControl is the control of a parameter, or its default.
+func (p *Parameter) FormControl() string {
 	switch {
 	case p.Control.Control != "":
 		return p.Control.Control
@@ -95,7 +95,7 @@ func (r parameterReader) spinBox(ui *object, p *Parameter) {
 		if v == nil || !slices.Contains(hintProperties[p.Type], name) {
 			continue
 		}
-		if c := p.control(); c != "SPIN_BOX" {
+		if c := p.FormControl(); c != "SPIN_BOX" {
 			r.complain(v, path, "belongs to a SPIN_BOX, and the control is %s", c)
 		}
 		of := p
@@ -123,7 +123,7 @@ func (r parameterReader) fileFilters(ui *object, p *Parameter) {
 		if v == nil {
 			continue
 		}
-		if c := p.control(); c != "CHOOSE_INPUT_FILE" && c != "CHOOSE_OUTPUT_FILE" {
+		if c := p.FormControl(); c != "CHOOSE_INPUT_FILE" && c != "CHOOSE_OUTPUT_FILE" {
 			r.complain(v, path, "belongs to the choice of a file, and the control is %s", c)
 		}
 		if name == "fileFilterDefault" {

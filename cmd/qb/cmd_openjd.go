@@ -54,14 +54,8 @@ type openjdOptions struct {
 	environments []string
 	step         string
 
-	documents []openjdDocument  // that were read, in this order
-	ofFarm    map[string]string // values of a bundle for a farm, such as deadline:priority
-}
-
-// openjdDocument is the text of a template.
-type openjdDocument struct {
-	Text   string        `json:"text"`
-	Syntax openjd.Syntax `json:"syntax"`
+	documents []api.OpenJDDocument // that were read, in this order
+	ofFarm    map[string]string    // values of a bundle for a farm, such as deadline:priority
 }
 
 // bindCommon adds the options of all of these commands.
@@ -126,7 +120,11 @@ func (o *openjdOptions) read(name string) (openjd.Document, error) {
 	}
 	syntax := openjd.SyntaxOf(name)
 	d, err := openjd.Read(text, syntax, extensions)
-	o.documents = append(o.documents, openjdDocument{string(text), syntax})
+	document := api.OpenJDDocument{Text: string(text), Syntax: "yaml"}
+	if syntax == openjd.JSON {
+		document.Syntax = "json"
+	}
+	o.documents = append(o.documents, document)
 	return d, inFile(name, err)
 }
 
@@ -217,20 +215,26 @@ func parameterValues(word string) (values, ofFarm map[string]string, err error) 
 
 // job makes the job of a template and the options.
 func (o *openjdOptions) job(name string) (*openjd.Job, error) {
-	d, err := o.read(name)
+	t, err := o.readJob(name)
 	if err != nil {
 		return nil, err
-	}
-	if d.Job == nil {
-		return nil, api.Errorf(api.KindInvalid, "%s: the file is an environment template; give a job template, and this one with -environment",
-			output.Escape(name))
 	}
 	s, err := o.submission(name)
 	if err != nil {
 		return nil, err
 	}
-	j, err := openjd.CreateJob(d.Job, s)
+	j, err := openjd.CreateJob(t, s)
 	return j, inFile(name, err)
+}
+
+// readJob reads a job template.
+func (o *openjdOptions) readJob(name string) (*openjd.JobTemplate, error) {
+	d, err := o.read(name)
+	if err == nil && d.Job == nil {
+		err = api.Errorf(api.KindInvalid, "%s: the file is an environment template; give a job template, and this one with -environment",
+			output.Escape(name))
+	}
+	return d.Job, err
 }
 
 // stepOf finds a step by its name.

@@ -4,10 +4,7 @@ package main
 
 import (
 	"cmp"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +20,7 @@ import (
 	"qb/cmd/qb/commandline"
 	"qb/openjd"
 	"qb/openjd/session"
+	"qb/supervisor/wire/openjdjobs"
 )
 
 func newOpenJDSessionCommand() *cobra.Command {
@@ -36,65 +34,20 @@ func newOpenJDSessionCommand() *cobra.Command {
 	}
 }
 
-// unpackOpenJD reads the value of openjdVariable.
-func unpackOpenJD(value string) (*openjdData, error) {
-	in, err := gzip.NewReader(base64.NewDecoder(base64.RawURLEncoding, strings.NewReader(value)))
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(in, mostOpenJDData+1))
-	if err != nil {
-		return nil, err
-	}
-	d := &openjdData{}
-	switch err := json.Unmarshal(text, d); {
-	case len(text) > mostOpenJDData:
-		return nil, fmt.Errorf("the value unpacks to more than %d bytes", mostOpenJDData)
-	case err != nil:
-		return nil, err
-	case d.Version != 1:
-		return nil, fmt.Errorf("the version is %d, and this qb knows 1; install the qb here that submitted the job",
-			d.Version)
-	case len(d.Documents) == 0:
-		return nil, errors.New("the template is missing")
-	}
-	return d, nil
-}
-
-// job makes the job that was submitted.
-func (d *openjdData) job() (*openjd.Job, error) {
-	s := openjd.Submission{Values: d.Values}
-	var template *openjd.JobTemplate
-	for n, text := range d.Documents {
-		document, err := openjd.Read([]byte(text.Text), text.Syntax, openjd.Extensions())
-		switch {
-		case err != nil:
-			return nil, err
-		case n == 0 && document.Job != nil:
-			template = document.Job
-		case n > 0 && document.Environment != nil:
-			s.Environments = append(s.Environments, document.Environment)
-		default:
-			return nil, fmt.Errorf("document %d is a template of the other kind", n)
-		}
-	}
-	return openjd.CreateJob(template, s)
-}
-
 // ofItem is the job, the step and the task of the item that this process is.
 func ofItem() (*openjd.Job, *openjd.Step, []openjd.TaskValue, error) {
-	value := os.Getenv(openjdVariable)
+	value := os.Getenv(openjdjobs.Variable)
 	if value == "" {
 		return nil, nil, nil, api.Errorf(api.KindUsage, "%s is not set: this command is for items of qb openjd submit",
-			openjdVariable)
+			openjdjobs.Variable)
 	}
-	d, err := unpackOpenJD(value)
+	d, err := openjdjobs.Unpack(value)
 	if err != nil {
-		return nil, nil, nil, api.Errorf(api.KindInvalid, "%s: %v", openjdVariable, err)
+		return nil, nil, nil, api.Errorf(api.KindInvalid, "%s: %v", openjdjobs.Variable, err)
 	}
-	j, err := d.job()
+	j, err := d.Job()
 	if err != nil {
-		return nil, nil, nil, inFile(openjdVariable, err)
+		return nil, nil, nil, inFile(openjdjobs.Variable, err)
 	}
 	step, err := stepOf(j, d.Step)
 	if err != nil {
@@ -115,7 +68,9 @@ func runItemSession(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	environ := slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, openjdVariable+"=") })
+	environ := slices.DeleteFunc(os.Environ(), func(pair string) bool {
+		return strings.HasPrefix(pair, openjdjobs.Variable+"=")
+	})
 	grace, _ := strconv.ParseFloat(os.Getenv("QB_KILL_GRACE"), 64) // an older worker does not say it
 	s, err := session.New(j, session.Config{
 		Environ: environ, Notice: time.Duration(grace * float64(time.Second) / 2),

@@ -20,7 +20,8 @@ import (
 // changes reports whether calls of an endpoint leave rows in the audit trail. Of the workers' endpoints only enrolment
 // does; their other calls are recorded elsewhere.
 func changes(e api.Endpoint) bool {
-	return e.Method != http.MethodGet && e.ID != api.CheckSubmission.ID && e.ID != api.TrySubmission.ID &&
+	return e.Method != http.MethodGet && e.ID != api.CheckSubmission.ID && e.ID != api.CheckOpenJD.ID &&
+		e.ID != api.TrySubmission.ID &&
 		(e.Role != api.Worker || e.ID == api.Enrol.ID)
 }
 

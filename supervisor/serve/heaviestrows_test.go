@@ -26,6 +26,11 @@ import (
 // heaviest are for each endpoint the heaviest requests that it accepts.
 var heaviest = map[string]func(h *heavyRig) []request{
 	"check-submission": heavySubmissions, "try-submission": heavySubmissions, "submit": heavySubmissions,
+	"submit-openjd": heavyTemplates,
+	"check-openjd": func(h *heavyRig) []request {
+		brackets := api.OpenJDRequest{Template: api.OpenJDDocument{Text: strings.Repeat("[", 1<<20)}}
+		return append(heavyTemplates(h), request{name: "brackets", body: encoded(brackets)})
+	},
 	"modify-job": heavyModifications, "order-job": heavyOrders,
 	"order-jobs": func(h *heavyRig) []request {
 		jobs := make([]int64, 1000)
@@ -364,6 +369,23 @@ func heavySubmissions(h *heavyRig) []request {
 		rows = append(rows, request{name: name, body: encoded(r)})
 	}
 	return rows
+}
+
+// heavyTemplates are jobs of Open Job Description with as many steps as may be, and with as much to read.
+func heavyTemplates(*heavyRig) []request {
+	step := `{"name":"s%d","dependencies":[{"dependsOn":"s%d"}],"script":{"actions":{"onRun":{"command":"true"}}}}`
+	steps := []string{`{"name":"s0","script":{"actions":{"onRun":{"command":"true"}}}}`}
+	for n := 1; n < 100; n++ {
+		steps = append(steps, fmt.Sprintf(step, n, n-1))
+	}
+	template := func(steps string) string {
+		return encoded(api.OpenJDRequest{Template: api.OpenJDDocument{
+			Text: `{"specificationVersion":"jobtemplate-2023-09","name":"a","steps":[` + steps + `]}`}})
+	}
+	wide := `{"name":"s","parameterSpace":{"taskParameterDefinitions":[{"name":"F","type":"INT","range":"1-1000000"}]},"script":{"actions":{"onRun":{"command":"true","args":["` +
+		strings.Repeat("{{Task.Param.F}}", 900) + `"]}}}}`
+	return []request{{name: "a hundred steps in a row", body: template(strings.Join(steps, ","))},
+		{name: "a million", body: template(wide)}}
 }
 
 // scattered are as many numbers as a range's text can hold that are no progression.

@@ -47,6 +47,7 @@ func (s *jobService) register(rt *routes) {
 	mount(rt, api.RemoveJob, s.removeJob)
 	mount(rt, api.OrderJobs, s.orderJobs)
 	mount(rt, api.OrderJob, s.order, body(maxSmallBody+facts.MaxRange))
+	openjdService{s}.register(rt)
 	takeUnlimited(rt.api.OpenAPI(), "SubmitRequest", "ModifyRequest")
 	mount(rt, api.WhatIf, few(s.turns.heavy, s.whatIf))
 }

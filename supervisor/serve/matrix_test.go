@@ -53,6 +53,8 @@ var bodies = map[string]string{
 	"decide-publication": `{"source":"spare-{user}","accept":true}`,
 	"add-credits":        `[{"user":"{user}","amount":1,"source":"shot %d"}]`,
 	"set-share":          `{"path":"{user}","shares":2}`, "add-credit": `{"user":"{user}","amount":1,"source":"shot %d"}`,
+	"submit-openjd":    `{"template":{"text":"{specificationVersion: jobtemplate-2023-09, name: a, steps: [{name: s, script: {actions: {onRun: {command: 'true'}}}}]}"},"job":{"user":"{user}","status":"blocked"}}`,
+	"check-openjd":     `{"template":{"text":"a"},"job":{"user":"{user}"}}`,
 	"check-submission": `{"user":"{user}","command":["true"],"range":"1-2"}`,
 	"try-submission":   `{"user":"{user}","command":["true"],"range":"1-2"}`,
 	"submit":           `{"user":"{user}","command":["true"],"range":"1-2","status":"blocked"}`,
@@ -251,7 +253,8 @@ func verdict(e api.Endpoint, c caller, whose string) api.Kind {
 	case ((ofJob || e.ID == api.RevokeOwn.ID) && others || (ofUser || ofProfile) && (others || whose == "missing")) &&
 		strings.IndexByte(may, c.letter) < 0:
 		return api.KindForbidden
-	case (e.ID == api.Submit.ID || e.ID == api.CheckSubmission.ID || e.ID == api.TrySubmission.ID) &&
+	case (e.ID == api.Submit.ID || e.ID == api.CheckSubmission.ID || e.ID == api.TrySubmission.ID ||
+		e.ID == api.SubmitOpenJD.ID || e.ID == api.CheckOpenJD.ID) &&
 		(others || whose == "missing") && c.letter != 'a':
 		return api.KindForbidden // for somebody else
 	case (e.ID == api.RemoveJob.ID || e.ID == api.RevokeToken.ID || e.ID == api.RevokeOwn.ID) && whose == "deleted":

@@ -17,7 +17,7 @@ import (
 var rightOf = func() map[string]string {
 	all := map[string]string{}
 	for right, ids := range map[string]string{
-		"submit_job": "submit check-submission try-submission archive-job report-publication set-profile forget-profile",
+		"submit_job": "submit check-submission submit-openjd check-openjd try-submission archive-job report-publication set-profile forget-profile",
 		"modify":     "modify-job", "remove": "remove-job order-jobs/remove", "output": "item-log session-log item-picture find-in-log",
 		"lock":  "lock-host unlock-host",
 		"sudo":  "supervisor-configuration report-resource confirm-dead release-brake read-ends add-account add-accounts remove-account set-budget decide-publication add-credits set-share add-credit history",

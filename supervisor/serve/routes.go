@@ -197,7 +197,8 @@ func tagOf(e api.Endpoint) string {
 		return "hosts"
 	case e.Role == api.Admin && e.ID != api.Reread.ID && e.ID != api.TestMail.ID:
 		return "tokens"
-	case e.ID == api.OrderJobs.ID, e.ID == api.CheckSubmission.ID, e.ID == api.TrySubmission.ID,
+	case e.ID == api.OrderJobs.ID, e.ID == api.SubmitOpenJD.ID, e.ID == api.CheckOpenJD.ID, e.ID == api.CheckSubmission.ID,
+		e.ID == api.TrySubmission.ID,
 		strings.HasPrefix(e.Path, api.ListJobs.Path):
 		return "jobs"
 	}

@@ -1,0 +1,253 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"qb/api"
+	"qb/openjd"
+	"qb/supervisor/access/audit"
+	"qb/supervisor/access/gate"
+	"qb/supervisor/farm/message"
+	"qb/supervisor/farm/outbox"
+	"qb/supervisor/job/facts"
+	"qb/supervisor/lead/problem"
+	"qb/supervisor/lead/term"
+	"qb/supervisor/wire/openjdjobs"
+	"qb/supervisor/wire/translate"
+)
+
+type openjdIn struct {
+	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Made by the client, once per submission: repeating the call with it gives the same jobs."`
+	Body api.OpenJDRequest
+}
+
+// openjdService answers submissions of Open Job Description.
+type openjdService struct{ *jobService }
+
+func (s openjdService) register(rt *routes) {
+	long := body(maxBody)
+	mount(rt, api.SubmitOpenJD, led(s.backend, s.submit), long)
+	mount(rt, api.CheckOpenJD, few(s.turns.heavy, led(s.backend, s.check)), long)
+}
+
+// submit makes a job for each step. All are asked about before the first is made. If one is refused after all, the ones
+// before it are killed; what breaks off otherwise goes on when the call is repeated under its key.
+func (s openjdService) submit(ctx context.Context, in *openjdIn) (*jsonOf[api.OpenJDReply], error) {
+	owner := ownerOf(ctx, &in.Body)
+	if err := s.gate.MayOn(ctx, api.SubmitOpenJD, owner); err != nil {
+		return nil, err
+	}
+	audit.Of(ctx).SubmitsFor(owner)
+	j, err := s.read(&in.Body)
+	if err = cmp.Or(err, j.Err()); err != nil {
+		return nil, err
+	}
+	audit.Of(ctx).Changes("", nil, map[string]any{"user": owner, "name": problem.Clip(j.Name()), "steps": len(j.Steps())})
+	list, err := s.stepsOf(ctx, j, owner, in.Key)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range list {
+		if err := s.limits.Submit(owner, int(e.Facts.Bytes())); err != nil {
+			return nil, err
+		}
+	}
+	reply := api.OpenJDReply{Remarks: j.Remarks}
+	shape := func(body any) *jsonOf[api.OpenJDReply] {
+		last := body.(message.JobReply)
+		all := reply
+		all.Jobs = append(slices.Clone(reply.Jobs), api.OpenJDJob{Step: j.Steps()[len(list)-1], Job: int64(last.Job.ID)})
+		all.Remarks = translate.OrEmpty(translate.Adding(slices.Clone(reply.Remarks), last.Remarks))
+		return &jsonOf[api.OpenJDReply]{all}
+	}
+	return once(ctx, s.backend, api.SubmitOpenJD, in.Key, in, shape, func(c term.Call) (any, error) {
+		if err := s.judgedAll(ctx, list); err != nil {
+			return nil, err
+		}
+		return s.submitSteps(ctx, c, list, func(r message.JobReply) {
+			reply.Jobs = append(reply.Jobs, api.OpenJDJob{Step: j.Steps()[len(reply.Jobs)], Job: int64(r.Job.ID)})
+			reply.Remarks = translate.Adding(reply.Remarks, r.Remarks)
+		})
+	})
+}
+
+// check says what submit would say to the same body, and shows the job to a form.
+func (s openjdService) check(ctx context.Context,
+	in *struct{ Body api.OpenJDRequest }) (*jsonOf[api.OpenJDCheck], error) {
+	owner := ownerOf(ctx, &in.Body)
+	err := cmp.Or(s.gate.MayOn(ctx, api.CheckOpenJD, owner), s.limits.Check(gate.PrincipalOf(ctx).User))
+	if err != nil {
+		return nil, err
+	}
+	j, err := s.read(&in.Body)
+	if err != nil {
+		return nil, err
+	}
+	out := &jsonOf[api.OpenJDCheck]{j.Check()}
+	if j.Err() != nil {
+		return out, nil
+	}
+	list, err := s.stepsOf(ctx, j, owner, "")
+	if err == nil {
+		err = s.judgedAll(ctx, list)
+	}
+	said := &api.SubmissionCheck{Refusals: []api.SubmissionRefusal{}}
+	if err := refuse(said, err); err != nil {
+		return nil, err
+	}
+	out.Body.Refusals = said.Refusals
+	out.Body.Remarks = translate.OrEmpty(j.Remarks)
+	return out, nil
+}
+
+// ownerOf is the user whose jobs a request makes.
+func ownerOf(ctx context.Context, r *api.OpenJDRequest) string {
+	if r.Job != nil && r.Job.User != "" {
+		return r.Job.User
+	}
+	return gate.PrincipalOf(ctx).User
+}
+
+// read reads a request with what the site adds to it.
+func (s openjdService) read(r *api.OpenJDRequest) (*openjdjobs.Job, error) {
+	c := s.live.now.Load()
+	cluster := c.DefaultCluster
+	if r.Job != nil && r.Job.Cluster != "" {
+		cluster = r.Job.Cluster
+	}
+	site := openjdjobs.Site{Amounts: c.OpenJDAmounts, Attributes: c.OpenJDAttributes}
+	for _, name := range c.OpenJDFiles(cluster) {
+		text, err := readEnvironment(name)
+		if err != nil {
+			return nil, api.Errorf(api.KindUnavailable, "an environment of this farm cannot be read (%s): %v; ask an admin",
+				openjdjobs.EnvironmentsSetting, err)
+		}
+		site.Environments = append(site.Environments, openjdjobs.File{Name: name, Text: text})
+	}
+	return openjdjobs.Read(r, site), nil
+}
+
+// readEnvironment reads a file up to one byte beyond the limit of a document, which its reader then refuses.
+func readEnvironment(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, fmt.Errorf("%s is not a file", name))
+	}
+	return io.ReadAll(io.LimitReader(f, openjd.MaxDocument+1))
+}
+
+// stepsOf are the submissions of the steps, in their order. Each has a key below that of the request, so that a
+// repetition finds it.
+func (s openjdService) stepsOf(ctx context.Context, j *openjdjobs.Job, owner,
+	key string) (list []message.JobSubmitted, err error) {
+	requests, err := j.Submissions()
+	if err != nil {
+		return nil, err
+	}
+	bytes := 0
+	for n, r := range requests {
+		row, err := s.readSubmission(ctx, r, owner, key)
+		if err != nil {
+			return nil, ofStep(r.Label, err)
+		}
+		row.Submission += fmt.Sprintf(" step %d", n+1)
+		bytes += int(row.Bytes())
+		e, err := s.submission(ctx, row, r.Status == "blocked")
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	if bytes > maxBody {
+		return nil, problem.Invalid("template", "the %d jobs of its steps have %d bytes together, and %d are allowed: put large embedded files into files that hosts see",
+			len(list), bytes, maxBody)
+	}
+	return list, nil
+}
+
+// ofStep names the step in an error.
+func ofStep(step string, err error) error {
+	var e *api.Error
+	if !errors.As(err, &e) || e.Kind == api.KindUnavailable {
+		return err
+	}
+	named := *e
+	named.Text = fmt.Sprintf("step %s: %s", problem.Clip(step), e.Text)
+	return &named
+}
+
+// judgedAll refuses what the farm would refuse of any of the jobs.
+func (s openjdService) judgedAll(ctx context.Context, list []message.JobSubmitted) error {
+	for _, e := range list {
+		if err := s.complete(ctx, &e); err != nil {
+			return ofStep(e.Facts.Label, err)
+		}
+		if _, err := s.judged(ctx, e); err != nil {
+			return ofStep(e.Facts.Label, err)
+		}
+	}
+	return nil
+}
+
+// submitSteps makes the jobs one after the other, in one process group, and answers about the last. Said gets the
+// answers about the others.
+func (s openjdService) submitSteps(ctx context.Context, c term.Call, list []message.JobSubmitted,
+	said func(message.JobReply)) (any, error) {
+	var made []facts.JobID
+	for n, e := range list {
+		call := c
+		if n < len(list)-1 {
+			call = c.Beside()
+		}
+		if n > 0 {
+			e.Facts.PGrp = made[0]
+		}
+		body, err := s.submitFacts(ctx, call, e)
+		if err != nil {
+			return nil, s.undone(ctx, c.Beside(), made, ofStep(e.Facts.Label, err))
+		}
+		if n == len(list)-1 {
+			return body, nil
+		}
+		reply := body.(message.JobReply)
+		made = append(made, reply.Job.ID)
+		said(reply)
+	}
+	return nil, nil
+}
+
+// undone kills the jobs of a submission of which a later one was refused. After any other error they stay: a repetition
+// under the same key finds them.
+func (s openjdService) undone(ctx context.Context, c term.Call, made []facts.JobID, err error) error {
+	var e *api.Error
+	if len(made) == 0 || !errors.As(err, &e) || e.Kind == api.KindUnavailable {
+		return err
+	}
+	var left []string
+	for _, id := range made {
+		_, failed := c.Ask(ctx, func(t outbox.Ticket) message.Event {
+			return message.JobAction{Ticket: t, Job: id, Action: facts.Kill, By: gate.PrincipalOf(ctx).User}
+		})
+		if failed != nil {
+			left = append(left, fmt.Sprintf("job %d remains: %v", id, failed))
+		}
+	}
+	end := fmt.Sprintf("; the jobs of this submission that were made, %s, are killed", strings.Trim(fmt.Sprint(made), "[]"))
+	if left != nil {
+		end = "; of this submission " + strings.Join(left, ", ")
+	}
+	refused := *e
+	refused.Text += end
+	return &refused
+}

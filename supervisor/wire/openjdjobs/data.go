@@ -1,0 +1,106 @@
+package openjdjobs
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"qb/api"
+	"qb/openjd"
+)
+
+// Variable carries what a session runs to the host, in letters, digits, - and _ alone: no path map and no token changes
+// them.
+const Variable = "QB_OPENJD"
+
+// mostData bounds what a host unpacks.
+const mostData = 32 << 20
+
+// Data is what a session needs of a job: the documents as they were submitted, and the values of the parameters.
+type Data struct {
+	Version   int                  `json:"version"`
+	Documents []api.OpenJDDocument `json:"documents"` // the job template, then environment templates
+	Values    map[string]string    `json:"values"`
+	Step      string               `json:"step"`
+}
+
+// Pack makes the value of Variable.
+func (d *Data) Pack() (string, error) {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return "", err
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err = w.Write(text)
+	if err = cmp.Or(err, w.Close()); err != nil {
+		return "", err
+	}
+	value := base64.RawURLEncoding.EncodeToString(packed.Bytes())
+	if most := api.MaxWord - len(Variable+"="); len(value) > most || len(text) > mostData {
+		return "", api.Errorf(api.KindInvalid,
+			"the template, its environment templates and values have %d bytes, compressed %d, and a job carries at most %d and %d of them: put large embedded files into files that hosts see",
+			len(text), len(value), mostData, most)
+	}
+	return value, nil
+}
+
+// Unpack reads the value of Variable.
+func Unpack(value string) (*Data, error) {
+	in, err := gzip.NewReader(base64.NewDecoder(base64.RawURLEncoding, strings.NewReader(value)))
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(in, mostData+1))
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{}
+	switch err := json.Unmarshal(text, d); {
+	case len(text) > mostData:
+		return nil, fmt.Errorf("the value unpacks to more than %d bytes", mostData)
+	case err != nil:
+		return nil, err
+	case d.Version != 1:
+		return nil, fmt.Errorf("the version is %d, and this qb knows 1; install the qb here that submitted the job",
+			d.Version)
+	case len(d.Documents) == 0:
+		return nil, errors.New("the template is missing")
+	}
+	return d, nil
+}
+
+// Job makes the job that was submitted.
+func (d *Data) Job() (*openjd.Job, error) {
+	s := openjd.Submission{Values: d.Values}
+	var template *openjd.JobTemplate
+	for n, text := range d.Documents {
+		document, err := read(text)
+		switch {
+		case err != nil:
+			return nil, err
+		case n == 0 && document.Job != nil:
+			template = document.Job
+		case n > 0 && document.Environment != nil:
+			s.Environments = append(s.Environments, document.Environment)
+		default:
+			return nil, fmt.Errorf("document %d is a template of the other kind", n)
+		}
+	}
+	return openjd.CreateJob(template, s)
+}
+
+// read reads a template of either kind.
+func read(d api.OpenJDDocument) (openjd.Document, error) {
+	syntax := openjd.YAML
+	if d.Syntax == "json" {
+		syntax = openjd.JSON
+	}
+	return openjd.Read([]byte(d.Text), syntax, openjd.Extensions())
+}
