@@ -19,6 +19,8 @@ type Submission struct {
 	TemplateDir string
 	// WorkingDir is the folder of the user: relative values of PATH parameters are joined with it. "" leaves them.
 	WorkingDir string
+	// ChunkSizes are by step the most values of a chunk, where chunks should take a time (targetRuntimeSeconds).
+	ChunkSizes map[string]int64
 	// MaxTasks bounds the tasks of all steps together; 0 bounds them by the integers alone.
 	MaxTasks int64
 }
@@ -72,7 +74,7 @@ func CreateJob(t *JobTemplate, s Submission) (*Job, error) {
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	c := &creator{values: map[string]string{}}
+	c := &creator{values: map[string]string{}, sizes: s.ChunkSizes}
 	j := &Job{Description: t.Description, Extensions: slices.Clone(t.Extensions)}
 	j.Values = c.parameters(merged, s)
 	if err := c.problems.err(); err != nil {
@@ -102,6 +104,7 @@ func CreateJob(t *JobTemplate, s Submission) (*Job, error) {
 type creator struct {
 	problems Problems
 	values   map[string]string // by reference
+	sizes    map[string]int64  // Submission.ChunkSizes
 }
 
 func (c *creator) complain(p Problem) { c.problems = append(c.problems, p) }
@@ -325,7 +328,7 @@ func (c *creator) step(t *StepTemplate) *Step {
 	if t.Requirements != nil {
 		c.requirements(s, t.Requirements)
 	}
-	space, problems := createSpace(t.Space, c.values)
+	space, problems := createSpace(t.Space, c.values, c.sizes[t.Name])
 	c.problems = append(c.problems, problems...)
 	s.Space = space
 	return s

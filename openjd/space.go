@@ -19,7 +19,17 @@ type Space struct {
 	kinds map[string]TaskType
 	root  dimension
 	unit  int64 // tasks as the specification counts them, where a chunk is several
+	chunk Chunk
 }
+
+// A Chunk says how large the chunks of a space are.
+type Chunk struct {
+	Size    int64 // the most values of one; 0: there are no chunks
+	Seconds int64 // that one should take, so that Submission.ChunkSizes may give another size; 0: the size is fixed
+}
+
+// Chunk says how large the chunks are.
+func (s *Space) Chunk() Chunk { return s.chunk }
 
 // Len is the number of tasks; a chunk is one task.
 func (s *Space) Len() int64 { return s.root.count() }
@@ -111,8 +121,8 @@ func newGrid(parts []dimension) (grid, error) {
 	return grid{parts, n}, nil
 }
 
-// createSpace makes the space of a step.
-func createSpace(t *spaceTemplate, values map[string]string) (*Space, Problems) {
+// createSpace makes the space of a step. Chunks that should take a time get the size; 0: that of the template.
+func createSpace(t *spaceTemplate, values map[string]string, size int64) (*Space, Problems) {
 	s := &Space{kinds: map[string]TaskType{}, root: grid{n: 1}, unit: 1}
 	if t == nil {
 		return s, nil
@@ -123,7 +133,12 @@ func createSpace(t *spaceTemplate, values map[string]string) (*Space, Problems) 
 	for _, p := range t.parameters {
 		s.names = append(s.names, p.name)
 		s.kinds[p.name] = p.kind
-		d, single, found := p.create(values)
+		var found Problems
+		if p.kind == TaskChunk {
+			s.chunk, found = p.chunk(values, size)
+			problems = append(problems, found...)
+		}
+		d, single, found := p.create(values, s.chunk.Size)
 		problems = append(problems, found...)
 		tasks[p.name] = d
 		singles[p.name] = single
@@ -180,8 +195,23 @@ func (c *combination) create(axes map[string]dimension) (dimension, error) {
 	return bundle{parts}, nil
 }
 
+// chunk is how the values of a CHUNK[INT] are divided.
+func (p *taskParameter) chunk(values map[string]string, size int64) (c Chunk, problems Problems) {
+	most, err := p.chunks.count.resolve(values)
+	if err == nil {
+		c.Seconds, err = p.chunks.runtime.resolve(values)
+	}
+	if err != nil {
+		return Chunk{Size: 1}, Problems{p.place.problem("chunks: %v", err)}
+	}
+	if c.Size = most; c.Seconds > 0 && size > 0 {
+		c.Size = size
+	}
+	return c, nil
+}
+
 // create makes the dimension of a parameter, and the one with chunks of a single value.
-func (p *taskParameter) create(values map[string]string) (tasks, singles dimension, problems Problems) {
+func (p *taskParameter) create(values map[string]string, most int64) (tasks, singles dimension, problems Problems) {
 	if !p.integers() {
 		list, problems := p.resolveList(values)
 		if len(problems) > 0 {
@@ -197,13 +227,6 @@ func (p *taskParameter) create(values map[string]string) (tasks, singles dimensi
 	single := axis{p.name, r.Len(), func(n int64) string { return fmt.Sprint(r.At(n)) }}
 	if p.kind != TaskChunk {
 		return single, single, nil
-	}
-	most, err := p.chunks.count.resolve(values)
-	if err == nil {
-		_, err = p.chunks.runtime.resolve(values)
-	}
-	if err != nil {
-		return nil, nil, Problems{p.place.problem("chunks: %v", err)}
 	}
 	c := newChunked(r, most, p.chunks.contiguous)
 	return axis{p.name, c.count(), c.at}, single, nil

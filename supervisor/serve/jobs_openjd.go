@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"qb/api"
 	"qb/openjd"
@@ -45,7 +46,7 @@ func (s openjdService) submit(ctx context.Context, in *openjdIn) (*jsonOf[api.Op
 		return nil, err
 	}
 	audit.Of(ctx).SubmitsFor(owner)
-	j, err := s.read(&in.Body)
+	j, err := s.read(ctx, &in.Body, owner)
 	if err = cmp.Or(err, j.Err()); err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (s openjdService) check(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.read(&in.Body)
+	j, err := s.read(ctx, &in.Body, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -116,13 +117,29 @@ func ownerOf(ctx context.Context, r *api.OpenJDRequest) string {
 }
 
 // read reads a request with what the site adds to it.
-func (s openjdService) read(r *api.OpenJDRequest) (*openjdjobs.Job, error) {
+func (s openjdService) read(ctx context.Context, r *api.OpenJDRequest, owner string) (*openjdjobs.Job, error) {
 	c := s.live.now.Load()
 	cluster := c.DefaultCluster
 	if r.Job != nil && r.Job.Cluster != "" {
 		cluster = r.Job.Cluster
 	}
-	site := openjdjobs.Site{Amounts: c.OpenJDAmounts, Attributes: c.OpenJDAttributes}
+	l, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
+	site := openjdjobs.Site{Amounts: c.OpenJDAmounts, Attributes: c.OpenJDAttributes,
+		Seconds: func(profile string) (seconds float64) {
+			key := facts.ProfileKey{Owner: owner, Name: profile}
+			failed := l.Look(ctx, func(m term.Machine, now time.Time) {
+				for _, known := range m.Profiles(now, key) {
+					seconds = known.Seconds
+				}
+			})
+			if failed != nil { // the submission will fail for the same reason
+				return 0
+			}
+			return seconds
+		}}
 	for _, name := range c.OpenJDFiles(cluster) {
 		text, err := readEnvironment(name)
 		if err != nil {

@@ -28,6 +28,7 @@ type Data struct {
 	Documents []api.OpenJDDocument `json:"documents"` // the job template, then environment templates
 	Values    map[string]string    `json:"values"`
 	Step      string               `json:"step"`
+	Chunk     int64                `json:"chunk,omitempty"` // the most values of one, if it is not that of the template
 }
 
 // Pack makes the value of Variable.
@@ -78,7 +79,7 @@ func Unpack(value string) (*Data, error) {
 
 // Job makes the job that was submitted.
 func (d *Data) Job() (*openjd.Job, error) {
-	s := openjd.Submission{Values: d.Values}
+	s := openjd.Submission{Values: d.Values, ChunkSizes: map[string]int64{d.Step: d.Chunk}}
 	var template *openjd.JobTemplate
 	for n, text := range d.Documents {
 		document, err := read(text)

@@ -25,7 +25,8 @@ type Site struct {
 	Environments []File            // of the job's cluster; the first one is entered first
 	Amounts      map[string]string // by name the resource that is reserved
 	Attributes   map[string]string // by name the condition on hosts, with {} for the value
-	MaxTasks     int64             // of all steps together
+	// Seconds is what an item of the owner's jobs of a profile takes; 0: it is not known.
+	Seconds func(profile string) float64
 }
 
 // File is an environment template of the site.
@@ -50,7 +51,8 @@ type Job struct {
 	documents []api.OpenJDDocument // as a host gets them
 	template  *openjd.JobTemplate
 	entered   []*openjd.EnvironmentTemplate
-	job       *openjd.Job // nil: there are problems
+	job       *openjd.Job      // nil: there are problems
+	sizes     map[string]int64 // of chunks, where they are not those of the template
 	problems  []api.OpenJDProblem
 }
 
@@ -71,10 +73,14 @@ func Read(r *api.OpenJDRequest, site Site) *Job {
 	if len(j.problems) > 0 {
 		return j
 	}
-	made, err := openjd.CreateJob(j.template,
-		openjd.Submission{Values: r.Values, Environments: j.entered, MaxTasks: site.MaxTasks})
+	made, err := j.create()
 	if !j.takes("values", err) {
 		return j
+	}
+	if j.sizes = j.chunkSizes(made); len(j.sizes) > 0 {
+		if made, err = j.create(); !j.takes("values", err) {
+			return j
+		}
 	}
 	for _, v := range made.Values {
 		if v.Type == openjd.Path && v.Value != "" && !pathmap.Absolute(v.Value) {
@@ -90,6 +96,11 @@ func Read(r *api.OpenJDRequest, site Site) *Job {
 		j.job = made
 	}
 	return j
+}
+
+func (j *Job) create() (*openjd.Job, error) {
+	return openjd.CreateJob(j.template, openjd.Submission{Values: j.request.Values, Environments: j.entered,
+		ChunkSizes: j.sizes})
 }
 
 // read reads a document and keeps it for the hosts.
@@ -222,6 +233,8 @@ func (j *Job) Submissions() ([]*api.SubmitRequest, error) {
 func (j *Job) submission(s *openjd.Step, r api.SubmitRequest, data Data,
 	labels map[string]string) (*api.SubmitRequest, error) {
 	data.Step = s.Name
+	data.Chunk = j.sizes[s.Name]
+	r.Profile = j.profile(j.job, s, s.Space.Chunk().Size)
 	packed, err := data.Pack()
 	if err = cmp.Or(err, j.needs(s, &r)); err != nil {
 		return nil, err
