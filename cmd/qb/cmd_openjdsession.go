@@ -69,7 +69,7 @@ func runItemSession(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	environ := slices.DeleteFunc(os.Environ(), func(pair string) bool {
-		return strings.HasPrefix(pair, openjdjobs.Variable+"=")
+		return strings.HasPrefix(pair, openjdjobs.Variable) // and PathsVariable
 	})
 	grace, _ := strconv.ParseFloat(os.Getenv("QB_KILL_GRACE"), 64) // an older worker does not say it
 	s, err := session.New(j, session.Config{

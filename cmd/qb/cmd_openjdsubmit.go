@@ -42,7 +42,8 @@ func newOpenJDSubmitCommand() *cobra.Command {
 	f := cmd.Flags()
 	o.bindExtensions(f)
 	o.bindValues(f)
-	for _, name := range []string{"priority", "cpus", "max_cpus", "cluster", "account", "restrictions", "retrywork", "flags"} {
+	for _, name := range []string{"priority", "cpus", "max_cpus", "cluster", "account", "restrictions", "retrywork", "flags",
+		"pathmap"} {
 		attributeOption(submitOption).bind(f, facts.AttributeNamed(name))
 	}
 	o.sub.results.Bind(f)

@@ -95,6 +95,14 @@ func TestOpenJD(t *testing.T) {
 		rendered.Requirements != `("maya" in host.flags or "houdini" in host.flags)` || rendered.Items.Total != 20 {
 		t.Errorf("%+v", rendered)
 	}
+	windows := shot(map[string]string{"Shot": "s1", "Scene": `P:\a.ma`})
+	windows.Template.Text = strings.Replace(twoSteps, ", attributes: [{name: attr.software, anyOf: [maya, houdini]}]", "", 1)
+	windows.Job.PathMap = []string{"Q:=/mnt/q"}
+	ofWindows := must[api.OpenJDReply](t, u1, api.SubmitOpenJD, nil, windows)
+	waits := must[api.Job](t, u1, api.GetJob, api.Params{"job": fmt.Sprint(ofWindows.Jobs[0].Job)}, nil)
+	if waits.System != "windows" || rendered.System != "linux" {
+		t.Errorf("%s and %s", waits.System, rendered.System)
+	}
 	if film.PGrp != rendered.ID || film.Dependency != "link-complete-job-Frames" || film.Cluster != "/show/a" {
 		t.Errorf("%+v", film)
 	}

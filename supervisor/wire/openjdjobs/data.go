@@ -19,6 +19,9 @@ import (
 // them.
 const Variable = "QB_OPENJD"
 
+// PathsVariable has the values of PATH parameters, a line each: by it the farm sees which paths a host has to map.
+const PathsVariable = "QB_OPENJD_PATHS"
+
 // mostData bounds what a host unpacks.
 const mostData = 32 << 20
 

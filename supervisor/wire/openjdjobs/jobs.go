@@ -198,7 +198,6 @@ func (j *Job) Submissions() ([]*api.SubmitRequest, error) {
 	base.Command = []string{`exec "$QBDIR/qb" openjd session`}
 	base.Shell = true
 	base.Cwd = "/"
-	base.System = "linux"
 	base.RegexProgress = `^openjd_progress: ([0-9.]+)`
 	base.RegexHighlights = "^openjd_status: .*\n^openjd_fail: .*"
 	if base.MaxCPUs == nil {
@@ -210,6 +209,16 @@ func (j *Job) Submissions() ([]*api.SubmitRequest, error) {
 	}
 	suspended = suspended || base.Status == "blocked"
 	base.Status = ""
+	base.Flags = append(slices.Clone(base.Flags), facts.FlagConvertPath) // else a host's map does not act on sessions
+	base.Env = maps.Clone(base.Env)
+	if base.Env == nil {
+		base.Env = map[string]string{}
+	}
+	system, paths := j.paths()
+	base.System = system
+	if paths != "" {
+		base.Env[PathsVariable] = paths
+	}
 	data := Data{Version: 1, Documents: j.documents, Values: map[string]string{}}
 	for _, v := range j.job.Values {
 		data.Values[v.Name] = v.Value
@@ -253,6 +262,21 @@ func (j *Job) submission(s *openjd.Step, r api.SubmitRequest, data Data,
 	}
 	r.Dependency = strings.Join(links, ",")
 	return &r, nil
+}
+
+// paths are the values of PATH parameters, and the system of which they are: a session itself runs on Linux.
+func (j *Job) paths() (system, paths string) {
+	system = "linux"
+	var all []string
+	for _, v := range j.job.Values {
+		if v.Type != openjd.Path || v.Value == "" {
+			continue
+		}
+		if all = append(all, v.Value); !strings.HasPrefix(v.Value, "/") {
+			system = "windows"
+		}
+	}
+	return system, strings.Join(all, "\n")
 }
 
 // clip is as much of a text as a name may have.
