@@ -90,3 +90,23 @@ func TestLabels(t *testing.T) {
 		seen[r.Label] = true
 	}
 }
+
+// TestPaths: the farm sees the paths of a job, and of which systems they are.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	text := `{"specificationVersion":"jobtemplate-2023-09","name":"j","parameterDefinitions":[{"name":"A","type":"PATH"},{"name":"B","type":"PATH","default":""}],` +
+		`"steps":[{"name":"s","script":{"actions":{"onRun":{"command":"true"}}}}]}`
+	for _, c := range []struct{ a, b, system, paths string }{
+		{"/mnt/a", "", "linux", "/mnt/a"}, {`P:\a`, "/b", "windows", "P:\\a\n/b"}, {`\\nas\a`, "", "windows", `\\nas\a`},
+	} {
+		j := Read(&api.OpenJDRequest{Template: api.OpenJDDocument{Text: text}, Values: map[string]string{"A": c.a, "B": c.b},
+			Job: &api.SubmitRequest{Env: map[string]string{"X": "y"}}}, Site{})
+		requests, err := j.Submissions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := requests[0]; r.System != c.system || r.Env[PathsVariable] != c.paths || r.Env["X"] != "y" {
+			t.Errorf("%+v: %s, %q", c, r.System, r.Env[PathsVariable])
+		}
+	}
+}
