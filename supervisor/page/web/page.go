@@ -47,7 +47,7 @@ var later = []string{"actions.js", "undo.js", "share.js", "history.js", "why.js"
 
 // remark matches comments in our own modules, which browsers need not load.
 var remark = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(//.*|/\*\*.*\*/)$`)
+	return regexp.MustCompile(`(?m)^(//.*|/\*\*(?s:.*?)\*/)$`)
 })
 
 // kindOf is the content type of a file that is served, by its extension; others, such as licences, are not served.
