@@ -1,6 +1,7 @@
 // An item: every attempt, and the output of one.
 import { html } from "htm/preact";
 import { useAnswer } from "./answer.js";
+import { isSession } from "./headings.js";
 import { AttemptTable } from "./job.js";
 import { Log } from "./log.js";
 import { Change, Empty, Name, order, Reading, State } from "./parts.js";
@@ -66,6 +67,9 @@ export function Item({ id, item }) {
       }
         </section>`,
       )}
-    ${attempt > 0 && html`<${Log} key=${attempt} id=${id} item=${item} attempt=${attempt} />`}
+    ${
+      attempt > 0 &&
+      html`<${Log} key=${attempt} id=${id} item=${item} attempt=${attempt} session=${isSession(full.value)} />`
+    }
   </div>`;
 }

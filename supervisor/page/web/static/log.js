@@ -2,6 +2,7 @@
 // server finds in all of it.
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Headings, headingsOf } from "./headings.js";
 import { codingOf, codingOfLog, cutOf, lineAt, linesOf, piecesOf, plainOf, textOf } from "./lines.js";
 import { Command, Empty, Reading } from "./parts.js";
 import { refine, route } from "./route.js";
@@ -150,10 +151,11 @@ function Text({ line, find }) {
 }
 
 /** Lines draws the lines that are seen; first is the number of the first, 0 if nobody counted what is before it. */
-function Lines({ log, first: number, find, at, end }) {
+function Lines({ log, first: number, find, at, end, headings }) {
   const lines = log.list;
   const box = useRef(null);
   const [view, setView] = useState({ top: 0, height: 480 });
+  const heads = useMemo(() => new Set(headings.map(h => h.line)), [headings]);
   const look = () => box.current && setView({ top: box.current.scrollTop, height: box.current.clientHeight });
   useEffect(() => {
     if (end && box.current) box.current.scrollTop = box.current.scrollHeight;
@@ -171,13 +173,15 @@ function Lines({ log, first: number, find, at, end }) {
       .map((span, i) => {
         const line = textOf(log, span);
         return html`<div key=${first + i}
-          class="log-line ${at === first + i ? "found" : find && plainOf(line).includes(find) ? "match" : ""}">
+          class="log-line ${at === first + i ? "found" : find && plainOf(line).includes(find) ? "match" : ""} ${
+            heads.has(first + i) ? "heading" : ""
+          }">
           <span class="line-number">${number ? count(number + first + i) : ""}</span>
           <${Text} line=${line} find=${find} /></div>`;
       })}</div></div></div>`;
 }
 
-export function Log({ id, item, attempt }) {
+export function Log({ id, item, attempt, session }) {
   const query = route.value.query,
     stream = query.get("stream") ?? "both",
     follow = query.get("follow") === "1",
@@ -191,6 +195,7 @@ export function Log({ id, item, attempt }) {
   if (from === null && log.size > tail) ends.current = log.begin;
   else if (from === null && log.state === "whole") ends.current = 0;
   const line = useMemo(() => (at === null ? -1 : lineAt(log.list, log.begin, at)), [log.list, log.begin, at]);
+  const headings = useMemo(() => (session ? headingsOf(log) : []), [session, log.list, log.begin]);
   const list = hits.of === find ? hits.list : [],
     shown = at === null ? -1 : list.findLastIndex(h => h.line_offset <= at && h.offset >= at),
     hit = list[shown];
@@ -284,9 +289,11 @@ export function Log({ id, item, attempt }) {
         <button type="button" class="quiet" onClick=${() => refine({ at: "" })}>The end</button>`
         }</div>`
     }
+    ${headings.length > 0 && html`<${Headings} of=${headings} cut=${cut} />`}
     ${
       log.list.length > 0 &&
-      html`<${Lines} log=${log} first=${number} find=${find} at=${line} end=${at === null && (follow || cut)} />`
+      html`<${Lines} log=${log} first=${number} find=${find} at=${line} end=${at === null && (follow || cut)}
+        headings=${headings} />`
     }
     <p class="padded"><${Command}
       text=${`${
