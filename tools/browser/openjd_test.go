@@ -1,12 +1,16 @@
 package browser_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 )
 
 // sessions is a template whose first item writes more than is shown at once, with environments whose names mean harm.
@@ -28,6 +32,232 @@ steps:
     actions:
       onRun: {command: bash, args: [-c, "seq $((160000 - {{Task.Param.Frame}} * 79900)); exit {{Task.Param.Frame}}"]}
 `
+
+// controls is a template with every control.
+const controls = `specificationVersion: jobtemplate-2023-09
+name: Shot {{Param.Shot}}
+parameterDefinitions:
+- {name: Shot, type: STRING, default: sh010, description: "As production names it.\nWith its sequence.", userInterface: {label: Shot name, groupLabel: Shot}}
+- {name: Notes, type: STRING, default: "", userInterface: {control: MULTILINE_EDIT, groupLabel: Shot}}
+- {name: Frames, type: INT, minValue: 1, maxValue: 200, default: 3, userInterface: {groupLabel: Render}}
+- {name: Gamma, type: FLOAT, minValue: 0.1, default: 2.2, userInterface: {groupLabel: Render}}
+- {name: Quality, type: STRING, allowedValues: [draft, final], default: draft, userInterface: {groupLabel: Render}}
+- {name: Denoise, type: STRING, allowedValues: ["On", "Off"], userInterface: {control: CHECK_BOX, groupLabel: Render}}
+- {name: Secret, type: STRING, default: hidden, userInterface: {control: HIDDEN}}
+- {name: Scene, type: PATH, objectType: FILE, dataFlow: IN}
+- {name: Movie, type: PATH, objectType: FILE, dataFlow: OUT, default: /tmp/movie}
+- {name: Cache, type: PATH, default: /tmp}
+jobEnvironments:
+- name: Project
+  variables: {SHOT: "{{Param.Shot}}"}
+steps:
+- name: Render
+  parameterSpace:
+    taskParameterDefinitions: [{name: Frame, type: INT, range: "1-{{Param.Frames}}"}]
+  script:
+    actions:
+      onRun: {command: echo, args: ["{{Param.Shot}} {{Param.Quality}} {{Param.Denoise}} {{Param.Gamma}} {{Param.Secret}} {{RawParam.Scene}} {{Param.Notes}}"]}
+- name: Encode
+  dependencies: [{dependsOn: Render}]
+  script: {actions: {onRun: {command: "true"}}}
+`
+
+const send = `document.querySelector("form.page").requestSubmit()`
+
+// enter types into what a selector finds.
+func (b *tab) enter(t *testing.T, selector, text string) {
+	t.Helper()
+	b.until(t, "the field "+selector, fmt.Sprintf(`(() => {
+		const e = document.querySelector(%q);
+		if (!e) return false;
+		Object.getOwnPropertyDescriptor(Object.getPrototypeOf(e), "value").set.call(e, %s);
+		for (const event of ["input", "change"]) e.dispatchEvent(new Event(event, {bubbles: true}));
+		return true;
+	})()`, "main "+selector, quotedJS(text)))
+}
+
+// parameter is the field of a parameter.
+func parameter(name string) string { return "[name=parameter-" + name + "]" }
+
+// blamed waits for a problem beside a field.
+func (b *tab) blamed(t *testing.T, selector, text string) {
+	t.Helper()
+	b.until(t, text+" at "+selector, fmt.Sprintf(`document.querySelector(%q)?.closest("label").querySelector(".field-error")?.innerText.includes(%q)`,
+		"main "+selector+"[aria-invalid]", text))
+}
+
+// TestPageTemplate: a template becomes a form, which says what is wrong where it is, and submits a job for each step.
+func TestPageTemplate(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, startFarm(t, "4", "-conf", siteConf(t)))
+	b.logIn(t)
+	b.goTo(t, "#/submit")
+	b.press(t, "Template")
+	b.enter(t, "[name=template]", strings.Replace(controls, "type: FLOAT", "type: DOUBLE", 1))
+	b.see(t, "parameterDefinitions[3].type")
+	b.press(t, "line 7, column")
+	if at := js[string](t, b, `document.activeElement.value.slice(document.activeElement.selectionStart).split(",")[0]`); at != "DOUBLE" {
+		t.Errorf("a problem leads to %q", at)
+	}
+	b.picture(t, "template-problem")
+	found := b.axe(t, axeScript(t))
+	b.chosen(t)
+	b.blamed(t, parameter("Scene"), "value")
+	if shown := js[string](t, b, `[...document.querySelectorAll("[name^=parameter-]")].map(e => e.type + " " + e.value).join("|")`); shown !=
+		"text studio|text |text /tmp/movie|text /tmp|text sh010|textarea |number 3|number 2.2|select-one draft|checkbox on" {
+		t.Errorf("the fields are %s", shown)
+	}
+	b.until(t, "one problem alone", `document.querySelectorAll("main [aria-invalid]").length === 1`)
+	js[any](t, b, send)
+	if at := js[string](t, b, `document.activeElement.name`); at != "parameter-Scene" {
+		t.Errorf("a wrong form leads to %q", at)
+	}
+	b.enter(t, parameter("Scene"), "scene.blend")
+	b.blamed(t, parameter("Scene"), "absolute")
+	b.enter(t, parameter("Scene"), "/proj/scene.blend")
+	b.see(t, "2 steps, 4 items")
+	b.enter(t, parameter("Frames"), "999")
+	b.blamed(t, parameter("Frames"), "200")
+	b.enter(t, "[name=priority]", "x")
+	b.blamed(t, "[name=priority]", "no whole number")
+	b.enter(t, parameter("Frames"), "25")
+	b.enter(t, parameter("Quality"), "final")
+	b.enter(t, parameter("Notes"), "one\ntwo")
+	js[any](t, b, `document.querySelector("main `+parameter("Denoise")+`").click()`)
+	b.enter(t, "[name=priority]", "0")
+	b.blamed(t, "[name=priority]", "0")
+	b.enter(t, "[name=priority]", "77")
+	b.see(t, "2 steps, 26 items")
+	b.see(t, "of an environment of the site")
+	b.see(t, "Site, Project")
+	b.see(t, "-p Quality=final -p Denoise=On -p Scene=/proj/scene.blend -priority 77 render.yaml")
+	b.templateSeen(t)
+	js[any](t, b, `(() => { const real = fetch; globalThis.fetch = async (...given) => { const answer = await real(...given); if (given[0] !== "/v1/openjd") return answer; globalThis.fetch = real; throw new Error("the answer is lost"); }; })()`)
+	js[any](t, b, send)
+	b.see(t, "the answer is lost")
+	js[any](t, b, send)
+	b.see(t, "2 jobs are submitted")
+	if all := strings.Fields(b.run("jobs", "-user", "all", "-no-headers", "-fields", "id")); len(all) != 3 {
+		t.Errorf("a submission that is sent again leaves the jobs %s", all)
+	}
+	b.picture(t, "template-made")
+	found = append(found, b.axe(t, "")...)
+	ids := js[[]string](t, b, `[...document.querySelectorAll("main td:first-child a")].map(a => a.innerText)`)
+	b.press(t, "Encode")
+	b.until(t, "the job", `location.hash === "#/jobs/`+ids[1]+`"`)
+	b.run("wait", ids[1])
+	if got := b.run("jobs", "-no-headers", "-fields", "name,priority,label,status", ids[0]); strings.Join(strings.Fields(got), " ") != "Shot sh010 77 Render complete" {
+		t.Errorf("the job is %q", got)
+	}
+	if got := b.run("out", ids[0]+":24"); !strings.Contains(got, "sh010 final On 2.2 hidden /proj/scene.blend one\ntwo") {
+		t.Errorf("an item prints %q", got)
+	}
+	for _, wrong := range append(found, b.wrongs...) {
+		t.Error(wrong)
+	}
+}
+
+// siteConf is a qb.conf with an environment of the site.
+func siteConf(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	conf, file := filepath.Join(dir, "qb.conf"), filepath.Join(dir, "site.yaml")
+	const site = `specificationVersion: environment-2023-09
+parameterDefinitions: [{name: Packages, type: STRING, default: studio}]
+environment: {name: Site, variables: {PACKAGES: "{{Param.Packages}}"}}
+`
+	err := os.WriteFile(file, []byte(site), 0o600)
+	if err == nil {
+		err = os.WriteFile(conf, fmt.Appendf(nil, "supervisor_openjd_environments = {\"/\" = %q}\n", file), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conf
+}
+
+// chosen chooses a file that is too large, drops one, and pastes what is too large.
+func (b *tab) chosen(t *testing.T) {
+	t.Helper()
+	const files = `(() => { globalThis.filesOf = (name, text) => { const all = new DataTransfer(); all.items.add(new File([text], name)); return all; }; })()`
+	js[any](t, b, files)
+	js[any](t, b, `(() => { const e = document.querySelector("main [type=file]"); e.files = filesOf("huge.yaml", "#".repeat(1048577)).files; e.dispatchEvent(new Event("change", {bubbles: true})); })()`)
+	b.see(t, "huge.yaml is larger than 1 MiB")
+	b.enter(t, "[name=template]", strings.Repeat("#", 1<<20+1))
+	b.see(t, "1048576")
+	if !js[bool](t, b, `(() => { const drop = new DragEvent("drop", {dataTransfer: filesOf("render.yaml", `+quotedJS(controls)+`), cancelable: true, bubbles: true}); document.querySelector("main [name=template]").dispatchEvent(drop); return drop.defaultPrevented; })()`) {
+		t.Error("the browser takes a file that is dropped")
+	}
+}
+
+// templateSeen looks at the form on both screens, in both themes, as a person and as axe.
+func (b *tab) templateSeen(t *testing.T) {
+	t.Helper()
+	for _, width := range []int64{390, 1440} {
+		b.do(t, chromedp.EmulateViewport(width, 1400))
+		for _, theme := range []string{"dark", "light"} {
+			b.theme(t, theme)
+			time.Sleep(400 * time.Millisecond) // of the transition
+			b.picture(t, fmt.Sprintf("template-%s-%d", theme, width))
+			for _, found := range b.axe(t, "") {
+				t.Errorf("%s, %d: %s", theme, width, found)
+			}
+		}
+		if wide := js[int64](t, b, `document.documentElement.scrollWidth`); wide > width {
+			t.Errorf("the form is %d pixels wide of %d", wide, width)
+		}
+	}
+}
+
+// TestPageAttackTemplate: a template whose names, values and problems mean harm is text.
+func TestPageAttackTemplate(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, startFarm(t, "2"))
+	b.logIn(t)
+	b.goTo(t, "#/submit/template")
+	clean := strings.NewReplacer("\a", "", "\x1b", "", "{{", "{", "}}", "}")
+	for _, text := range scripted {
+		b.enter(t, "[name=template]", harmful(text)) // has problems
+		b.enter(t, "[name=cluster]", text)
+		time.Sleep(time.Second) // of the check
+		wrongs := js[[]string](t, b, harm)
+		b.enter(t, "[name=template]", harmful(clean.Replace(text)))
+		b.enter(t, parameter("valueOf"), "b")
+		time.Sleep(time.Second) // of the check
+		for _, found := range append(wrongs, js[[]string](t, b, harm)...) {
+			t.Errorf("%q: %s", text, found)
+		}
+	}
+	b.enter(t, "[name=cluster]", "/")
+	b.see(t, "1 step, 1 item")
+	b.picture(t, "template-hostile")
+	js[any](t, b, send)
+	b.until(t, "the job", `/jobs\/\d+$/.test(location.hash)`)
+	b.see(t, "complete")
+	for _, wrong := range append(b.wrongs, js[[]string](t, b, harm)...) {
+		t.Error(wrong)
+	}
+}
+
+// harmful is a template that has a text wherever it may be.
+func harmful(text string) string {
+	runes := []rune(text)
+	name := string(runes[:min(64, len(runes))])
+	template, _ := json.Marshal(map[string]any{
+		"specificationVersion": "jobtemplate-2023-09", "name": "{{Param.__proto__}}",
+		"parameterDefinitions": []any{
+			map[string]any{"name": "__proto__", "type": "STRING", "default": text, "description": text},
+			map[string]any{"name": "constructor", "type": "STRING", "default": "a", "userInterface": map[string]string{"label": name, "groupLabel": name}},
+			map[string]any{"name": "valueOf", "type": "STRING", "allowedValues": []string{text, "b"}},
+		},
+		"steps": []any{map[string]any{
+			"name": name, "script": map[string]any{"actions": map[string]any{"onRun": map[string]string{"command": "true"}}},
+			"parameterSpace":   map[string]any{"taskParameterDefinitions": []any{map[string]any{"name": "T", "type": "STRING", "range": []string{text}}}},
+			"stepEnvironments": []any{map[string]any{"name": name, "variables": map[string]string{"A": text}}},
+		}},
+	})
+	return string(template)
+}
 
 // TestPageSession: the output of an item of Open Job Description has headings by action, which lead to their lines.
 func TestPageSession(t *testing.T) {

@@ -37,7 +37,7 @@ type tab struct {
 }
 
 // asks are the requests that are no GET and change nothing on the farm.
-var asks = map[string]bool{"/v1/sessions": true, "/v1/submissions/check": true, "/v1/submissions/what-if": true}
+var asks = map[string]bool{"/v1/sessions": true, "/v1/submissions/check": true, "/v1/submissions/what-if": true, "/v1/openjd/check": true}
 
 // requestsIn counts the requests that a view makes by itself in a time.
 func (b *tab) requestsIn(d time.Duration) int {

@@ -43,26 +43,26 @@ async function ask(body, draft) {
   }
 }
 
-/** useCheck asks when typing has rested for a moment, once at a time. */
-export function useCheck(body, draft) {
-  const [said, setSaid] = useState({ errors: {}, remarks: [] });
+/** useAsked is the last answer to a question about a body, and of which; it is asked once typing has rested. */
+export function useAsked(ask, body, on) {
+  const [said, setSaid] = useState({});
   const last = useRef({});
   const text = JSON.stringify(body);
   const run = async () => {
     const state = last.current;
-    if (state.asking || state.gone) return;
-    const { body, draft, text } = state;
+    if (state.asking || state.gone) return; // once at a time
+    const { ask, text } = state;
     state.asking = true;
-    const answer = await ask(body, draft);
+    const answer = await ask();
     state.asking = false;
     if (state.gone) return;
-    setSaid({ ...answer, text, of: itemsOf(body) });
+    setSaid({ answer, text });
     if (state.text !== text) run();
   };
   useEffect(() => {
-    Object.assign(last.current, { body, draft, text });
-    if (!may("check-submission") || !(body.command || body.range)) {
-      setSaid({ errors: {}, remarks: [] });
+    Object.assign(last.current, { ask, text });
+    if (!on) {
+      setSaid({});
       return;
     }
     const timer = setTimeout(run, 300);
@@ -74,11 +74,18 @@ export function useCheck(body, draft) {
     },
     [],
   );
-  const now = said.text === text;
+  return { answer: said.answer, now: said.text === text };
+}
+
+/** useCheck is what submitting a body would say. */
+export function useCheck(body, draft) {
+  const of = itemsOf(body),
+    on = may("check-submission") && Boolean(body.command || body.range),
+    { answer, now } = useAsked(async () => ({ ...(await ask(body, draft)), of }), body, on);
   return {
-    errors: now ? said.errors : {},
-    remarks: now ? said.remarks : [],
-    items: said.of === itemsOf(body) ? said.items : null,
+    errors: (now && answer?.errors) || {},
+    remarks: (now && answer?.remarks) || [],
+    items: (answer?.of === of && answer.items) || null,
   };
 }
 

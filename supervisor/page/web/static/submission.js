@@ -102,20 +102,23 @@ function run({ command, shell }) {
   return { command: [command], shell: shell === "line" || guessed([command]) };
 }
 
-/** request is the body of a submission, and the fields that cannot be read. */
-export function request(draft, expert) {
+/** taking has what cannot be read written down under the name of its field. */
+const taking = wrong => (name, of) => {
+  try {
+    of();
+  } catch (error) {
+    wrong[name] = error.message;
+  }
+};
+
+/** part is that part of a submission which the fields of some attributes make, and the fields that cannot be read. */
+export function part(draft, has) {
   const body = {},
-    wrong = {};
-  const take = (name, of) => {
-    try {
-      of();
-    } catch (error) {
-      wrong[name] = error.message;
-    }
-  };
+    wrong = {},
+    take = taking(wrong);
   for (const attribute of attributes) {
     const { name } = attribute;
-    if (apart.includes(name) || (!expert && !basic.includes(name))) continue;
+    if (apart.includes(name) || !has(name)) continue;
     take(name, () => {
       const value = read(attribute, draft[name]);
       if (value === undefined) return;
@@ -125,43 +128,67 @@ export function request(draft, expert) {
       } else body[name] = value;
     });
   }
-  take("command", () => Object.assign(body, run(expert ? draft : { command: draft.command })));
-  if (!expert) return { body, wrong };
-  take("env", () => {
-    if (draft.env?.trim()) body.env = variables(draft.env);
-  });
+  if (!has("max_cpus")) return { body, wrong };
   if (draft.width === "none") body.max_cpus = 0;
   if (draft.width === "all") body.max_cpus = "*";
   if (draft.width === "most") {
     if (/^\d+$/.test(draft.max_cpus ?? "")) body.max_cpus = Number(draft.max_cpus);
     else wrong.max_cpus = "write a whole number";
   }
+  return { body, wrong };
+}
+
+/** request is the body of a submission, and the fields that cannot be read. */
+export function request(draft, expert) {
+  const { body, wrong } = part(draft, name => expert || basic.includes(name)),
+    take = taking(wrong);
+  take("command", () => Object.assign(body, run(expert ? draft : { command: draft.command })));
+  if (!expert) return { body, wrong };
+  take("env", () => {
+    if (draft.env?.trim()) body.env = variables(draft.env);
+  });
   if (draft.blocked) body.status = "blocked";
   if (draft.user) body.user = draft.user;
   return { body, wrong };
 }
 
-/** command is what qbsub does the same with; "" if there is no such command. */
-export function command(body) {
-  const options = [];
-  const add = (flag, value) =>
-    options.push(value.startsWith("-") ? `-${flag}=${quoted(value)}` : `-${flag} ${quoted(value)}`);
+/** options are those of qbsub that say the same as attributes in a body; null if there are none that do. */
+function options(body) {
+  const list = [];
   for (const attribute of attributes) {
     const { name, flag, words: forms } = attribute,
       value = attribute.in ? body[attribute.in]?.[name] : body[name];
     if (value === undefined || name === "command" || name === "shell") continue;
-    if (!says(attribute, value)) return "";
-    if (name === "env") for (const [variable, to] of Object.entries(value)) add("env", `${variable}=${to}`);
-    else if (forms) {
-      if (forms[value]) options.push(forms[value]);
-    } else add(flag, written(attribute, value));
+    if (!says(attribute, value)) return null;
+    if (name === "env")
+      for (const [variable, to] of Object.entries(value)) list.push(option("env", `${variable}=${to}`));
+    else if (!forms) list.push(option(flag, written(attribute, value)));
+    else if (forms[value]) list.push(forms[value]);
   }
-  for (const name of ["status", "user"]) if (body[name]) add(name, body[name]);
-  const given = body.command ?? [];
-  if (given.length && Boolean(body.shell) !== guessed(given)) options.push(`-shell=${Boolean(body.shell)}`);
-  if (given[0]?.startsWith("-")) options.push("--");
-  return ["qbsub", ...options, ...(given.length ? given.map(quoted) : ["…"])].join(" ");
+  return list;
 }
+
+const option = (flag, value) => (value.startsWith("-") ? `-${flag}=${quoted(value)}` : `-${flag} ${quoted(value)}`);
+
+/** command is what qbsub does the same with; "" if there is no such command. */
+export function command(body) {
+  const list = options(body),
+    given = body.command ?? [];
+  if (!list) return "";
+  for (const name of ["status", "user"]) if (body[name]) list.push(option(name, body[name]));
+  if (given.length && Boolean(body.shell) !== guessed(given)) list.push(`-shell=${Boolean(body.shell)}`);
+  if (given[0]?.startsWith("-")) list.push("--");
+  return ["qbsub", ...list, ...(given.length ? given.map(quoted) : ["…"])].join(" ");
+}
+
+/** templateCommand is what submits the template of a file with the same values. */
+export const templateCommand = ({ values, job }, file) =>
+  [
+    "qb openjd submit",
+    ...Object.entries(values).map(([name, value]) => option("p", `${name}=${value}`)),
+    ...(options(job) ?? []),
+    quoted(file),
+  ].join(" ");
 
 /**
  * given is the draft that submits a job again: of its archive. What preview items left is the job; they were
