@@ -40,7 +40,8 @@ type Endpoint struct {
 // Keyed says whether the endpoint takes an Idempotency-Key: a call that is repeated under it happens once.
 func (e Endpoint) Keyed() bool { return slices.Contains(keyed, e.ID) }
 
-var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID,
+var keyed = []string{Submit.ID, SubmitOpenJD.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID,
+	RemoveHost.ID,
 	SetShare.ID, AddCredit.ID, AddAccount.ID, AddAccounts.ID, DropAccount.ID, SetBudget.ID, Report.ID, Decide.ID,
 	AddCredits.ID, SetProfile.ID, ForgetProfile.ID, ReportResource.ID, RemoveJob.ID, OrderJobs.ID}
 

@@ -161,6 +161,10 @@ var audited = []struct {
 	{api.ReleaseBrake, nil, nil, "brake", `hosts with items fell silent`, `{"affected":`},
 	{api.ConfirmDead, params("host", "h1"), nil, "host h1", `"state":"unreachable"`, `{"affected":1}`},
 	{api.RemoveHost, params("host", "h2", "confirm_dead", true), nil, "host h2", `"state":"unreachable"`, `{"affected":`},
+	{api.SubmitOpenJD, nil, api.OpenJDRequest{Template: api.OpenJDDocument{
+		Text: `{specificationVersion: jobtemplate-2023-09, name: x, steps: [{name: s, script: {actions: {onRun: {command: "true"}}}}]}`},
+		Job: &api.SubmitRequest{Env: map[string]string{"A": "hunter2"}, Status: "blocked"}}, "job ", `null`,
+		`{"name":"x","user":"boss","steps":1}`},
 }
 
 // newestRow is the newest row of the trail. That of a test mail or a restart, which change no row, may follow its

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"qb/api"
@@ -154,7 +155,7 @@ func byRights(p credentials.Principal, e api.Endpoint, action string) error {
 func onOthers(p credentials.Principal, e api.Endpoint, action string, o *Object) error {
 	lets := o.Security.For(p.SharesGroup(o.groups))
 	switch e.ID {
-	case api.Submit.ID, api.CheckSubmission.ID, api.TrySubmission.ID:
+	case api.Submit.ID, api.CheckSubmission.ID, api.TrySubmission.ID, api.SubmitOpenJD.ID, api.CheckOpenJD.ID:
 		if !p.SubmitsFor(o.Owner, o.rights) {
 			return api.Errorf(api.KindForbidden,
 				"user = %q: %s (role %s) lacks the right to submit as %s; leave the user out, or ask for the right: %s",
@@ -203,6 +204,12 @@ func onOthers(p credentials.Principal, e api.Endpoint, action string, o *Object)
 			return api.Errorf(api.KindForbidden,
 				"%s (role %s) lacks the right admin, which the entry of %s needs; an admin reads it with qbadmin user list", p.User,
 				p.Role, o.Owner)
+		}
+	default: // an endpoint about which nothing is said here
+		if e.Method != http.MethodGet && !p.Rights.Has(api.MayAdmin) {
+			return api.Errorf(api.KindForbidden,
+				"%s (role %s) lacks the right admin, which %s for %s needs; an admin gives it with qbadmin user set %s -role admin",
+				p.User, p.Role, e.ID, o.Owner, p.User)
 		}
 	}
 	return nil
