@@ -147,7 +147,8 @@ var (
 
 // Endpoints is the whole table.
 var Endpoints = []Endpoint{
-	Submit, CheckSubmission, SubmitOpenJD, CheckOpenJD, ListJobs, GetJob, ArchiveJob, OrderOfJobs, OrderOfHosts, Modify,
+	Submit, CheckSubmission, SubmitOpenJD, CheckOpenJD, ListJobTypes, GetJobType,
+	ListJobs, GetJob, ArchiveJob, OrderOfJobs, OrderOfHosts, Modify,
 	RemoveJob, OrderJob, OrderJobs, ListItems, Attempts, History, Explain, WhatIf, TrySubmission, SlotMap, ItemLog,
 	SessionLog, ItemPicture,
 	ListHosts, GetHost, HostConfiguration, LockHost, UnlockHost, ConfirmDead, ApproveHost, RestartHost, RemoveHost,

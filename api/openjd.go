@@ -6,17 +6,34 @@ import "net/http"
 var (
 	SubmitOpenJD = Endpoint{"submit-openjd", http.MethodPost, "/v1/openjd", User,
 		"Submit a job of Open Job Description: a job of the farm for each step"}
+	ListJobTypes = Endpoint{"list-job-types", http.MethodGet, "/v1/types", ReadOnly,
+		"The job types of the farm: forms of jobs that need no shell"}
+	GetJobType = Endpoint{"get-job-type", http.MethodGet, "/v1/types/{type}", ReadOnly,
+		"A job type with its template"}
 	CheckOpenJD = Endpoint{"check-openjd", http.MethodPost, "/v1/openjd/check", User,
 		"What submitting a job of Open Job Description would say and make; nothing is stored"}
 )
 
 // OpenJDRequest is a job of Open Job Description.
 type OpenJDRequest struct {
-	Template     OpenJDDocument    `json:"template" doc:"The job template."`
+	Type         string            `json:"type,omitempty" maxLength:"64" doc:"A job type, in place of the template."`
+	Template     OpenJDDocument    `json:"template,omitempty" doc:"The job template."`
 	Environments []OpenJDDocument  `json:"environments,omitempty" maxItems:"20" doc:"Environment templates; the first one is entered first, after those of the site."`
 	Values       map[string]string `json:"values,omitempty" doc:"Values of the parameters. Those of PATH parameters are absolute: only the client knows what a relative path is relative to."`
 	Bundle       map[string]string `json:"bundle,omitempty" doc:"What a bundle says to a farm, such as deadline:priority."`
 	Job          *SubmitRequest    `json:"job,omitempty" doc:"Attributes of all its jobs, such as priority and account, as of a submission. What the template decides, such as command and range, is refused."`
+}
+
+// JobType is a form of jobs: a template of Open Job Description with attributes of its jobs.
+type JobType struct {
+	Name        string          `json:"name,omitempty"`
+	Version     string          `json:"version" doc:"A job keeps the one that it was submitted with."`
+	Description string          `json:"description"`
+	File        string          `json:"file,omitempty" doc:"The parameter that the file of qbsub is; empty: it takes none."`
+	Range       string          `json:"range,omitempty" doc:"The parameter that the range of qbsub is; empty: it takes none."`
+	Site        bool            `json:"site,omitempty" doc:"It is of the site, and not built in."`
+	Job         *SubmitRequest  `json:"job,omitempty" doc:"Attributes of its jobs, which a submission may change."`
+	Template    *OpenJDDocument `json:"template,omitempty" doc:"Not in a list."`
 }
 
 // OpenJDDocument is the text of a template.

@@ -28,6 +28,9 @@ type subOptions struct {
 	req     api.SubmitRequest
 	waitFor string
 	env     []string
+
+	parameters []string // of a job type
+
 	reverse bool
 	binary  bool
 	waitOn  bool
@@ -113,6 +116,9 @@ func (o *subOptions) bindBeside(f *pflag.FlagSet, attribute string) {
 		f.BoolVar(&o.try, "whatif", false,
 			"do not submit: print which jobs would gain and lose instances, what would stop, and when the job would start")
 		f.BoolVar(&o.waitOn, "waiton", false, "wait until the job ends; exit with 0 if complete, 1 if failed or killed")
+	case "type":
+		f.StringArrayVar(&o.parameters, "param", nil,
+			"give a parameter of the job type its value, `NAME=VALUE`; may be repeated")
 	case "mailaddress":
 		f.BoolVar(&o.mail, "mail", false, "mail when the job has ended, as -flags mail")
 	case "cwd":
@@ -122,6 +128,12 @@ func (o *subOptions) bindBeside(f *pflag.FlagSet, attribute string) {
 }
 
 func (o *subOptions) run(cmd *cobra.Command, words []string) error {
+	if name := typeOfFarm(cmd); name != "" {
+		return cmp.Or(o.results.Check(), o.runType(cmd, name, words))
+	}
+	if len(o.parameters) > 0 {
+		return api.Errorf(api.KindUsage, "-param is for parameters of a job type; give one by -type (qb type list)")
+	}
 	if err := cmp.Or(o.complete(cmd, words), o.results.Check()); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ var commandGroups = []struct {
 	{"Start here", []string{"farm", "sub", "jobs", "items", "out", "err", "explain", "retry", "kill", "watch", "open"}},
 	{"Jobs", []string{"modify", "block", "unblock", "suspend", "resume", "wait", "history", "tree", "archive", "remove",
 		"top", "bottom", "joborder",
-		"whatif", "profile", "summary", "openjd"}},
+		"whatif", "profile", "summary", "openjd", "type"}},
 	{"Items and instances", []string{"instances", "requeue", "redo", "complete", "fail", "interrupt", "preempt", "migrate",
 		"retire", "shove", "work"}},
 	{"Hosts and resources", []string{"hosts", "lock", "unlock", "worker", "resources", "updateresource"}},

@@ -176,7 +176,7 @@ func clientCommands() []*cobra.Command {
 		newShareCommand(), newProfileCommand(), newResourcesCommand(), newUpdateResourceCommand(), newSummaryCommand(),
 		newStatsCommand(), newWhatIfCommand(), newTreeCommand(), newLoginCommand(), newLogoutCommand(), newOpenCommand(),
 		newUsersCommand(), newArchiveCommand(), newJobOrderCommand(), newConfigFileCommand(), newWorkCommand(),
-		newOpenJDCommand(),
+		newOpenJDCommand(), newTypeCommand(),
 	}
 	return append(commands, newActionCommands()...)
 }

@@ -32,7 +32,7 @@ func rightsTo(e api.Endpoint) (row struct{ roles, others string }, known bool) {
 // who leads the group of the other's owner, g one who belongs to it, u any other user, r read-only, w worker, -
 // anyone), and who may do so with what is another's: empty, all of them; *, as supervisor_log_access says.
 var rights = map[string]struct{ roles, others string }{
-	"submit": {"aolgu", ""}, "check-submission": {"aolgu", ""}, "submit-openjd": {"aolgu", ""}, "check-openjd": {"aolgu", ""}, "try-submission": {"aolgu", ""},
+	"submit": {"aolgu", ""}, "check-submission": {"aolgu", ""}, "submit-openjd": {"aolgu", ""}, "list-job-types": {"aolgur", ""}, "get-job-type": {"aolgur", ""}, "check-openjd": {"aolgu", ""}, "try-submission": {"aolgu", ""},
 	"list-jobs": {"aolgur", ""}, "get-job": {"aolgur", ""}, "archive-job": {"aolgu", "ao"}, "job-order": {"aolgur", ""},
 	"host-order": {"aolgur", ""}, "modify-job": {"aolgu", "aol"},
 	"order-job": {"aolgu", "aol"}, "order-jobs": {"aolgu", ""}, "remove-job": {"aolgu", "ao"},

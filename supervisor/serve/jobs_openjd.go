@@ -35,6 +35,8 @@ type openjdService struct{ *jobService }
 func (s openjdService) register(rt *routes) {
 	long := body(maxBody)
 	mount(rt, api.SubmitOpenJD, led(s.backend, s.submit), long)
+	mount(rt, api.ListJobTypes, s.types)
+	mount(rt, api.GetJobType, s.jobType)
 	mount(rt, api.CheckOpenJD, few(s.turns.heavy, led(s.backend, s.check)), long)
 }
 
@@ -47,7 +49,10 @@ func (s openjdService) submit(ctx context.Context, in *openjdIn) (*jsonOf[api.Op
 	}
 	audit.Of(ctx).SubmitsFor(owner)
 	j, err := s.read(ctx, &in.Body, owner)
-	if err = cmp.Or(err, j.Err()); err != nil {
+	if err == nil {
+		err = j.Err()
+	}
+	if err != nil {
 		return nil, err
 	}
 	audit.Of(ctx).Changes("", nil, map[string]any{"user": owner, "name": problem.Clip(j.Name()), "steps": len(j.Steps())})
@@ -119,6 +124,10 @@ func ownerOf(ctx context.Context, r *api.OpenJDRequest) string {
 // read reads a request with what the site adds to it.
 func (s openjdService) read(ctx context.Context, r *api.OpenJDRequest, owner string) (*openjdjobs.Job, error) {
 	c := s.live.now.Load()
+	r, err := typed(r, c.Types)
+	if err != nil {
+		return nil, err
+	}
 	cluster := c.DefaultCluster
 	if r.Job != nil && r.Job.Cluster != "" {
 		cluster = r.Job.Cluster
@@ -149,6 +158,44 @@ func (s openjdService) read(ctx context.Context, r *api.OpenJDRequest, owner str
 		site.Environments = append(site.Environments, openjdjobs.File{Name: name, Text: text})
 	}
 	return openjdjobs.Read(r, site), nil
+}
+
+// typed is a request with the template and the attributes of its job type.
+func typed(r *api.OpenJDRequest, site string) (*api.OpenJDRequest, error) {
+	switch {
+	case r.Type == "" && r.Template.Text == "":
+		return nil, problem.Invalid("template", "the text is empty; give a template, or the type of the job")
+	case r.Type == "":
+		return r, nil
+	case r.Template.Text != "":
+		return nil, problem.Invalid("type", "%s has a template of its own; give the type or a template", problem.Clip(r.Type))
+	}
+	t, err := openjdjobs.FindType(site, r.Type)
+	if err != nil {
+		return nil, err
+	}
+	return openjdjobs.Fill(r, t), nil
+}
+
+// types lists the job types. A type of the site that cannot be read is logged, and left out.
+func (s openjdService) types(context.Context, *struct{}) (*jsonOf[[]api.JobType], error) {
+	list, errs := openjdjobs.Types(s.live.now.Load().Types)
+	for _, err := range errs {
+		s.log.Warn("a job type is left out", "error", err)
+	}
+	for n := range list {
+		list[n].Template = nil
+	}
+	return &jsonOf[[]api.JobType]{list}, nil
+}
+
+type jobTypeIn struct {
+	Type string `path:"type" maxLength:"64" doc:"The name of the type."`
+}
+
+func (s openjdService) jobType(_ context.Context, in *jobTypeIn) (*jsonOf[api.JobType], error) {
+	t, err := openjdjobs.FindType(s.live.now.Load().Types, in.Type)
+	return &jsonOf[api.JobType]{t}, err
 }
 
 // readEnvironment reads a file up to one byte beyond the limit of a document, which its reader then refuses.

@@ -32,7 +32,7 @@ type thing struct{ job, host, user, token string }
 
 func (x thing) replacer() *strings.Replacer {
 	return strings.NewReplacer("{job}", x.job, "{action}", "block", "{item}", "1", "{host}", x.host, "{user}", x.user,
-		"{token}", x.token, "{hash}", pageHash(), "{file}", "app.js", "{profile}", "true", "{resource}", "license.x", "{instance}", "0")
+		"{token}", x.token, "{hash}", pageHash(), "{file}", "app.js", "{profile}", "true", "{type}", "blender", "{resource}", "license.x", "{instance}", "0")
 }
 
 // pageHash is the hash of the page's files.

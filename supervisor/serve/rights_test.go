@@ -22,7 +22,7 @@ var rightOf = func() map[string]string {
 		"lock":  "lock-host unlock-host",
 		"sudo":  "supervisor-configuration report-resource confirm-dead release-brake read-ends add-account add-accounts remove-account set-budget decide-publication add-credits set-share add-credit history",
 		"admin": "remove-host approve-host restart-host reread test-mail create-token list-tokens rotate-token audit-log revoke-token list-users add-user set-user remove-user invite-user",
-		"see": "list-resources list-jobs get-job list-items list-attempts job-history explain-job list-hosts snapshot events ping list-shares explain-share share-settings list-accounts " +
+		"see": "list-job-types get-job-type list-resources list-jobs get-job list-items list-attempts job-history explain-job list-hosts snapshot events ping list-shares explain-share share-settings list-accounts " +
 			"past-accounts list-budgets list-publications list-profiles list-credit get-stats get-user login list-own-tokens revoke-own-token make-code begin-session " +
 			"watch item-states job-order host-order item-values get-item timeline what-if slot-map get-host host-configuration metrics",
 		"kill": "order-job/kill order-jobs/kill", "retry": "order-job/retry order-job/redo order-jobs/retry order-jobs/redo",

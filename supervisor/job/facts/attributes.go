@@ -68,7 +68,7 @@ var Attributes = slices.Concat([]Attribute{
 		Name: "type", Effect: Decides, Value: func(j *JobFacts) any { return &j.JobType }, Trim: true,
 		Runes:  MaxName,
 		Check:  checkType,
-		Option: "`TYPE` of the job: loadonce starts the command once for each instance, and it takes one item after another (docs/sessions.md); default: cmdrange with -range, else cmdline",
+		Option: "`TYPE` of the job: a job type of the farm, such as blender (qb type list), in place of a command; or loadonce, which starts the command once for each instance (docs/sessions.md); default: cmdrange with -range, else cmdline",
 	},
 	{
 		Name: "pid", Effect: Offers, Value: func(j *JobFacts) any { return &j.PID }, Most: MaxJobID,

@@ -5,5 +5,10 @@
 //	                   Check: the same for a form, with what is wrong
 //	a variable of each job (Data.Pack) ─▶ host ─▶ Unpack ─▶ Data.Job: the job again, whose tasks are computed there
 //
+// A job type is a template with attributes of its jobs, a folder each (types.go): built in, or of the site.
+//
+//	types/NAME/template.yaml   the job template
+//	types/NAME/type.json       version, description, the parameters that file and range of qbsub are, attributes
+//
 // Read next: jobs.go; the language is in package openjd.
 package openjdjobs

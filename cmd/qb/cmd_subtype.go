@@ -1,0 +1,170 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/cmd/qb/commandline"
+	"qb/cmd/qb/output"
+	"qb/openjd"
+	"qb/supervisor/job/facts"
+)
+
+// typeOfFarm is the job type that -type names; "": it is one of the three that say how a command runs, or none.
+func typeOfFarm(cmd *cobra.Command) string {
+	if name := strings.TrimSpace(cmd.Flags().Lookup("type").Value.String()); !slices.Contains(facts.JobTypes, name) {
+		return name
+	}
+	return ""
+}
+
+// runType submits a job of a job type: the word is its file, -range its range, and -param gives the other parameters.
+func (o *subOptions) runType(cmd *cobra.Command, name string, words []string) error {
+	if o.archive.to != "" || o.archive.from != "" || o.try {
+		return api.Errorf(api.KindUsage, "-export, -import and -whatif are for jobs with a command, and -type %s is a job type",
+			output.Escape(name))
+	}
+	c := connect(cmd)
+	t, err := call[api.JobType](cmd.Context(), c, api.GetJobType, api.Params{"type": name}, nil)
+	if err != nil {
+		return err
+	}
+	r := &api.OpenJDRequest{Type: name, Job: &o.req}
+	if r.Values, err = o.typeValues(cmd, t, words); err != nil {
+		return err
+	}
+	if _, err := attributeOption(submitOption).give(cmd.Flags(), &o.req); err != nil {
+		return err
+	}
+	if o.mail {
+		o.req.Flags = append(o.req.Flags, facts.FlagMail)
+	}
+	if err := cmp.Or(o.addDefaults(cmd), o.addWaitFor(), o.addSurroundings(cmd)); err != nil {
+		return err
+	}
+	o.req.Range = ""
+	o.req.Type = ""
+	o.req.Cwd = ""
+	o.req.System = ""
+	var reply api.OpenJDReply
+	if err := c.Change(cmd.Context(), "", api.SubmitOpenJD, nil, r, &reply); err != nil {
+		return err
+	}
+	var done error
+	for _, j := range reply.Jobs {
+		done = cmp.Or(done, o.results.Add(cmd.OutOrStdout(), output.Result{Job: j.Job, Action: "submit", Affected: 1},
+			fmt.Sprint(j.Job)))
+	}
+	if done = o.results.Flush(cmd.OutOrStdout(), done); done != nil {
+		return done
+	}
+	remark(cmd, reply.Remarks)
+	if o.waitOn {
+		for _, j := range reply.Jobs {
+			done = cmp.Or(done, waitOn(cmd, c, j.Job))
+		}
+	}
+	return done
+}
+
+// typeValues are the values of a type's parameters, with paths joined with the current folder.
+func (o *subOptions) typeValues(cmd *cobra.Command, t api.JobType, words []string) (map[string]string, error) {
+	given := map[string]string{}
+	for _, pair := range o.parameters {
+		name, value, found := strings.Cut(pair, "=")
+		if !found || name == "" {
+			return nil, api.Errorf(api.KindUsage, "-param %s: write NAME=VALUE", output.Escape(pair))
+		}
+		given[name] = value
+	}
+	switch {
+	case len(words) > 1 || len(words) == 1 && t.File == "":
+		return nil, api.Errorf(api.KindUsage, "%s is one word too many for the job type %s; give parameters as -param NAME=VALUE (qb type show %s)",
+			output.Escape(words[len(words)-1]), t.Name, t.Name)
+	case len(words) == 1:
+		given[t.File] = words[0]
+	}
+	if cmd.Flags().Changed("range") {
+		if t.Range == "" {
+			return nil, api.Errorf(api.KindUsage, "-range: the job type %s has none (qb type show %s)", t.Name, t.Name)
+		}
+		given[t.Range] = strings.ReplaceAll(cmd.Flags().Lookup("range").Value.String(), "x", ":")
+	}
+	template, err := openjd.ReadJob([]byte(t.Template.Text), openjd.YAML)
+	if err != nil {
+		return nil, api.Errorf(api.KindUnavailable, "the template of the job type %s cannot be read here: %v", t.Name, err)
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		return nil, api.Errorf(api.KindUsage, "the current folder has no name: %v", err)
+	}
+	return openjd.Joined(template, openjd.Submission{Values: given, WorkingDir: filepath.ToSlash(folder)})
+}
+
+func newTypeCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "type", Short: "List and show job types, which are forms of jobs without a shell",
+		Long: "List and show job types: forms of jobs that need no shell, built in or of the site. Submit one by qbsub -type NAME FILE -range ITEMS."}
+	cmd.AddCommand(newTypeListCommand(), newTypeShowCommand())
+	return cmd
+}
+
+var typeColumns = []output.Column[api.JobType]{
+	{Name: "name"}, {Name: "version"}, {Name: "file"}, {Name: "range"}, {Name: "site"}, {Name: "description"},
+}
+
+var parameterColumns = []output.Column[api.OpenJDParameter]{
+	{Name: "name"}, {Name: "type"},
+	{Name: "default", Text: func(p api.OpenJDParameter) string {
+		if p.Default == nil {
+			return "(to be given)"
+		}
+		return *p.Default
+	}},
+	{Name: "allowed", Text: func(p api.OpenJDParameter) string { return strings.Join(p.Allowed, ", ") }},
+	{Name: "description"},
+}
+
+func newTypeListCommand() *cobra.Command {
+	var o output.ListOptions
+	cmd := &cobra.Command{Use: "list", Short: "List the job types of the farm", Args: commandline.WantArgs(0, 0, ""),
+		Example: "  qb type list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return output.Print(cmd, "this farm has no job types", o, typeColumns, func() ([]api.JobType, error) {
+				return call[[]api.JobType](cmd.Context(), connect(cmd), api.ListJobTypes, nil, nil)
+			})
+		}}
+	o.Bind(cmd.Flags())
+	return cmd
+}
+
+func newTypeShowCommand() *cobra.Command {
+	var asTemplate bool
+	var o output.ListOptions
+	cmd := &cobra.Command{Use: "show NAME", Short: "Show the parameters of a job type", Args: commandline.WantArgs(1, 1, "job type"),
+		Example: "  qb type show blender\n  qb type show -template blender",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			c := connect(cmd)
+			if asTemplate {
+				t, err := call[api.JobType](cmd.Context(), c, api.GetJobType, api.Params{"type": words[0]}, nil)
+				if err == nil {
+					_, err = fmt.Fprint(cmd.OutOrStdout(), t.Template.Text)
+				}
+				return err
+			}
+			return output.Print(cmd, "the job type has no parameters", o, parameterColumns,
+				func() ([]api.OpenJDParameter, error) {
+					seen, err := call[api.OpenJDCheck](cmd.Context(), c, api.CheckOpenJD, nil, api.OpenJDRequest{Type: words[0]})
+					return seen.Parameters, err
+				})
+		}}
+	o.Bind(cmd.Flags())
+	cmd.Flags().BoolVar(&asTemplate, "template", false, "print its template of Open Job Description")
+	return cmd
+}
