@@ -74,7 +74,7 @@ func (l *launcher) session(item core.Item) (*shim.Session, error) {
 	if l.temps == "" && l.runAs == settings.RunAsOwner {
 		return nil, shim.Refused(fmt.Errorf("items have no folder of their own in %s, where the program of a load-once job would find its socket; see the worker's log", shim.TmpFolder))
 	}
-	return &shim.Session{Socket: path, Work: l.work(item), Job: api.ProgramJob{
+	return &shim.Session{Socket: path, Grace: item.Grace, Work: l.work(item), Job: api.ProgramJob{
 		ID: spec.Job, Name: spec.Name, User: spec.User, Instance: d.Instance, PGrp: spec.PGrp, Command: spec.Command,
 		Cwd: spec.Cwd, Env: ofJob(item),
 	}}, nil

@@ -139,11 +139,8 @@ func programMain(mode string) int {
 func misbehave(mode string, b **backEnd, w *api.ProgramItem) int {
 	c := *b
 	switch mode {
-	case "fail":
-		fmt.Println("failed:", c.report(w, message{"status": "failed", "exit_code": 7, "reason": "no camera"})["status"])
-		if again := c.request(); again != nil {
-			fmt.Println("an item after a failed one")
-		}
+	case "fail", "linger":
+		fails(mode, c, w)
 		return 0
 	case "twice":
 		fmt.Println("said", c.report(w, nil)["status"], c.report(w, nil)["error"])
@@ -201,6 +198,21 @@ func misbehave(mode string, b **backEnd, w *api.ProgramItem) int {
 	}
 	fmt.Println("then", (*b).report(w, nil)["status"])
 	return -1
+}
+
+// fails reports its item as failed.
+func fails(mode string, c *backEnd, w *api.ProgramItem) {
+	switch mode {
+	case "fail":
+		fmt.Println("failed:", c.report(w, message{"status": "failed", "exit_code": 7, "reason": "no camera"})["status"])
+		if again := c.request(); again != nil {
+			fmt.Println("an item after a failed one")
+		}
+	case "linger": // longer than a program has on a farm with a short grace
+		c.report(w, message{"status": "failed"})
+		time.Sleep(11 * time.Second)
+		fmt.Println("lingered")
+	}
 }
 
 // labour takes a while.

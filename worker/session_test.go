@@ -245,6 +245,21 @@ func TestReportOfAStoppedItem(t *testing.T) {
 	}
 }
 
+// TestFailedProgramHasTheKillGrace: a program that reported a failure ends by itself within the kill grace of the farm,
+// if that is the longer.
+func TestFailedProgramHasTheKillGrace(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.with(func() { f.grace = 60 })
+	f.loadOnce(1, "linger")
+	runAgent(t, testConfig(t, f))
+	f.chain(core.Key{Job: 1}, 4)
+	if end := f.awaitEnd(attempt(1, 2)); shortEnd(end) != "exit 1" {
+		t.Errorf("item 2 ended with %s", shortEnd(end))
+	}
+	f.awaitSession(attempt(1, 0), "lingered\n")
+}
+
 // TestItemThatWasNotTaken: an item that the program has not asked for yet is stopped alone, and handed back as one of
 // which nothing ran. The program goes on with the next.
 func TestItemThatWasNotTaken(t *testing.T) {

@@ -68,6 +68,7 @@ type Session struct {
 	Socket string          `json:"socket"` // where it asks
 	Work   api.ProgramItem `json:"work"`
 	Job    api.ProgramJob  `json:"job"`
+	Grace  time.Duration   `json:"grace,omitempty"` // between TERM and KILL
 }
 
 // Login is whom the process runs as; nil is the agent's own user.

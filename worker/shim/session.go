@@ -16,7 +16,8 @@ import (
 // codeNoReport is of an item whose program ended well and did not say what became of the item.
 const codeNoReport = "no_report"
 
-// failedGrace is how long a program has to end by itself that reported an item as failed.
+// failedGrace is how long a program has at least to end by itself that reported an item as failed, and again after
+// TERM.
 const failedGrace = 10 * time.Second
 
 // session is the part of a program that is kept for one item after another. What it has said of an item is taken once,
@@ -260,7 +261,7 @@ func (k *session) concluded(it *shimItem, f api.Finished) {
 	default:
 		it.verdict = &f
 		a.answer(status(api.ProgramPending))
-		k.end(Ending{Grace: failedGrace})
+		k.end(Ending{Grace: max(failedGrace, p.order.Session.Grace)})
 	}
 }
 
