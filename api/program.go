@@ -36,6 +36,10 @@ const (
 	ProgramResultTooLong = "result_too_long"
 )
 
+// ProgramEnvironment is the code of a report that the program could not make what all of its items need, such as an
+// environment of Open Job Description.
+const ProgramEnvironment = "environment"
+
 // ProgramRequest is what a program asks or reports.
 type ProgramRequest struct {
 	Version     int             `json:"version"`
@@ -46,6 +50,7 @@ type ProgramRequest struct {
 	Status      string          `json:"status,omitempty"`
 	ExitCode    int             `json:"exit_code,omitempty"`
 	Reason      string          `json:"reason,omitempty"`
+	Code        string          `json:"code,omitempty"` // why it failed
 	Progress    float64         `json:"progress,omitempty"`
 	OutputPaths []string        `json:"output_paths,omitempty"`
 	Result      json.RawMessage `json:"result,omitempty"`

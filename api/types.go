@@ -175,7 +175,7 @@ type HostAvoidance struct {
 	User   string    `json:"user,omitempty" doc:"Whose items; with folder only those that run there."`
 	Folder string    `json:"folder,omitempty" doc:"Working folder that is missing on the host, or closed to the user."`
 	Job    int64     `json:"job,omitempty" doc:"Whose items."`
-	Code   string    `json:"code" enum:"user_refused,failed_there,folder_missing,folder_denied" doc:"Why, see docs/codes.md."`
+	Code   string    `json:"code" enum:"user_refused,failed_there,folder_missing,folder_denied,environment_failed" doc:"Why, see docs/codes.md."`
 	Failed int       `json:"failed" doc:"Items that failed there; 0: they could not run there, or were migrated from there."`
 	Until  time.Time `json:"until" doc:"When the host gets such items again."`
 	Text   string    `json:"text" doc:"The same as a sentence."`

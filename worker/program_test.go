@@ -139,7 +139,7 @@ func programMain(mode string) int {
 func misbehave(mode string, b **backEnd, w *api.ProgramItem) int {
 	c := *b
 	switch mode {
-	case "fail", "linger":
+	case "fail", "environment", "linger":
 		fails(mode, c, w)
 		return 0
 	case "twice":
@@ -208,6 +208,9 @@ func fails(mode string, c *backEnd, w *api.ProgramItem) {
 		if again := c.request(); again != nil {
 			fmt.Println("an item after a failed one")
 		}
+	case "environment":
+		fmt.Println("said", c.report(w, message{"status": "failed", "code": "weather"})["error"])
+		c.report(w, message{"status": "failed", "exit_code": 4, "code": "environment", "reason": "no conda"})
 	case "linger": // longer than a program has on a farm with a short grace
 		c.report(w, message{"status": "failed"})
 		time.Sleep(11 * time.Second)

@@ -101,6 +101,7 @@ func TestProgramsThatMisbehave(t *testing.T) {
 		{"leave", "exit 0", "", "said ok", 2},
 		{"job", "exit 0", "said 14 " + user + " 0 ok\n", "then ok", 1},
 		{"between", "exit 0", "within\n", "between\n", 1},
+		{"environment", "exit 4 environment_failed no conda", "said unknown\n", "", 2},
 	}
 	f := newScriptedFarm(t)
 	config := testConfig(t, f)

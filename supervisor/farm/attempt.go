@@ -271,8 +271,8 @@ func (f *Farm) endUnstopped(now time.Time, i *model.Instance, r message.Reported
 	case facts.ReasonHostRefused, facts.ReasonUIDDiffers:
 		i.Host.Refuses[i.Job.User] = fit.Refuses{Until: now.Add(fit.RefusedFor)}
 		i.Host.Noted()
-	case facts.ReasonFolderMissing, facts.ReasonFolderDenied:
-		f.folders.lack(now, i, r.Reason, end)
+	case facts.ReasonFolderMissing, facts.ReasonFolderDenied, facts.ReasonEnvironment:
+		f.lacks.note(now, i, r.Reason, end)
 		return true
 	case facts.ReasonUnknownOutcome: // it may be anybody's fault; the third such end of an item holds it
 		end.Why = facts.Because(facts.ReasonUnknownOutcome, facts.Params{Outcome: r.Outcome}, r.Reason)

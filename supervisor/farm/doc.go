@@ -22,7 +22,7 @@
 // what is shared (jobs, hosts, policy, outbox; see shared.go), and of the others only the ones that it names:
 //
 //	admission     what may start on a host               retries       who waits, and avoids hosts, after failures
-//	resources     what may be held of licences           folders       working folders that hosts lack
+//	resources     what may be held of licences           lacks         what hosts lack that jobs need
 //	usage         what owners use and are charged for    faults        what ends teach of hosts, items and jobs
 //	cpuShare      slot time between equal jobs           syncs         who speaks for which host, and the answers
 //	planning      snapshots, and plan to plan            suspensions   what is suspended, and resumes

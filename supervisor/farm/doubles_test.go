@@ -201,6 +201,9 @@ func (w *workerDouble) end(id facts.AttemptID, outcome string, exit int, reason 
 	if name, found := strings.CutPrefix(reason, "found no "); found {
 		e.Code, e.Resource = facts.ReasonNoLicence, name
 	}
+	if strings.HasPrefix(reason, "onEnter") {
+		e.Code = facts.ReasonEnvironment
+	}
 	w.finished = append(w.finished, e)
 	w.owes = true
 	w.maybeBegin(id)

@@ -19,6 +19,7 @@ var repeated = map[facts.Reason]string{
 	facts.ReasonNoLicence: "exit", facts.ReasonOutOfMemory: "memory", facts.ReasonMemoryLimit: "memory", facts.ReasonMemoryUnavailable: "full",
 	facts.ReasonHostMemoryLow: "stopped", facts.ReasonHostSwapping: "stopped", facts.ReasonHostInUse: "stopped", facts.ReasonWorkerStopped: "stopped", facts.ReasonNotWanted: "stopped",
 	facts.ReasonHostRefused: "refused", facts.ReasonUIDDiffers: "refused", facts.ReasonFolderMissing: "refused", facts.ReasonFolderDenied: "refused",
+	facts.ReasonEnvironment:   "exit",
 	facts.ReasonLogUnwritable: "log", facts.ReasonNoRecord: "lost", facts.ReasonUnknownOutcome: "evaporated", facts.ReasonHostRestarted: "reboot",
 }
 

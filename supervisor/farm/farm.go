@@ -28,7 +28,7 @@ type Farm struct {
 	cpuShare     cpuShare
 	planning     planning
 	retries      retries
-	folders      folders
+	lacks        lacks
 	faults       faults
 	syncs        syncs
 	suspensions  suspensions
@@ -59,7 +59,7 @@ func New(p message.Policy) *Farm {
 		shared: sh, admission: admission{shared: sh}, usage: usage{shared: sh,
 			accounts: accounting.New(p.Fairshare, facts.Facts{})},
 		retries: retries{sh, map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}, map[facts.JobID]*model.Job{}},
-		folders: folders{shared: sh}, syncs: syncs{shared: sh, registry: agents.NewRegistry(2 * maxHosts)},
+		lacks:   lacks{shared: sh}, syncs: syncs{shared: sh, registry: agents.NewRegistry(2 * maxHosts)},
 		dependencies: dependencies{shared: sh}, watch: watch{shared: sh}, brake: brake{shared: sh},
 	}
 	f.resources = resources{shared: sh, admission: &f.admission}
@@ -68,7 +68,7 @@ func New(p message.Policy) *Farm {
 		shared: sh, admission: &f.admission, resources: &f.resources, usage: &f.usage, cpuShare: &f.cpuShare,
 		unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}, last: newSnapshot(),
 	}
-	f.faults = faults{sh, &f.retries, &f.folders}
+	f.faults = faults{sh, &f.retries, &f.lacks}
 	f.ahead = ahead{shared: sh, syncs: &f.syncs}
 	f.suspensions = suspensions{shared: sh, syncs: &f.syncs, ahead: &f.ahead}
 	f.programs = programs{shared: sh, syncs: &f.syncs}
@@ -182,7 +182,7 @@ func (f *Farm) onTicked(now time.Time, unread time.Duration) {
 	f.endPromise(now)
 	f.brake.look(now)
 	f.watch.look(now)
-	f.folders.look(now)
+	f.lacks.look(now)
 	f.ahead.look(now)
 	f.retries.unpause(now)
 	f.retries.startDelayed(now)

@@ -30,7 +30,7 @@ const (
 type faults struct {
 	*shared
 	retries *retries
-	folders *folders
+	lacks   *lacks
 }
 
 // learn draws the conclusions from an attempt's end. Orders of people and preemptions teach nothing.
@@ -38,11 +38,11 @@ func (fa *faults) learn(now time.Time, i *model.Instance, end facts.EndAttempt) 
 	j, h := i.Job, i.Host
 	switch {
 	case end.Reason.ForMemory(), end.Reason.ForLicence():
-	case end.Reason.ForFolder():
-		fa.maybeBlockForFolder(now, j, end)
+	case end.Reason.ForLack():
+		fa.maybeBlockForLack(now, j, end)
 	case end.State == facts.Done:
 		j.Note(h.ID, end, now)
-		fa.folders.works(now, i)
+		fa.lacks.done(now, i)
 		j.Strikes.Done(h.ID, end.ID.Item)
 		h.OnTrial = false
 		h.Failing, h.Lock.Wait = nil, 0

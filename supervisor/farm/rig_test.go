@@ -407,7 +407,7 @@ func (r *rig) tellEvent(e facts.EventFacts) {
 	case "draining", "kept", "left":
 		fmt.Fprintf(&r.out, "event %s %d.%d on %s: %s\n", e.Type, e.Job, e.Instance, e.Host, e.Cause)
 	case "host-suspect":
-		if e.Why.Reason.ForFolder() {
+		if e.Why.Reason.ForLack() {
 			fmt.Fprintf(&r.out, "event %s %s %s\n", e.Type, e.Host, e.Cause)
 		}
 	case "host-locked", "host-unlocked":

@@ -80,7 +80,7 @@ func (f *Farm) onJobAction(now time.Time, e message.JobAction) {
 		return
 	}
 	if e.Action.Reopens() || e.Action == facts.Unblock {
-		f.folders.try(j)
+		f.lacks.try(j)
 		f.retries.tryHosts(j)
 	}
 	f.give(now, j, e, spans)
@@ -133,7 +133,7 @@ func (f *Farm) choose(j *model.Job, e *message.JobAction) bool {
 func (f *Farm) shove(now time.Time, j *model.Job, e message.JobAction) {
 	reply := message.ActionReply{Job: j.ID, Version: j.Version, Remarks: []string{}}
 	if waiting := j.Pending(); j.State == facts.Active && waiting > 0 {
-		f.folders.try(j)
+		f.lacks.try(j)
 		f.retries.tryHosts(j)
 		f.planStale = true
 		f.out.Record(now, facts.EventFacts{Type: "ordered-shove", Job: j.ID, Item: -1, Instance: -1, By: e.By,

@@ -40,7 +40,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 	j.Learned = f.profiles.Estimate(now, j.ProfileKey())
 	f.retries.delay(now, j)
 	f.putJob(j)
-	f.folders.try(j)
+	f.lacks.try(j)
 	if j.State == facts.Active {
 		f.planStale = true
 	}

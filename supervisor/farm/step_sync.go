@@ -155,7 +155,7 @@ func (sy *syncs) onSyncLeft(e message.SyncLeft) {
 func (sy *syncs) register(now time.Time, h *model.Host, e message.WorkerSynced) {
 	if h.Incarnation != "" && h.Incarnation != e.Incarnation {
 		h.Refuses = map[string]fit.Refuses{}
-		h.Folders = fit.Folders{}
+		h.Lacks = fit.Lacks{}
 		h.Answered = 0
 		h.ForgetAnswer()
 	}
@@ -236,7 +236,7 @@ func (f *Farm) reconcile(now time.Time, h *model.Host, e message.WorkerSynced) {
 			f.suspensions.maybeRelease(now, i, said.SuspensionID)
 			f.faults.watchStuck(now, i, said.State)
 			if said.State == "running" {
-				f.folders.works(now, i)
+				f.lacks.works(now, i)
 			}
 		} else if i.Stopping() && h.ProvesEnd(i, e) {
 			_, loaded := h.Has(i)

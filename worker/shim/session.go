@@ -16,6 +16,9 @@ import (
 // codeNoReport is of an item whose program ended well and did not say what became of the item.
 const codeNoReport = "no_report"
 
+// codeEnvironment is of an item whose program could not make what all its items need.
+const codeEnvironment = "environment_failed"
+
 // failedGrace is how long a program has at least to end by itself that reported an item as failed, and again after
 // TERM.
 const failedGrace = 10 * time.Second
@@ -249,6 +252,9 @@ func (k *session) concluded(it *shimItem, f api.Finished) {
 	case a.Status == api.ProgramFailed:
 		f.Outcome, f.ExitCode = "exit", new(cmp.Or(a.ExitCode, 1))
 		f.Reason = a.Reason
+		if a.Code == api.ProgramEnvironment {
+			f.Code = codeEnvironment
+		}
 	default:
 		f.Outcome, f.ExitCode = "exit", new(0)
 	}

@@ -70,6 +70,10 @@ func checkReport(r *api.ProgramRequest) (refusal api.ProgramReply) {
 		return refuse(api.ProgramUnknown,
 			"the status %.100q of an item is not known; use complete, failed or running", r.Status)
 	}
+	if r.Status == api.ProgramFailed && r.Code != "" && r.Code != api.ProgramEnvironment {
+		return refuse(api.ProgramUnknown, "the code %.100q of a failure is not known; use %s, or none", r.Code,
+			api.ProgramEnvironment)
+	}
 	if len(r.Result) > 0 {
 		var small bytes.Buffer
 		_ = json.Compact(&small, r.Result) // it was parsed

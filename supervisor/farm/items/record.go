@@ -170,7 +170,7 @@ func (s *Items) takeUpAttempt(a facts.AttemptFacts) error {
 	switch {
 	case a.State == facts.Done:
 		delete(s.Trouble.LostOn, a.Item)
-	case !a.State.Live() && !a.Reason.ForMemory() && !a.Reason.ForFolder() && !a.Reason.ForLicence():
+	case !a.State.Live() && !a.Reason.ForMemory() && !a.Reason.ForLack() && !a.Reason.ForLicence():
 		s.Note(a.Host, facts.EndAttempt{ID: a.AttemptID, State: a.State, Why: a.Why}, a.EndedAt)
 	}
 	if a.Reason == facts.ReasonMigrated && a.EndedAt.After(s.Trouble.Left[a.Host]) {
@@ -207,7 +207,7 @@ func (s *Items) restore(j *facts.JobFacts, a facts.AttemptFacts) {
 
 // strike counts the last attempt of an item against its host, if it failed. What the host has done since is not known.
 func (s *Items) strike(a facts.AttemptFacts) {
-	if a.State == facts.Failed && !a.Reason.ForMemory() && !a.Reason.ForFolder() && !a.Reason.ForLicence() {
+	if a.State == facts.Failed && !a.Reason.ForMemory() && !a.Reason.ForLack() && !a.Reason.ForLicence() {
 		s.Strikes.Failed(a.Host, a.Item, a.EndedAt)
 	}
 }

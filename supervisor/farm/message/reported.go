@@ -31,7 +31,7 @@ func (r ReportedEnd) Remark() facts.Why {
 
 // reportedAs are the reasons that an outcome can have. The first is used if the agent gives no code.
 var reportedAs = map[string][]facts.Reason{
-	"exit":   {facts.ReasonExit, facts.ReasonNoLicence},
+	"exit":   {facts.ReasonExit, facts.ReasonNoLicence, facts.ReasonEnvironment},
 	"signal": {facts.ReasonSignal, facts.ReasonNoLicence},
 	"launch": {facts.ReasonLaunchFailed, facts.ReasonPreflight, facts.ReasonAgendaPreflight, facts.ReasonPostflight,
 		facts.ReasonOutputMissing, facts.ReasonLogError, facts.ReasonNoReport, facts.ReasonNoLicence},

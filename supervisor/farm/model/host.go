@@ -193,7 +193,7 @@ func (h *Host) remark(now time.Time, p message.Policy) (facts.Reason, string) {
 	if h.LockedBy == LockedByFarm {
 		return facts.ReasonLockedByQb, h.LockText()
 	}
-	if folder, lacks := h.Folders.Reported(now); lacks {
+	if folder, lacks := h.Lacks.Reported(now); lacks {
 		why := folder.LackedBy(h.ID)
 		return why.Reason, why.Cause
 	}

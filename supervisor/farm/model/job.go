@@ -242,11 +242,11 @@ func (j *Job) FlagRemarks() (remarks []string) {
 	return remarks
 }
 
-// LackedBy is an item that found no folder, while it was not known whether there is one anywhere.
+// LackedBy is an item whose host lacked what it needs, while it was not known whether another has it.
 type LackedBy struct {
 	Item facts.AttemptID
 	Host facts.HostID
-	fit.Folder
+	fit.Lack
 }
 
 // StartRemarks say when the job starts, as the farm has understood it.

@@ -133,7 +133,7 @@ func viewOf(i *Instance) message.InstanceView {
 // ShownUntil is until when a host is shown and explained as now, if nothing happens to it or to the jobs that avoid
 // it; zero: for ever.
 func ShownUntil(now time.Time, p *message.Policy, h *Host) (until time.Time) {
-	if h.Removing() || h.OneWay(now, p.Liveness) || h.Claimed() || len(h.Refuses) > 0 || h.Folders.Any() {
+	if h.Removing() || h.OneWay(now, p.Liveness) || h.Claimed() || len(h.Refuses) > 0 || h.Lacks.Any() {
 		return now // it says for how long
 	}
 	earliest := func(t time.Time) {

@@ -29,7 +29,7 @@ var bounds = map[Reason]Bound{
 	ReasonMemoryLimit: BoundMemory, ReasonOutOfMemory: BoundMemory,
 
 	ReasonHostRefused: BoundHost, ReasonUIDDiffers: BoundHost, ReasonFolderMissing: BoundHost,
-	ReasonFolderDenied: BoundHost,
+	ReasonFolderDenied: BoundHost, ReasonEnvironment: BoundHost,
 
 	ReasonNoLicence: BoundWait, ReasonMemoryUnavailable: BoundWait, ReasonHostMemoryLow: BoundWait,
 	ReasonHostSwapping: BoundWait,

@@ -43,7 +43,8 @@ const (
 	ReasonLaunchFailed Reason = "launch_failed"
 	// on its host: the working folder; also why the host does not serve the job
 	ReasonFolderMissing     Reason = "folder_missing"
-	ReasonFolderDenied      Reason = "folder_denied" // the same, it is closed to the job's owner there
+	ReasonFolderDenied      Reason = "folder_denied"      // the same, it is closed to the job's owner there
+	ReasonEnvironment       Reason = "environment_failed" // one of its job could not be entered on its host; also the same
 	ReasonTimeLimit         Reason = "time_limit"
 	ReasonPreflight         Reason = "preflight_failed" // of the instance
 	ReasonAgendaPreflight   Reason = "agenda_preflight_failed"
@@ -193,8 +194,11 @@ func (r Reason) Uncharged() bool { return r.OutOfMemory() || r.ForLicence() }
 // ForMemory is whether an attempt ended for want of memory, having started or not: that teaches nothing of its host.
 func (r Reason) ForMemory() bool { return r.OutOfMemory() || r == ReasonMemoryUnavailable }
 
-// ForFolder is whether an attempt could not start in its working folder: a fault of its host, or of all hosts.
-func (r Reason) ForFolder() bool { return r == ReasonFolderMissing || r == ReasonFolderDenied }
+// ForLack is whether an attempt found no working folder, or could not enter an environment of its job: a fault of its
+// host, or of all hosts.
+func (r Reason) ForLack() bool {
+	return r == ReasonFolderMissing || r == ReasonFolderDenied || r == ReasonEnvironment
+}
 
 // Params are the parameters of a reason, as far as it has them.
 type Params struct {
@@ -266,7 +270,7 @@ func EndOf(r Reason, exitCode, signal *int, detail string) Why {
 // FailedItems is why a job has failed.
 func FailedItems(j *JobFacts, failed, items int, how Failure) Why {
 	p := Params{Job: j.ID, Failed: failed, Items: items, End: how.Reason, ExitCode: how.ExitCode, Signal: how.Signal}
-	if how.Reason.ForFolder() {
+	if how.Reason.ForLack() && how.Reason != ReasonEnvironment {
 		p.Folder = j.Cwd
 	}
 	return Because(ReasonItemsFailed, p, "")
@@ -332,6 +336,7 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	},
 	ReasonFolderMissing: folderSentence,
 	ReasonFolderDenied:  folderSentence,
+	ReasonEnvironment:   environmentSentence,
 	ReasonUnknownOutcome: func(p Params, detail string) string {
 		text := "unknown outcome " + strconv.Quote(p.Outcome)
 		if detail != "" {

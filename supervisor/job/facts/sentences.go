@@ -59,6 +59,18 @@ func folderSentence(p Params, detail string) string {
 	return text
 }
 
+func environmentSentence(p Params, detail string) string {
+	where := fmt.Sprintf("on host %s", p.Host)
+	if p.Hosts > 0 {
+		where = fmt.Sprintf("on %s tried", Several(p.Hosts, "host"))
+	}
+	text := fmt.Sprintf("an environment of job %d cannot be entered %s", p.Job, where)
+	if detail != "" {
+		text += ": " + detail
+	}
+	return text
+}
+
 // failedSo is how all items that failed did so.
 var failedSo = map[Reason]string{
 	ReasonMemoryLimit:     ", out of memory",
@@ -68,6 +80,7 @@ var failedSo = map[Reason]string{
 	ReasonAgendaPreflight: ", a preflight check failed",
 	ReasonPostflight:      ", a postflight check failed",
 	ReasonLogError:        ", a line of the output matches regex_errors",
+	ReasonEnvironment:     ", an environment of the job could not be entered on the hosts tried",
 	ReasonNoReport:        ", the program ended without a report of its item",
 	ReasonOutputMissing:   ", an output file is missing, too small or too old",
 	ReasonLaunchFailed:    ", the command could not be started",

@@ -25,7 +25,7 @@ func (h *Host) avoidance(r Refusal, whose string) Avoidance {
 	return Avoidance{Code: r.Kind, Failed: int(r.Have.Amount), Until: r.Until, Text: r.avoidedText(whose)}
 }
 
-// Avoidances are the users and folders that get nothing on the host for a while.
+// Avoidances are the users, folders and jobs that get nothing on the host for a while.
 func (h *Host) Avoidances(now time.Time) (list []Avoidance) {
 	for _, user := range slices.Sorted(maps.Keys(h.Refuses)) {
 		if r := h.avoidsUser(now, user); !r.Serves() {
@@ -34,14 +34,18 @@ func (h *Host) Avoidances(now time.Time) (list []Avoidance) {
 			list = append(list, a)
 		}
 	}
-	h.Folders.lacking(now, func(f Folder, until time.Time) {
-		whose := "jobs in " + f.Path
-		if f.User != "" {
-			whose += " by " + f.User
+	h.Lacks.each(now, func(l Lack, until time.Time) {
+		whose := "jobs in " + l.Folder
+		switch {
+		case l.Job != 0:
+			whose = fmt.Sprintf("job %d", l.Job)
+		case l.User != "":
+			whose += " by " + l.User
 		}
-		a := h.avoidance(Refusal{Kind: f.Reason(), Until: until, asked: now}, whose)
-		a.User = f.User
-		a.Folder = f.Path
+		a := h.avoidance(Refusal{Kind: l.Reason(), Until: until, asked: now}, whose)
+		a.User = l.User
+		a.Folder = l.Folder
+		a.Job = l.Job
 		list = append(list, a)
 	})
 	return list

@@ -36,8 +36,9 @@ func jobOf(t interface{ Fatal(...any) }, row facts.JobFacts) *fit.Job {
 func TestRefusals(t *testing.T) {
 	h := &fit.Host{HostFacts: facts.HostFacts{ID: "a", Slots: 2, Memory: 1 << 30, Cluster: "/x", Groups: []string{"old"}, Resources: map[string]int{"gpus": 1}},
 		Refuses: map[string]fit.Refuses{"ann": {Until: now.Add(1)}, "bob": {Until: now.Add(1), Failed: 3}, "eve": {Until: now}}}
-	h.Folders.Lack(now, fit.Folder{Path: "/gone"})
-	h.Folders.Lack(now, fit.Folder{Path: "/home/joe", User: "joe"})
+	h.Lacks.Note(now, fit.Lack{Folder: "/gone"})
+	h.Lacks.Note(now, fit.Lack{Folder: "/home/joe", User: "joe"})
+	h.Lacks.Note(now, fit.Lack{Job: 7})
 	for _, tc := range []struct {
 		row         facts.JobFacts
 		kind        facts.Reason
@@ -49,6 +50,8 @@ func TestRefusals(t *testing.T) {
 		{facts.JobFacts{Cwd: "/gone"}, facts.ReasonFolderMissing, "the job's working folder /gone is missing there", ""},
 		{facts.JobFacts{User: "joe", Cwd: "/home/joe"}, facts.ReasonFolderDenied, "the job's working folder /home/joe is closed to joe there", ""},
 		{facts.JobFacts{User: "amy", Cwd: "/home/joe"}, "", "", ""},
+		{facts.JobFacts{ID: 7, Cwd: "/"}, facts.ReasonEnvironment, "an environment of the job could not be entered there", ""},
+		{facts.JobFacts{ID: 8}, "", "", ""},
 		{facts.JobFacts{Hosts: []string{"b"}}, facts.ReasonNotInHosts, "not in the job's hosts", ""},
 		{facts.JobFacts{OmitHosts: []string{"a"}}, facts.ReasonInOmitHosts, "in the job's omithosts", ""},
 		{facts.JobFacts{Groups: []string{"new"}}, facts.ReasonNotInGroups, "in none of the job's groups", ""},
@@ -95,7 +98,10 @@ func TestKeys(t *testing.T) {
 				h.Refuses = map[string]fit.Refuses{"ann": {Until: now.Add(1)}}
 			}
 			if user := pick("lacking", "nobody", "", "ann"); user != "nobody" {
-				h.Folders.Lack(now, fit.Folder{Path: "/proj", User: user})
+				h.Lacks.Note(now, fit.Lack{Folder: "/proj", User: user})
+			}
+			if job := rapid.IntRange(0, 5).Draw(rt, "not entered"); job > 0 {
+				h.Lacks.Note(now, fit.Lack{Job: facts.JobID(job)})
 			}
 			hosts = append(hosts, h)
 		}
@@ -230,22 +236,26 @@ func TestLesserJobs(t *testing.T) {
 // TestFoldersAreBounded: a host remembers so many working folders that it lacks, for a while; it is reported once, for
 // three different items.
 func TestFoldersAreBounded(t *testing.T) {
-	var l fit.Folders
+	var l fit.Lacks
 	noted := 0
 	for n := range 1000 {
-		if l.Lack(now, fit.Folder{Path: fmt.Sprint("/", n)}) {
+		if l.Note(now, fit.Lack{Folder: fmt.Sprint("/", n)}) {
 			noted++
 		}
 	}
-	if noted != 256 || !l.Lack(now, fit.Folder{Path: "/0"}) {
+	if noted != 256 || !l.Note(now, fit.Lack{Folder: "/0"}) {
 		t.Errorf("%d are remembered", noted)
+	}
+	both := &facts.JobFacts{ID: 7, Cwd: "/0"}
+	if !l.FolderWorks(both) || l.FolderWorks(both) || !l.Note(now, fit.Lack{Job: 7}) || l.FolderWorks(both) || !l.AllWorks(both) {
+		t.Error("what works is not forgotten, or an environment with a folder")
 	}
 	if l.Pass(now.Add(fit.RefusedFor-1)) || !l.Any() || !l.Pass(now.Add(fit.RefusedFor)) || l.Any() {
 		t.Error("it is remembered for another time")
 	}
 	told := 0
 	for _, id := range []facts.AttemptID{{Job: 1, Item: 1, Number: 1}, {Job: 1, Item: 1, Number: 2}, {Job: 1, Item: 2, Number: 1}, {Job: 2, Item: 1, Number: 1}, {Job: 3, Item: 1, Number: 1}} {
-		if l.Blame(now, fit.Folder{Path: "/x"}, id) {
+		if l.Blame(now, fit.Lack{Folder: "/x"}, id) {
 			told++
 			if id.Job != 2 {
 				t.Errorf("it is reported at %+v", id)

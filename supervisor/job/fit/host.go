@@ -23,7 +23,7 @@ type Host struct {
 	AgentUser string             // that user
 	Owners    *Owners            // as whom it runs items where RunAs is "owner"; nil: not reported
 	Refuses   map[string]Refuses // users it gets no items of for a while
-	Folders   Folders            // working folders that it lacks
+	Lacks     Lacks              // what it cannot give jobs
 	paths     pathmap.Map        // its worker_path_map; see Take
 }
 

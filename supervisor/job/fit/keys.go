@@ -10,11 +10,11 @@ import (
 
 // Keys tells jobs apart by the hosts that serve them, for as long as no host changes.
 type Keys struct {
-	steps   []int64         // how much memory hosts have, each amount once, ascending
-	Choosy  bool            // some host runs items of some users only
-	lacked  map[string]bool // working folders that some host lacks
-	typed   bool            // some host runs jobs of some types only
-	systems []*Host         // that differ in their mapping, one of each kind
+	steps   []int64       // how much memory hosts have, each amount once, ascending
+	Choosy  bool          // some host runs items of some users only
+	lacked  map[Lack]bool // by some host; of folders without the user
+	typed   bool          // some host runs jobs of some types only
+	systems []*Host       // that differ in their mapping, one of each kind
 	seen    map[mapping]bool
 }
 
@@ -33,11 +33,11 @@ func KeysOf(hosts iter.Seq[*Host]) (k Keys) {
 			k.seen[m] = true
 			k.systems = append(k.systems, h)
 		}
-		for f := range h.Folders.lacks {
+		for lack := range h.Lacks.until {
 			if k.lacked == nil {
-				k.lacked = map[string]bool{}
+				k.lacked = map[Lack]bool{}
 			}
-			k.lacked[f.Path] = true
+			k.lacked[Lack{Folder: lack.Folder, Job: lack.Job}] = true
 		}
 	}
 	slices.Sort(k.steps)
@@ -65,8 +65,11 @@ func (k Keys) Of(j *Job) string {
 	if k.Choosy {
 		user = j.User
 	}
-	if k.lacked[j.Cwd] {
+	if k.lacked[Lack{Folder: j.Cwd}] {
 		user = j.User + "\x00" + j.Cwd
+	}
+	if k.lacked[Lack{Job: j.ID}] {
+		user += fmt.Sprint("\x00", j.ID)
 	}
 	if k.typed {
 		user += "\x00" + j.Type()

@@ -147,10 +147,10 @@ func (j *Job) Failing(h *Host, load Load) []agenda.Failure {
 	})
 }
 
-// lacks refuses a host that is known to lack the job's working folder.
+// lacks refuses a host that is known to lack what the job needs.
 func (j *Job) lacks(now time.Time, h *Host) Refusal {
-	if f, until, ok := h.Folders.Of(now, j.JobFacts); ok {
-		return Refusal{Kind: f.Reason(), Name: f.Path, Want: Value{Text: f.User}, Until: until, asked: now}
+	if l, until, ok := h.Lacks.Of(now, j.JobFacts); ok {
+		return Refusal{Kind: l.Reason(), Name: l.Folder, Want: Value{Text: l.User}, Until: until, asked: now}
 	}
 	return Refusal{}
 }
@@ -195,6 +195,8 @@ func (r Refusal) String() string {
 		return fmt.Sprintf("the job's working folder %s is missing there", r.Name)
 	case facts.ReasonFolderDenied:
 		return fmt.Sprintf("the job's working folder %s is closed to %s there", r.Name, r.Want.Text)
+	case facts.ReasonEnvironment:
+		return "an environment of the job could not be entered there"
 	case facts.ReasonFailedThere:
 		return r.avoidedText("the job")
 	case facts.ReasonNotInHosts:
@@ -278,6 +280,8 @@ func (r Refusal) Trouble() string {
 		return "working folder missing"
 	case r.Kind == facts.ReasonFolderDenied:
 		return "working folder closed to the user"
+	case r.Kind == facts.ReasonEnvironment:
+		return "an environment could not be entered"
 	case failed == 1:
 		return "1 failure"
 	case failed > 1:

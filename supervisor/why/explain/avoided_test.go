@@ -42,7 +42,7 @@ func TestAvoided(t *testing.T) {
 			case "passed", "job":
 				avoids[h.ID] = no
 			case "folder":
-				h.Folders.Lack(f.Now, fit.Folder{Path: "/proj"})
+				h.Lacks.Note(f.Now, fit.Lack{Folder: "/proj"})
 			}
 			if rapid.Bool().Draw(rt, "taken") {
 				h.Free, h.Used = 0, 1
