@@ -25,12 +25,6 @@ import (
 // is called.
 const openjdName = "openjd"
 
-// actionEnd ends the command with the exit code of an action.
-type actionEnd struct {
-	error
-	code int
-}
-
 // openjdRun adds the commands that run actions, which the client build leaves out.
 var openjdRun func() []*cobra.Command
 

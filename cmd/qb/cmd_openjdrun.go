@@ -260,10 +260,8 @@ func (o *openjdRunOptions) runStep(ctx context.Context, j *openjd.Job, step *ope
 // runTasks enters the environments of a step and runs tasks, until one fails. It says how many succeeded.
 func runTasks(ctx context.Context, s *session.Session, j *openjd.Job, step *openjd.Step,
 	tasks func(yield func([]openjd.TaskValue) bool)) (ran int64, err error) {
-	for _, e := range slices.Concat(j.Environments, step.Environments) {
-		if err := s.Enter(ctx, e); err != nil {
-			return 0, err
-		}
+	if err := enterAll(ctx, s, j, step); err != nil {
+		return 0, err
 	}
 	for task := range tasks {
 		if err := s.Run(ctx, step, task); err != nil {
@@ -272,4 +270,14 @@ func runTasks(ctx context.Context, s *session.Session, j *openjd.Job, step *open
 		ran++
 	}
 	return ran, nil
+}
+
+// enterAll enters the environments of a job, then those of a step.
+func enterAll(ctx context.Context, s *session.Session, j *openjd.Job, step *openjd.Step) error {
+	for _, e := range slices.Concat(j.Environments, step.Environments) {
+		if err := s.Enter(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -79,10 +79,6 @@ func exitCode(ctx context.Context, err error) int {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil || errors.Is(err, watch.ErrLeft) {
 		return interrupted
 	}
-	var ended actionEnd
-	if errors.As(err, &ended) {
-		return ended.code
-	}
 	return api.ExitCode(err)
 }
 

@@ -266,6 +266,9 @@ func same(a, b string) bool {
 	return a == b
 }
 
+// Windows says whether an absolute path is one of Windows: on a drive, or a share.
+func Windows(path string) bool { return windows(cleaned(path)) }
+
 func windows(path string) bool {
 	return len(path) >= 2 && path[1] == ':' || strings.HasPrefix(path, "//")
 }

@@ -143,7 +143,7 @@ func (s *Session) cancel(ctx context.Context, a actionRun, pid int, ended chan e
 		if err != nil {
 			s.logf("cancel_info.json is not written: %v", err)
 		}
-		if err := syscall.Kill(-pid, syscall.SIGTERM); err != nil {
+		if err := syscall.Kill(-pid, syscall.SIGTERM); err != nil && err != syscall.ESRCH {
 			s.logf("the processes of %s are not notified: %v", a.name, err)
 		}
 		timer := time.NewTimer(time.Until(end))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,13 +41,23 @@ type lines struct {
 
 func (s *Session) readOutput(pipe *os.File, a actionRun) *lines {
 	l := &lines{s: s, run: a, pipe: pipe, bad: make(chan struct{}), atEnd: make(chan struct{})}
-	s.outputs = append(s.outputs, l)
+	s.outputs = append(slices.DeleteFunc(s.outputs, (*lines).ended), l)
 	s.readers.Go(func() {
 		defer close(l.atEnd)
 		defer pipe.Close()
 		l.readAll()
 	})
 	return l
+}
+
+// ended says whether the pipe was read to its end.
+func (l *lines) ended() bool {
+	select {
+	case <-l.atEnd:
+		return true
+	default:
+		return false
+	}
 }
 
 // counted counts the bytes that a reader takes from the pipe.

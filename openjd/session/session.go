@@ -77,6 +77,9 @@ func New(j *openjd.Job, c Config) (*Session, error) {
 	return s, nil
 }
 
+// Use has actions run with these variables from now on, in place of those of the configuration.
+func (s *Session) Use(environ []string) { s.config.Environ = environ }
+
 // Dir is the working folder of the session's actions.
 func (s *Session) Dir() string { return s.dir }
 

@@ -530,3 +530,28 @@ func FuzzMessage(f *testing.F) {
 		}
 	})
 }
+
+// TestManyTasks: a session keeps nothing of tasks that have ended, and each has its own variables.
+func TestManyTasks(t *testing.T) {
+	r := newTrial(t)
+	j := r.job("steps: [{name: S, script: {actions: {onRun: {command: sh, args: [-c, 'echo $ITEM']}}}}]")
+	s, err := New(j, r.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 30 {
+		s.Use(append(slices.Clone(r.config.Environ), fmt.Sprint("ITEM=item ", n)))
+		if err := s.Run(t.Context(), j.Steps[0], nil); err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprint("item ", n); !slices.Contains(r.output, want) {
+			t.Fatalf("no %s in %q", want, r.output)
+		}
+	}
+	if len(s.outputs) > 2 {
+		t.Errorf("%d outputs are kept", len(s.outputs))
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -197,6 +197,7 @@ func (j *Job) Submissions() ([]*api.SubmitRequest, error) {
 	base.Name = clip(j.job.Name)
 	base.Command = []string{`exec "$QBDIR/qb" openjd session`}
 	base.Shell = true
+	base.Type = "loadonce"
 	base.Cwd = "/"
 	base.RegexProgress = `^openjd_progress: ([0-9.]+)`
 	base.RegexHighlights = "^openjd_status: .*\n^openjd_fail: .*"
