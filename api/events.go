@@ -75,7 +75,7 @@ var EventKinds = []EventKind{
 	{"host-locked", "host", "host", "stream", "The host takes no new items"},
 	{"host-unlocked", "host", "host", "stream", "The host takes items again"},
 	{"host-suspect", "host", "host", "stream",
-		"Items failed on the host that other hosts complete, or it lacks working folders that others have"},
+		"Items failed on the host that other hosts complete, or it lacks working folders or environments that others have"},
 	{"host-confirmed-dead", "host", "host", "stream", "A person confirmed that nothing runs on the host"},
 	{"host-removed", "host", "host", "stream", "A person removed the host"},
 	{"host-renamed", "host", "host", "stream", "The host has another name now"},

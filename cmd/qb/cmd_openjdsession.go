@@ -85,8 +85,11 @@ func runKeptSession(ctx context.Context, out, errs io.Writer) error {
 // takeItems runs and reports one item after another.
 func (k *keptSession) takeItems(ctx context.Context, out, errs io.Writer) error {
 	for ctx.Err() == nil {
+		asked := time.Now()
 		reply, err := askForWork(api.ProgramRequest{Do: api.ProgramRequestWork, Wait: workAskWait.Seconds()}, workAskWait)
 		switch {
+		case err != nil && time.Since(asked) > workAskWait+workAnswer: // it was frozen, as its host's lease had ended
+			continue
 		case err != nil:
 			return err
 		case reply.Status == api.ProgramWaiting || reply.Status == api.ProgramBlocked:

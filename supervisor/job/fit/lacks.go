@@ -2,6 +2,7 @@ package fit
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -50,7 +51,7 @@ func (l Lack) Reason() facts.Reason {
 func (l Lack) LackedBy(h facts.HostID) facts.Why {
 	why := facts.Because(l.Reason(), facts.Params{Folder: l.Folder, Host: h, User: l.User, Job: l.Job}, "")
 	if l.Job != 0 {
-		why.Cause += ", and on other hosts it can; see qbitems there, mend the host or lock it"
+		why.Cause += fmt.Sprintf(", and other hosts enter it; see qbitems %d -attempts, then mend the host or lock it", l.Job)
 	} else {
 		why.Cause += ", and other hosts have it; mount it there or lock the host"
 	}
