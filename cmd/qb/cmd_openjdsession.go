@@ -40,7 +40,8 @@ func newOpenJDSessionCommand() *cobra.Command {
 func newKeptSession() (*keptSession, error) {
 	value := os.Getenv(openjdjobs.Variable)
 	if value == "" {
-		return nil, api.Errorf(api.KindUsage, "%s is not set: this command is for items of qb openjd submit", openjdjobs.Variable)
+		return nil, api.Errorf(api.KindUsage, "%s is not set: this command is for items of qb openjd submit",
+			openjdjobs.Variable)
 	}
 	d, err := openjdjobs.Unpack(value)
 	if err != nil {
@@ -55,7 +56,8 @@ func newKeptSession() (*keptSession, error) {
 	}
 	k.environ = slices.DeleteFunc(os.Environ(), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		return name == openjdjobs.Variable || name == openjdjobs.PathsVariable || name == "QB_WORK" // actions are no programs that ask for items
+		// actions are no programs that ask for items
+		return name == openjdjobs.Variable || name == openjdjobs.PathsVariable || name == "QB_WORK"
 	})
 	return k, nil
 }

@@ -106,7 +106,7 @@ var heaviest = map[string]func(h *heavyRig) []request{
 	"history": one("a page", "?limit=1000&user=nobody"), "timeline": one("a week", "?by=job"),
 	"list-hosts": one("all", ""), "slot-map": one("all", ""),
 	"get-job-type": func(*heavyRig) []request { return []request{{name: "one", path: "/v1/types/blender"}} },
-	"get-host": func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/hosts/rn000"}} },
+	"get-host":     func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/hosts/rn000"}} },
 	"host-configuration": func(h *heavyRig) []request {
 		return []request{{name: "one", path: "/v1/hosts/rn000/configuration"}}
 	},
