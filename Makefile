@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test quick build check attack clients apps browser page page-bugs page-size sso vendor vuln deps bench benchmarks profile measure measure-$(WHAT) sim bugs sim-share crash windows netns netns-crash cgroup2 fuzz install deb deb-install wheel clean openjd
+.PHONY: help help-all demo test quick build check attack clients apps browser page page-bugs page-size sso vendor vuln deps bench benchmarks profile measure measure-$(WHAT) sim bugs sim-share crash windows netns netns-crash cgroup2 fuzz install deb deb-install wheel clean openjd openjd-reference
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -114,6 +114,12 @@ crash: ## break a farm of real processes for DURATION=10m by the plan of SEED=â€
 openjd: #more check and run the official cases of Open Job Description, and print passed, failed and not supported per folder
 	@said=$$($(GO) test -count=1 -v -run '^TestConformance' ./openjd/... 2>&1); code=$$?; \
 	  grep -E ' (passed|FAIL)|^FAIL' <<<"$$said" | sed 's/^ *[a-z_]*\.go:[0-9]*: //'; exit $$code
+
+REFERENCE ?=
+openjd-reference: #more compare 5,000 generated templates with the reference in Python, openjd-model-for-python 0.4.2, whose source is in REFERENCE=PATH; installs pydantic (1 minute)
+	@[ -d '$(REFERENCE)/src/openjd/model' ] || { echo 'openjd-reference: say REFERENCE=PATH, a checkout of openjd-model-for-python at 0.4.2' >&2; exit 2; }
+	@tools/deps go pydantic
+	QB_OPENJD_REFERENCE='$(abspath $(REFERENCE))' $(GO) test -count=1 -v -run '^TestReference$$' ./openjd
 
 windows: #more run the commands as a Windows program under Wine against a farm on this machine (2 minutes)
 	@GO='$(GO)' tools/windows/run

@@ -141,10 +141,14 @@ func (p *Parameter) value(s Submission) (string, error) {
 		if p.Default == nil {
 			return "", fmt.Errorf("has no value, and no default in the template; give it one")
 		}
-		if p.Type == Path && *p.Default != "" && s.TemplateDir != "" {
-			return joinDefault(s.TemplateDir, *p.Default)
+		if p.Type != Path || *p.Default == "" || s.TemplateDir == "" {
+			return *p.Default, nil
 		}
-		return *p.Default, nil
+		v, err := joinDefault(s.TemplateDir, *p.Default)
+		if err != nil {
+			return "", err
+		}
+		return v, p.check(v, true)
 	}
 	v, err := p.normal(given)
 	if err != nil {

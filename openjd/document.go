@@ -160,24 +160,14 @@ func cutExponent(s string) (mantissa, exponent string, found bool) {
 	return s, "", false
 }
 
-// parseInt reads an integer of 64 bits: decimal with a sign, and the forms of YAML for base 8 and 16.
+// parseInt reads an integer of 64 bits, in decimal.
 func parseInt(s string) (int64, error) {
 	s = strings.TrimSpace(s)
-	base := 10
-	digitsOnly := s
+	n, err := strconv.ParseInt(s, 10, 64)
 	switch {
-	case strings.HasPrefix(s, "0o"):
-		base = 8
-		digitsOnly = s[2:]
-	case strings.HasPrefix(s, "0x"):
-		base = 16
-		digitsOnly = s[2:]
-	}
-	n, err := strconv.ParseInt(digitsOnly, base, 64)
-	switch {
-	case err == nil && (base == 10 || digits(digitsOnly, "0123456789abcdefABCDEF")):
+	case err == nil:
 		return n, nil
-	case isRange(err) && digits(strings.TrimLeft(digitsOnly, "+-"), "0123456789abcdefABCDEF"):
+	case isRange(err):
 		return 0, fmt.Errorf("%s is outside of the integers of 64 bits, %d to %d", quote(s), math.MinInt64, math.MaxInt64)
 	}
 	return 0, fmt.Errorf("%s is not an integer", quote(s))

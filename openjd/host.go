@@ -90,8 +90,8 @@ func checkCapability(name, group string, names map[string]bool) error {
 	for _, w := range words {
 		wellFormed = wellFormed && isIdentifier(w)
 	}
-	_, attribute := standardAttributes[plain]
-	known := attribute || slices.Contains(standardAmounts, plain)
+	_, attribute := standardAttributes[lower]
+	known := attribute || slices.Contains(standardAmounts, lower)
 	switch n := utf8.RuneCountInString(name); {
 	case n > maxCapability:
 		return fmt.Errorf("%s has %d characters, and at most %d are allowed", quote(name), n, maxCapability)
@@ -212,19 +212,10 @@ func (r hostReader) attribute(v *value, path string, names map[string]bool) attr
 
 // checkSingle refuses several values at once of an attribute that has one value on each host.
 func checkSingle(name string, n int) error {
-	if standardAttributes[plainCapability(name)] != nil && n > 1 {
+	if standardAttributes[strings.ToLower(name)] != nil && n > 1 {
 		return fmt.Errorf("a host has one value of %s, and allOf asks for %d", name, n)
 	}
 	return nil
-}
-
-// plainCapability is a name without its vendor, in lower case.
-func plainCapability(name string) string {
-	lower := strings.ToLower(name)
-	if _, plain, found := strings.Cut(lower, ":"); found {
-		return plain
-	}
-	return lower
 }
 
 // checkAttributeValue checks a value of an attribute (3.3.2.2), and whether a standard attribute has it.

@@ -306,13 +306,7 @@ func (r parameterReader) valueOf(v *value, path string, p *Parameter) (string, b
 		r.complain(v, path, "is %s; write %s", v.kind, want)
 		return "", false
 	}
-	s := v.text
-	if p.Type == Float && v.kind == integer {
-		if n, err := parseInt(s); err == nil && !decimal(s) {
-			s = fmt.Sprint(n) // of base 8 or 16
-		}
-	}
-	s, err := p.normal(s)
+	s, err := p.normal(v.text)
 	if err != nil {
 		r.complain(v, path, "%v", err)
 		return "", false

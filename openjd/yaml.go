@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -63,6 +65,9 @@ func (w *yamlWalk) value(n *yaml.Node, path string, depth int) *value {
 	case yaml.ScalarNode:
 		v.kind = w.scalarKind(n, path)
 		v.text = n.Value
+		if v.kind == integer {
+			v.text = inDecimal(n.Value)
+		}
 	case yaml.SequenceNode:
 		v.kind = list
 		w.checkTag(n, path, "!!seq")
@@ -126,6 +131,16 @@ func (w *yamlWalk) scalarKind(n *yaml.Node, path string) kind {
 		return text
 	}
 	return plainKind(n.Value)
+}
+
+// inDecimal writes an integer of base 8 or 16 in base 10. If it is too large it stays, and is not taken as an integer.
+func inDecimal(s string) string {
+	if strings.HasPrefix(s, "0o") || strings.HasPrefix(s, "0x") {
+		if n, err := strconv.ParseInt(s, 0, 64); err == nil {
+			return fmt.Sprint(n)
+		}
+	}
+	return s
 }
 
 func (w *yamlWalk) checkTag(n *yaml.Node, path, own string) {
