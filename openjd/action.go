@@ -48,7 +48,7 @@ func (r *reader) action(v *value, path string, s scope, notify int64) *Action {
 func (r *reader) actionRest(o *object, a *Action, s scope, notify int64) {
 	a.defaultNotify = notify
 	if args, at := o.child("args"); args != nil {
-		a.Args = r.formats(args, at, 0, formatRule{control: noControl}, s)
+		a.Args = r.formats(args, at, 0, formatRule{control: lineControl}, s)
 	}
 	creation := scope{where: "a limit in seconds"}
 	if timeout, at := o.child("timeout"); timeout != nil {

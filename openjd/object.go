@@ -91,12 +91,18 @@ type control int
 const (
 	anyControl  control = iota
 	textControl         // carriage return, newline and tab
+	lineControl         // carriage return and newline
 	noControl
 )
 
 func (c control) allows(r rune) bool {
-	isControl := r < 0x20 || 0x7f <= r && r < 0xa0
-	return !isControl || c == anyControl || c == textControl && (r == '\r' || r == '\n' || r == '\t')
+	switch {
+	case r >= 0x20 && r < 0x7f || r >= 0xa0 || c == anyControl:
+		return true
+	case r == '\r' || r == '\n':
+		return c == textControl || c == lineControl
+	}
+	return r == '\t' && c == textControl
 }
 
 // string reads a string of so many characters; most 0 is no limit.

@@ -217,7 +217,7 @@ var refusedByUs = []difference{
 	{`is named twice; the names differ in more than case`, "a newer rule: a requirement is named once"},
 	{`P\d: has \d+ characters, and at most 1024`, "the reference checks the length of defaults alone"},
 	{`"1\\n" is not a range`, "the grammar of ranges has tabs and spaces alone"},
-	{`is less than minValue, 0`, "the reference takes 0 for no limit"},
+	{`is (less than min|more than max)Value, 0`, "the reference takes 0 for no limit"},
 	{`is not the name of a file alone, without folders`, "the reference has the check on its list"},
 	{`\{\{Param \.P0\}\} is not the name of a value`, "the grammar of references has no blank before a point"},
 }
@@ -225,6 +225,7 @@ var refusedByUs = []difference{
 // refusedByThem is what the reference alone refuses, by its error.
 var refusedByThem = []difference{
 	{`str type expected`, "a number where a format string is expected is taken as its text here"},
+	{`args\[\d\]:\n\tstring does not match`, "newer cases have scripts of several lines as arguments"},
 	{`Values must be from`, "values of attributes are compared without case"},
 	{`Unexpected '\+'`, "a newer rule: an INT is its number, also in a range"},
 	{`0 < minLength`, "newer cases accept 0"},
@@ -239,6 +240,6 @@ var otherJobs = []difference{
 	{`P\d:[^ \]]*\.\.`, "a newer rule: a relative PATH is joined and made short"},
 	{`"?P\d"?:"?(007|-0|\+4| 5 )|"default":"(007|-0|\+4| 5 )"`,
 		"a newer rule: an INT is its number, not the text that was given"},
-	{`"(\+\d+|\d+\.|\.\d+|\\t1| 1 |1e[12])"`, "the reference writes a FLOAT as Python's decimals do"},
+	{`"(\+\d+|\d+\.|\.\d+|\\t1| 1 |1e[12]|00\d)"`, "the reference writes a FLOAT as Python's decimals do"},
 	{`\d:-\d`, "a range that goes down has its values in increasing order here"},
 }
