@@ -209,14 +209,15 @@ func (s *Session) Close(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// environ are the variables of an action: those of the configuration, then those of each environment in their order. In
-// one environment an unset variable stays unset.
+// environ are the variables of an action: those of the configuration, the folder of the session, then those of each
+// environment in their order. In one environment an unset variable stays unset.
 func (s *Session) environ() []string {
 	values := map[string]string{}
 	for _, pair := range s.config.Environ {
 		name, value, _ := strings.Cut(pair, "=")
 		values[name] = value
 	}
+	values["OPENJD_SESSION_WORKING_DIR"] = s.dir
 	for _, e := range s.entered {
 		maps.Copy(values, e.sets)
 		for name := range e.unsets {

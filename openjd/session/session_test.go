@@ -487,6 +487,17 @@ func TestInterrupted(t *testing.T) {
 	r.hasNot("task\n")
 }
 
+// TestWorkingDirectoryVariable: actions find the folder of their session by the variable that scripts rely on.
+func TestWorkingDirectoryVariable(t *testing.T) {
+	r := newTrial(t)
+	r.config.Environ = append(r.config.Environ, "OPENJD_SESSION_WORKING_DIR=/of/another/session")
+	script := `test "$OPENJD_SESSION_WORKING_DIR" = "{{Session.WorkingDirectory}}" && echo same`
+	if err := r.run(t.Context(), "steps: [{name: S, script: {actions: {onRun: "+sh(script)+"}}}]\n"); err != nil {
+		t.Error(err)
+	}
+	r.has("\nsame\n")
+}
+
 // TestPathOfEnvironment: a program is looked up in the PATH that an environment sets.
 func TestPathOfEnvironment(t *testing.T) {
 	dir := t.TempDir()
