@@ -240,6 +240,6 @@ var otherJobs = []difference{
 	{`P\d:[^ \]]*\.\.`, "a newer rule: a relative PATH is joined and made short"},
 	{`"?P\d"?:"?(007|-0|\+4| 5 )|"default":"(007|-0|\+4| 5 )"`,
 		"a newer rule: an INT is its number, not the text that was given"},
-	{`"(\+\d+|\d+\.|\.\d+|\\t1| 1 |1e[12]|00\d)"`, "the reference writes a FLOAT as Python's decimals do"},
+	{`[":\[, ](\+\d|\d+\.|\.\d|\\t1|00\d|1e[12])["\] ,}]`, "the reference writes a FLOAT as Python's decimals do"},
 	{`\d:-\d`, "a range that goes down has its values in increasing order here"},
 }

@@ -3,6 +3,7 @@ package openjd
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // maxListed is the number of values in the list of a task parameter (3.4.1).
@@ -134,7 +135,7 @@ func (p *taskParameter) normal(s string) (string, error) {
 		return fmt.Sprint(n), err
 	case p.kind == TaskFloat:
 		_, err := parseFloat(s)
-		return s, err
+		return strings.TrimSpace(s), err
 	}
 	return s, nil
 }
