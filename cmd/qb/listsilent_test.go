@@ -16,7 +16,7 @@ import (
 var emptyLists = map[string]string{
 	"jobs": "-name nosuch -no-headers", "items": "JOB -failed", "hosts": "-down", "instances": "JOB", "history": "JOB", "tree": "JOB",
 	"profile": "-user nosuch", "stats": "-user nosuch", "share": "nosuch", "admin audit log": "-user nosuch", "admin credit log": "nosuch",
-	"joborder": "HOST", "login": "-list", "admin account import": "-history",
+	"joborder": "HOST", "login": "-list", "admin account import": "-history", "type show": "blender",
 }
 
 // notListings have the options of listings, but change something, and print what they changed.
