@@ -17,7 +17,7 @@ export const isSession = job => /^exec "\$QBDIR\/qb" openjd session\b/.test(job?
 export function headingsOf(log) {
   const found = [],
     entered = [],
-    before = []; // entered before the part
+    before = []; // entered before the part, or for an item before this one
   for (const [line, span] of log.list.entries()) {
     if (!first.has(log.bytes[span[0]]) || span[1] - span[0] > longest) continue;
     const [, what, name] = form.exec(textOf(log, span)) ?? [];
@@ -28,7 +28,7 @@ export function headingsOf(log) {
   }
   for (const { what, name } of found) {
     if (what === "Entering") entered.push(name);
-    else if (what === "Leaving" && entered.pop() === undefined && log.begin > 0) before.unshift(name);
+    else if (what === "Leaving" && entered.pop() === undefined) before.unshift(name);
   }
   for (const heading of found) {
     if (heading.what === "Leaving") before.pop();
