@@ -56,23 +56,48 @@ func (o *openjdSubmitOptions) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	request, err := o.request(cmd, template)
+	request, err := o.request(template)
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
-	var reply api.OpenJDReply
-	err = connect(cmd).Change(cmd.Context(), "", api.SubmitOpenJD, nil, request, &reply)
-	for _, j := range reply.Jobs {
-		err = cmp.Or(err, o.sub.results.Add(out, output.Result{Job: j.Job, Action: "submit", Affected: 1}, fmt.Sprint(j.Job)))
-	}
-	err = o.sub.results.Flush(out, err)
-	remark(cmd, slices.Concat(o.remarks, reply.Remarks))
+	_, err = o.sub.submitOpenJD(cmd, connect(cmd), request, o.remarks)
 	return err
 }
 
+// submitOpenJD sends a request with the attributes of the options, and prints the jobs that it makes.
+func (o *subOptions) submitOpenJD(cmd *cobra.Command, c *client, r *api.OpenJDRequest,
+	remarks []string) ([]api.OpenJDJob, error) {
+	r.Job = &o.req
+	if _, err := attributeOption(submitOption).give(cmd.Flags(), r.Job); err != nil {
+		return nil, err
+	}
+	if o.mail {
+		r.Job.Flags = append(r.Job.Flags, facts.FlagMail)
+	}
+	r.Job.Type = "" // a job type and its range are members of the request itself
+	r.Job.Range = ""
+	cwd, system := r.Job.Cwd, r.Job.System // if they are given, the farm refuses them
+	if err := cmp.Or(o.addDefaults(cmd), o.addWaitFor(), o.addSurroundings(cmd)); err != nil {
+		return nil, err
+	}
+	r.Job.Cwd = cwd
+	r.Job.System = system
+	var reply api.OpenJDReply
+	if err := c.Change(cmd.Context(), "", api.SubmitOpenJD, nil, r, &reply); err != nil {
+		return nil, err
+	}
+	var err error
+	for _, j := range reply.Jobs {
+		err = cmp.Or(err, o.results.Add(cmd.OutOrStdout(), output.Result{Job: j.Job, Action: "submit", Affected: 1},
+			fmt.Sprint(j.Job)))
+	}
+	err = o.results.Flush(cmd.OutOrStdout(), err)
+	remark(cmd, slices.Concat(remarks, reply.Remarks))
+	return reply.Jobs, err
+}
+
 // request is the job of a template and the options.
-func (o *openjdSubmitOptions) request(cmd *cobra.Command, template string) (*api.OpenJDRequest, error) {
+func (o *openjdSubmitOptions) request(template string) (*api.OpenJDRequest, error) {
 	d, err := o.readJob(template)
 	if err != nil {
 		return nil, err
@@ -81,19 +106,10 @@ func (o *openjdSubmitOptions) request(cmd *cobra.Command, template string) (*api
 	if err != nil {
 		return nil, err
 	}
-	r := &api.OpenJDRequest{Template: o.documents[0], Environments: o.documents[1:], Bundle: o.ofFarm, Job: &o.sub.req}
+	r := &api.OpenJDRequest{Template: o.documents[0], Environments: o.documents[1:], Bundle: o.ofFarm}
 	if r.Values, err = openjd.Joined(d, s); err != nil {
 		return nil, inFile(template, err)
 	}
-	if _, err := attributeOption(submitOption).give(cmd.Flags(), &o.sub.req); err != nil {
-		return nil, err
-	}
-	if err := cmp.Or(o.sub.addDefaults(cmd), o.sub.addSurroundings(cmd)); err != nil {
-		return nil, err
-	}
-	o.sub.req.Cwd = "" // that of a session is its own
-	o.sub.req.System = ""
-	o.sub.req.Command = []string{}
 	return r, nil
 }
 

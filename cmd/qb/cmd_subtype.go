@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,51 +26,26 @@ func typeOfFarm(cmd *cobra.Command) string {
 
 // runType submits a job of a job type: the word is its file, -range its range, and -param gives the other parameters.
 func (o *subOptions) runType(cmd *cobra.Command, name string, words []string) error {
-	if o.archive.to != "" || o.archive.from != "" || o.try {
-		return api.Errorf(api.KindUsage, "-export, -import and -whatif are for jobs with a command, and -type %s is a job type",
-			output.Escape(name))
+	for _, option := range []string{"export", "import", "whatif", "reverse", "binary"} {
+		if cmd.Flags().Changed(option) {
+			return api.Errorf(api.KindUsage, "-%s is for jobs with a command, and -type %s is a job type", option,
+				output.Escape(name))
+		}
 	}
 	c := connect(cmd)
 	t, err := call[api.JobType](cmd.Context(), c, api.GetJobType, api.Params{"type": name}, nil)
 	if err != nil {
 		return err
 	}
-	r := &api.OpenJDRequest{Type: name, Job: &o.req}
+	r := &api.OpenJDRequest{Type: name}
 	if r.Values, err = o.typeValues(cmd, t, words); err != nil {
 		return err
 	}
-	if _, err := attributeOption(submitOption).give(cmd.Flags(), &o.req); err != nil {
-		return err
+	jobs, err := o.submitOpenJD(cmd, c, r, nil)
+	for n := 0; err == nil && o.waitOn && n < len(jobs); n++ {
+		err = waitOn(cmd, c, jobs[n].Job)
 	}
-	if o.mail {
-		o.req.Flags = append(o.req.Flags, facts.FlagMail)
-	}
-	if err := cmp.Or(o.addDefaults(cmd), o.addWaitFor(), o.addSurroundings(cmd)); err != nil {
-		return err
-	}
-	o.req.Range = ""
-	o.req.Type = ""
-	o.req.Cwd = ""
-	o.req.System = ""
-	var reply api.OpenJDReply
-	if err := c.Change(cmd.Context(), "", api.SubmitOpenJD, nil, r, &reply); err != nil {
-		return err
-	}
-	var done error
-	for _, j := range reply.Jobs {
-		done = cmp.Or(done, o.results.Add(cmd.OutOrStdout(), output.Result{Job: j.Job, Action: "submit", Affected: 1},
-			fmt.Sprint(j.Job)))
-	}
-	if done = o.results.Flush(cmd.OutOrStdout(), done); done != nil {
-		return done
-	}
-	remark(cmd, reply.Remarks)
-	if o.waitOn {
-		for _, j := range reply.Jobs {
-			done = cmp.Or(done, waitOn(cmd, c, j.Job))
-		}
-	}
-	return done
+	return err
 }
 
 // typeValues are the values of a type's parameters, with paths joined with the current folder.

@@ -1,6 +1,7 @@
 package farm_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,29 @@ func TestNextThatRunsOnIsNoneThatIsBack(t *testing.T) {
 	r.say("dies a")
 	if out := r.say("finish 1/6"); !strings.Contains(out, "end 1/6#1 done") || !strings.Contains(out, "start 1/7#1") {
 		t.Errorf("the item that ran on ends, and then: %s", out)
+	}
+}
+
+// TestNextThatIsSentAwayGoesThoughItHadBegun: an order to preempt an item that is held ahead comes when its worker has
+// begun it. Its row says so, it runs to its end, and its instance takes no further item.
+func TestNextThatIsSentAwayGoesThoughItHadBegun(t *testing.T) {
+	r, before, next := withNext(t)
+	w := r.workers["a"]
+	r.say("silent a")
+	w.end(before, "exit", 0, "", 1)
+	if !slices.Contains(w.running, next) {
+		w.running = append(w.running, next)
+	}
+	r.say("preempt 1 items=6")
+	if a := r.rows.attempts[next]; a.Reason != facts.ReasonSentAway || a.State != facts.Running {
+		t.Errorf("the row of the item is %s (%s)", a.State, a.Reason)
+	}
+	out := r.say("heard a")
+	if a := r.rows.attempts[next]; a.State != facts.Running || strings.Contains(out, "1/7#1") {
+		t.Errorf("the item that runs is %s (%s): %s", a.State, a.Reason, out)
+	}
+	if out := r.say("finish 1/6"); !strings.Contains(out, "end 1/6#1 done") {
+		t.Errorf("it is not done: %s", out)
 	}
 }
 

@@ -201,8 +201,8 @@ func (w *workerDouble) end(id facts.AttemptID, outcome string, exit int, reason 
 	if name, found := strings.CutPrefix(reason, "found no "); found {
 		e.Code, e.Resource = facts.ReasonNoLicence, name
 	}
-	if strings.HasPrefix(reason, "onEnter") {
-		e.Code = facts.ReasonEnvironment
+	if text, found := strings.CutPrefix(reason, "environment: "); found {
+		e.Code, e.Reason = facts.ReasonEnvironment, text
 	}
 	w.finished = append(w.finished, e)
 	w.owes = true

@@ -385,7 +385,15 @@ func heavyTemplates(*heavyRig) []request {
 	}
 	wide := `{"name":"s","parameterSpace":{"taskParameterDefinitions":[{"name":"F","type":"INT","range":"1-1000000"}]},"script":{"actions":{"onRun":{"command":"true","args":["` +
 		strings.Repeat("{{Task.Param.F}}", 900) + `"]}}}}`
+	large := api.OpenJDRequest{Template: api.OpenJDDocument{
+		Text: `{"specificationVersion":"jobtemplate-2023-09","name":"a","steps":[` + strings.Join(steps, ",") + `]}`}}
+	for n := range 20 {
+		large.Environments = append(large.Environments, api.OpenJDDocument{Text: fmt.Sprintf(
+			"specificationVersion: environment-2023-09\nenvironment: {name: E%d, variables: {A: b}}\n#%s\n", n,
+			strings.Repeat("x", 190_000))})
+	}
 	return []request{{name: "a hundred steps in a row", body: template(strings.Join(steps, ","))},
+		{name: "a hundred steps with large environments", body: encoded(large)},
 		{name: "a million", body: template(wide)}}
 }
 

@@ -5,14 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"qb/api"
-	"qb/openjd"
 	"qb/supervisor/access/audit"
 	"qb/supervisor/access/gate"
 	"qb/supervisor/farm/message"
@@ -24,6 +21,9 @@ import (
 	"qb/supervisor/wire/translate"
 )
 
+// maxTemplates bounds the body of a request with its templates, each of which has at most 1 MiB.
+const maxTemplates = 4 << 20
+
 type openjdIn struct {
 	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Made by the client, once per submission: repeating the call with it gives the same jobs."`
 	Body api.OpenJDRequest
@@ -33,7 +33,7 @@ type openjdIn struct {
 type openjdService struct{ *jobService }
 
 func (s openjdService) register(rt *routes) {
-	long := body(maxBody)
+	long := body(maxTemplates)
 	mount(rt, api.SubmitOpenJD, led(s.backend, s.submit), long)
 	mount(rt, api.ListJobTypes, s.types)
 	mount(rt, api.GetJobType, s.jobType)
@@ -74,7 +74,7 @@ func (s openjdService) submit(ctx context.Context, in *openjdIn) (*jsonOf[api.Op
 		return &jsonOf[api.OpenJDReply]{all}
 	}
 	return once(ctx, s.backend, api.SubmitOpenJD, in.Key, in, shape, func(c term.Call) (any, error) {
-		if err := s.judgedAll(ctx, list); err != nil {
+		if _, err := s.judgedAll(ctx, list); err != nil {
 			return nil, err
 		}
 		return s.submitSteps(ctx, c, list, func(r message.JobReply) {
@@ -102,14 +102,18 @@ func (s openjdService) check(ctx context.Context,
 	}
 	list, err := s.stepsOf(ctx, j, owner, "")
 	if err == nil {
-		err = s.judgedAll(ctx, list)
+		err = s.fits(ctx, owner, list)
+	}
+	var remarks []string
+	if err == nil {
+		remarks, err = s.judgedAll(ctx, list)
 	}
 	said := &api.SubmissionCheck{Refusals: []api.SubmissionRefusal{}}
 	if err := refuse(said, err); err != nil {
 		return nil, err
 	}
 	out.Body.Refusals = said.Refusals
-	out.Body.Remarks = translate.OrEmpty(j.Remarks)
+	out.Body.Remarks = translate.OrEmpty(translate.Adding(j.Remarks, remarks))
 	return out, nil
 }
 
@@ -136,28 +140,26 @@ func (s openjdService) read(ctx context.Context, r *api.OpenJDRequest, owner str
 	if err != nil {
 		return nil, err
 	}
+	var unknown error
 	site := openjdjobs.Site{Amounts: c.OpenJDAmounts, Attributes: c.OpenJDAttributes,
-		Seconds: func(profile string) (seconds float64) {
-			key := facts.ProfileKey{Owner: owner, Name: profile}
-			failed := l.Look(ctx, func(m term.Machine, now time.Time) {
-				for _, known := range m.Profiles(now, key) {
-					seconds = known.Seconds
+		Seconds: func() map[string]float64 {
+			seconds := map[string]float64{}
+			unknown = l.Look(ctx, func(m term.Machine, now time.Time) {
+				for _, p := range m.Profiles(now, facts.ProfileKey{Owner: owner}) {
+					seconds[p.Name] = p.Seconds
 				}
 			})
-			if failed != nil { // the submission will fail for the same reason
-				return 0
-			}
 			return seconds
 		}}
 	for _, name := range c.OpenJDFiles(cluster) {
-		text, err := readEnvironment(name)
+		f, err := openjdjobs.ReadFile(name)
 		if err != nil {
 			return nil, api.Errorf(api.KindUnavailable, "an environment of this farm cannot be read (%s): %v; ask an admin",
 				openjdjobs.EnvironmentsSetting, err)
 		}
-		site.Environments = append(site.Environments, openjdjobs.File{Name: name, Text: text})
+		site.Environments = append(site.Environments, f)
 	}
-	return openjdjobs.Read(r, site), nil
+	return openjdjobs.Read(r, site), unknown
 }
 
 // typed is a request with the template and the attributes of its job type.
@@ -198,24 +200,15 @@ func (s openjdService) jobType(_ context.Context, in *jobTypeIn) (*jsonOf[api.Jo
 	return &jsonOf[api.JobType]{t}, err
 }
 
-// readEnvironment reads a file up to one byte beyond the limit of a document, which its reader then refuses.
-func readEnvironment(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, cmp.Or(err, fmt.Errorf("%s is not a file", name))
-	}
-	return io.ReadAll(io.LimitReader(f, openjd.MaxDocument+1))
-}
-
 // stepsOf are the submissions of the steps, in their order. Each has a key below that of the request, so that a
 // repetition finds it.
 func (s openjdService) stepsOf(ctx context.Context, j *openjdjobs.Job, owner,
 	key string) (list []message.JobSubmitted, err error) {
 	requests, err := j.Submissions()
+	if err != nil {
+		return nil, err
+	}
+	of, err := s.submission(ctx, facts.JobFacts{User: owner}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -227,11 +220,9 @@ func (s openjdService) stepsOf(ctx context.Context, j *openjdjobs.Job, owner,
 		}
 		row.Submission += fmt.Sprintf(" step %d", n+1)
 		bytes += int(row.Bytes())
-		e, err := s.submission(ctx, row, r.Status == "blocked")
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, e)
+		of.Facts = row
+		of.Blocked = r.Status == "blocked"
+		list = append(list, of)
 	}
 	if bytes > maxBody {
 		return nil, problem.Invalid("template", "the %d jobs of its steps have %d bytes together, and %d are allowed: put large embedded files into files that hosts see",
@@ -251,17 +242,31 @@ func ofStep(step string, err error) error {
 	return &named
 }
 
-// judgedAll refuses what the farm would refuse of any of the jobs.
-func (s openjdService) judgedAll(ctx context.Context, list []message.JobSubmitted) error {
+// judgedAll refuses what the farm would refuse of any of the jobs, and returns its remarks on all.
+func (s openjdService) judgedAll(ctx context.Context, list []message.JobSubmitted) (remarks []string, err error) {
 	for _, e := range list {
 		if err := s.complete(ctx, &e); err != nil {
-			return ofStep(e.Facts.Label, err)
+			return nil, ofStep(e.Facts.Label, err)
 		}
-		if _, err := s.judged(ctx, e); err != nil {
-			return ofStep(e.Facts.Label, err)
+		said, err := s.judged(ctx, e)
+		if err != nil {
+			return nil, ofStep(e.Facts.Label, err)
 		}
+		remarks = translate.Adding(remarks, said)
 	}
-	return nil
+	return remarks, nil
+}
+
+// fits refuses what the owner's allowances have no room for.
+func (s openjdService) fits(ctx context.Context, owner string, list []message.JobSubmitted) error {
+	stored := int64(0)
+	for _, e := range list {
+		if err := s.limits.MaySubmit(owner, int(e.Facts.Bytes())); err != nil {
+			return ofStep(e.Facts.Label, err)
+		}
+		stored += e.Facts.Stored()
+	}
+	return s.limits.MayStore(ctx, owner, stored)
 }
 
 // submitSteps makes the jobs one after the other, in one process group, and answers about the last. Said gets the
@@ -285,6 +290,11 @@ func (s openjdService) submitSteps(ctx context.Context, c term.Call, list []mess
 			return body, nil
 		}
 		reply := body.(message.JobReply)
+		if n == 0 && reply.Job.State == facts.KilledJob { // it was taken back, see undone
+			return nil, api.Errorf(api.KindConflict,
+				"job %d of this submission was made under the same key before, and is killed; repeat it under another key",
+				reply.Job.ID)
+		}
 		made = append(made, reply.Job.ID)
 		said(reply)
 	}

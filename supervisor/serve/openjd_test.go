@@ -43,7 +43,7 @@ func openjdRig(t *testing.T, change func(*settings.Config)) *rig {
 		c.Resources = "license.maya=3"
 		c.OpenJDAmounts = map[string]string{"amount.maya": "license.maya"}
 		c.OpenJDAttributes = map[string]string{"attr.software": "{} in host.flags"}
-		c.OpenJDEnvironments = map[string]string{"/": "", "/show": site}
+		c.OpenJDTemplates = map[string]string{"/": "", "/show": site}
 		change(c)
 	})
 	r.agent("h1", 8).beat(0)
@@ -165,12 +165,19 @@ func TestOpenJDTakenBack(t *testing.T) {
 	r := openjdRig(t, func(c *settings.Config) { c.UserJobs = 1 })
 	u1 := r.client("u1", api.User)
 	var none api.OpenJDReply
-	err := u1.Call(t.Context(), api.SubmitOpenJD, nil, shot(map[string]string{"Shot": "s1"}), &none)
+	header := http.Header{"Idempotency-Key": {"k"}}
+	submit := func() error {
+		return u1.CallWith(t.Context(), api.SubmitOpenJD, nil, shot(map[string]string{"Shot": "s1"}), &none, header)
+	}
+	err := submit()
 	if err == nil || !strings.Contains(err.Error(), "step Film: ") || !strings.Contains(err.Error(), "are killed") {
 		t.Error(err)
 	}
 	jobs := must[[]api.Job](t, u1, api.ListJobs, nil, nil)
 	if len(jobs) != 1 || jobs[0].Status != "killed" {
 		t.Errorf("%+v", jobs)
+	}
+	if err := submit(); err == nil || !strings.Contains(err.Error(), "repeat it under another key") {
+		t.Errorf("a repetition of what was taken back: %v", err)
 	}
 }

@@ -17,12 +17,16 @@ const mostChunk = 1_000_000
 // chunkSizes are by step the sizes with which chunks take about the time that they should, as far as is known.
 func (j *Job) chunkSizes(made *openjd.Job) map[string]int64 {
 	sizes := map[string]int64{}
+	var seconds map[string]float64
 	for _, s := range made.Steps {
 		c := s.Space.Chunk()
 		if c.Seconds == 0 {
 			continue
 		}
-		if size := j.chunkSize(made, s); size != c.Size {
+		if seconds == nil {
+			seconds = j.site.Seconds()
+		}
+		if size := j.chunkSize(made, s, seconds); size != c.Size {
 			sizes[s.Name] = size
 			j.remark("step %s: chunks have %d values instead of %d, so that one takes about %d s", s.Name, size, c.Size,
 				c.Seconds)
@@ -32,11 +36,11 @@ func (j *Job) chunkSizes(made *openjd.Job) map[string]int64 {
 }
 
 // chunkSize begins with the template's size, and goes on to the size that is better by what was learned with it.
-func (j *Job) chunkSize(made *openjd.Job, s *openjd.Step) int64 {
+func (j *Job) chunkSize(made *openjd.Job, s *openjd.Step, learned map[string]float64) int64 {
 	c := s.Space.Chunk()
 	size := c.Size
 	for range 4 { // from size to size the guess gets better
-		seconds := j.site.Seconds(j.profile(made, s, size))
+		seconds := learned[j.profile(made, s, size)]
 		if seconds <= 0 {
 			break
 		}

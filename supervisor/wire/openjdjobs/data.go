@@ -15,8 +15,8 @@ import (
 	"qb/openjd"
 )
 
-// Variable carries what a session runs to the host, in letters, digits, - and _ alone: no path map and no token changes
-// them.
+// Variable carries what a session runs to the host, in letters, digits, -, _ and . alone, which no path map and no
+// token changes.
 const Variable = "QB_OPENJD"
 
 // PathsVariable has the values of PATH parameters, a line each: by it the farm sees which paths a host has to map.
@@ -30,12 +30,17 @@ type Data struct {
 	Version   int                  `json:"version"`
 	Documents []api.OpenJDDocument `json:"documents"` // the job template, then environment templates
 	Values    map[string]string    `json:"values"`
-	Step      string               `json:"step"`
-	Chunk     int64                `json:"chunk,omitempty"` // the most values of one, if it is not that of the template
+	Part      `json:"-"`
 }
 
-// Pack makes the value of Variable.
-func (d *Data) Pack() (string, error) {
+// Part is what differs from step to step.
+type Part struct {
+	Step  string `json:"step"`
+	Chunk int64  `json:"chunk,omitempty"` // the most values of one, if it is not that of the template
+}
+
+// pack makes what the values of Variable of all steps begin with.
+func (d *Data) pack() (string, error) {
 	text, err := json.Marshal(d)
 	if err != nil {
 		return "", err
@@ -47,7 +52,7 @@ func (d *Data) Pack() (string, error) {
 		return "", err
 	}
 	value := base64.RawURLEncoding.EncodeToString(packed.Bytes())
-	if most := api.MaxWord - len(Variable+"="); len(value) > most || len(text) > mostData {
+	if most := api.MaxWord - mostPart; len(value) > most || len(text) > mostData {
 		return "", api.Errorf(api.KindInvalid,
 			"the template, its environment templates and values have %d bytes, compressed %d, and a job carries at most %d and %d of them: put large embedded files into files that hosts see",
 			len(text), len(value), mostData, most)
@@ -55,13 +60,30 @@ func (d *Data) Pack() (string, error) {
 	return value, nil
 }
 
+// mostPart is more than Variable, a dot and a part take: a step's name has at most 512 characters.
+const mostPart = 6 << 10
+
+// value makes the value of Variable for a step.
+func (p Part) value(packed string) (string, error) {
+	text, err := json.Marshal(p)
+	return packed + "." + base64.RawURLEncoding.EncodeToString(text), err
+}
+
 // Unpack reads the value of Variable.
 func Unpack(value string) (*Data, error) {
-	in, err := gzip.NewReader(base64.NewDecoder(base64.RawURLEncoding, strings.NewReader(value)))
+	packed, part, found := strings.Cut(value, ".")
+	if !found {
+		return nil, errors.New("the step is missing")
+	}
+	in, err := gzip.NewReader(base64.NewDecoder(base64.RawURLEncoding, strings.NewReader(packed)))
 	if err != nil {
 		return nil, err
 	}
 	text, err := io.ReadAll(io.LimitReader(in, mostData+1))
+	if err != nil {
+		return nil, err
+	}
+	step, err := base64.RawURLEncoding.DecodeString(part)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +99,7 @@ func Unpack(value string) (*Data, error) {
 	case len(d.Documents) == 0:
 		return nil, errors.New("the template is missing")
 	}
-	return d, nil
+	return d, json.Unmarshal(step, &d.Part)
 }
 
 // Job makes the job that was submitted.

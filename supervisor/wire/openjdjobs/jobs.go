@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -25,14 +27,20 @@ type Site struct {
 	Environments []File            // of the job's cluster; the first one is entered first
 	Amounts      map[string]string // by name the resource that is reserved
 	Attributes   map[string]string // by name the condition on hosts, with {} for the value
-	// Seconds is what an item of the owner's jobs of a profile takes; 0: it is not known.
-	Seconds func(profile string) float64
+	// Seconds are what items of the owner's jobs take, by profile. It is called only if chunks should take a time.
+	Seconds func() map[string]float64
 }
 
 // File is an environment template of the site.
 type File struct {
 	Name string
 	Text []byte
+}
+
+// ReadFile reads an environment template of the site.
+func ReadFile(name string) (File, error) {
+	text, err := readFile(os.DirFS(filepath.Dir(name)), filepath.Base(name), openjd.MaxDocument)
+	return File{name, text}, err
 }
 
 func (f File) syntax() string {
@@ -211,9 +219,9 @@ func (j *Job) Submissions() ([]*api.SubmitRequest, error) {
 	suspended = suspended || base.Status == "blocked"
 	base.Status = ""
 	base.Flags = append(slices.Clone(base.Flags), facts.FlagConvertPath) // else a host's map does not act on sessions
-	base.Env = maps.Clone(base.Env)
-	if base.Env == nil {
-		base.Env = map[string]string{}
+	base.Env = map[string]string{}
+	if j.request.Job != nil {
+		maps.Copy(base.Env, j.request.Job.Env)
 	}
 	system, paths := j.paths()
 	base.System = system
@@ -224,10 +232,14 @@ func (j *Job) Submissions() ([]*api.SubmitRequest, error) {
 	for _, v := range j.job.Values {
 		data.Values[v.Name] = v.Value
 	}
+	packed, err := data.pack()
+	if err != nil {
+		return nil, err
+	}
 	labels := j.labels()
 	var requests []*api.SubmitRequest
 	for _, s := range j.job.Ordered() {
-		r, err := j.submission(s, base, data, labels)
+		r, err := j.submission(s, base, packed, labels)
 		if err != nil {
 			return nil, err
 		}
@@ -240,18 +252,15 @@ func (j *Job) Submissions() ([]*api.SubmitRequest, error) {
 }
 
 // submission is the job of a step.
-func (j *Job) submission(s *openjd.Step, r api.SubmitRequest, data Data,
+func (j *Job) submission(s *openjd.Step, r api.SubmitRequest, packed string,
 	labels map[string]string) (*api.SubmitRequest, error) {
-	data.Step = s.Name
-	data.Chunk = j.sizes[s.Name]
-	r.Profile = j.profile(j.job, s, s.Space.Chunk().Size)
-	packed, err := data.Pack()
+	value, err := Part{s.Name, j.sizes[s.Name]}.value(packed)
 	if err = cmp.Or(err, j.needs(s, &r)); err != nil {
 		return nil, err
 	}
-	env := map[string]string{Variable: packed}
-	maps.Copy(env, r.Env)
-	r.Env = env
+	r.Profile = j.profile(j.job, s, s.Space.Chunk().Size)
+	r.Env = maps.Clone(r.Env) // a map of its own
+	r.Env[Variable] = value
 	r.Label = labels[s.Name]
 	r.Range = "0"
 	if n := s.Space.Len(); n > 1 {

@@ -37,13 +37,12 @@ func TestChunksByTime(t *testing.T) {
 		"with a load time, known better": {"60", map[int64]float64{10: 35, 17: 42, 24: 59}, 24},
 		"more than there is":             {"1000000", map[int64]float64{10: 1}, 1000},
 	} {
-		site := Site{Seconds: func(profile string) float64 {
+		site := Site{Seconds: func() map[string]float64 {
+			learned := map[string]float64{}
 			for size, seconds := range c.learned {
-				if profile == fmt.Sprintf("%d:%s", size, profiles.Name("Render", "Shot 7")) {
-					return seconds
-				}
+				learned[fmt.Sprintf("%d:%s", size, profiles.Name("Render", "Shot 7"))] = seconds
 			}
-			return 0
+			return learned
 		}}
 		j := Read(&api.OpenJDRequest{Template: api.OpenJDDocument{Text: fmt.Sprintf(chunky, c.target)}}, site)
 		requests, err := j.Submissions()
@@ -100,12 +99,13 @@ func TestPaths(t *testing.T) {
 		{"/mnt/a", "", "linux", "/mnt/a"}, {`P:\a`, "/b", "windows", "P:\\a\n/b"}, {`\\nas\a`, "", "windows", `\\nas\a`},
 	} {
 		j := Read(&api.OpenJDRequest{Template: api.OpenJDDocument{Text: text}, Values: map[string]string{"A": c.a, "B": c.b},
-			Job: &api.SubmitRequest{Env: map[string]string{"X": "y"}}}, Site{})
+			Job: &api.SubmitRequest{Env: map[string]string{"X": "y", Variable: "of another job", PathsVariable: "/x"}}}, Site{})
 		requests, err := j.Submissions()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := requests[0]; r.System != c.system || r.Env[PathsVariable] != c.paths || r.Env["X"] != "y" {
+		if r := requests[0]; r.System != c.system || r.Env[PathsVariable] != c.paths || r.Env["X"] != "y" ||
+			len(r.Env[Variable]) < 100 {
 			t.Errorf("%+v: %s, %q", c, r.System, r.Env[PathsVariable])
 		}
 	}

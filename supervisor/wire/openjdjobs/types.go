@@ -72,7 +72,11 @@ func Types(site string) (types []api.JobType, errs []error) {
 		var more []fs.DirEntry
 		more, err = os.ReadDir(site)
 		errs = append(errs, err)
-		folders = append(folders, more[:min(len(more), mostTypes)]...)
+		if len(more) > mostTypes {
+			errs = append(errs, fmt.Errorf("%s has more than %d entries; the others are left out", site, mostTypes))
+			more = more[:mostTypes]
+		}
+		folders = append(folders, more...)
 	}
 	for _, f := range folders {
 		if !f.IsDir() || names[f.Name()] || !typeName().MatchString(f.Name()) {
@@ -110,6 +114,9 @@ func readType(folder fs.FS, wanted string) (t api.JobType, err error) {
 
 // readFile reads at most so many bytes.
 func readFile(folder fs.FS, path string, most int64) ([]byte, error) {
+	if info, err := fs.Stat(folder, path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path) // to open a pipe would wait
+	}
 	f, err := folder.Open(path)
 	if err != nil {
 		return nil, err

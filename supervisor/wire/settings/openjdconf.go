@@ -13,16 +13,16 @@ import (
 
 // OpenJDFiles are the environment templates that jobs of a cluster enter, first those of the clusters above it.
 func (c Config) OpenJDFiles(cluster string) (files []string) {
-	for _, at := range slices.Sorted(maps.Keys(c.OpenJDEnvironments)) { // a cluster is before the ones below it
+	for _, at := range slices.Sorted(maps.Keys(c.OpenJDTemplates)) { // a cluster is before the ones below it
 		if at == "/" || cluster == at || strings.HasPrefix(cluster, at+"/") {
-			files = append(files, facts.SplitList(c.OpenJDEnvironments[at])...)
+			files = append(files, facts.SplitList(c.OpenJDTemplates[at])...)
 		}
 	}
 	return files
 }
 
 func (c Config) checkOpenJD(check func(ok bool, key string, value any, wayOut string)) {
-	for cluster, files := range c.OpenJDEnvironments {
+	for cluster, files := range c.OpenJDTemplates {
 		check(strings.HasPrefix(cluster, "/"), "supervisor_openjd_environments", strconv.Quote(cluster),
 			"begin the cluster with a slash")
 		for _, file := range facts.SplitList(files) {
