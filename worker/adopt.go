@@ -23,7 +23,9 @@ func (l *shimConn) fork(first api.AttemptID) error {
 	l.first = first
 	l.mark = rand.Text()
 	l.tree = tree.New(l.a.groupKinds, l.mark)
-	lock, err := l.a.state.declare(shim.Intent{Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark, Names: l.tree})
+	lock, err := l.a.state.declare(shim.Intent{
+		Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark, LoadOnce: l.loadOnce, Names: l.tree,
+	})
 	if err != nil {
 		return err
 	}
@@ -111,7 +113,7 @@ func (l *shimConn) adopt(in shim.Intent) *core.Adopted {
 	now, err := readNow(l.dir)
 	l.first, l.attempt = in.Attempt, in.Attempt
 	l.ended = false
-	l.loadOnce = true // perhaps
+	l.loadOnce = in.LoadOnce
 	l.reported = make(chan struct{})
 	if err == nil {
 		l.attempt = now.Attempt
@@ -122,7 +124,6 @@ func (l *shimConn) adopt(in shim.Intent) *core.Adopted {
 		}
 	} else if h, ok := l.ask(); ok {
 		l.attempt, l.ended = h.Attempt, h.State == core.StateIdle
-		l.loadOnce = h.Loaded
 		if l.ended {
 			l.reported = closedChannel()
 		}

@@ -62,7 +62,7 @@ type shimConn struct {
 
 // kept is what is known of programs that an instance keeps between two items.
 type kept struct {
-	loadOnce bool          // its shim keeps a program
+	loadOnce bool          // its job is: its shim keeps a program
 	first    api.AttemptID // that its shim was started for; it names the session's log
 }
 
@@ -166,7 +166,7 @@ func (l *shimConn) prepare(item core.Item, lease core.Moment) (r ready, ok bool)
 	l.ended = false
 	l.reported = make(chan struct{})
 	l.left.Store(false)
-	l.loadOnce = l.loadOnce || item.Spec.LoadOnce
+	l.loadOnce = item.Spec.LoadOnce
 	if id != l.handed {
 		l.handed, l.handings = id, 0
 	}
@@ -355,7 +355,6 @@ func (l *shimConn) hear(h heard) {
 func (l *shimConn) greet(h shim.Hello) {
 	l.pause = reconnectMin
 	l.unheard = time.Time{}
-	l.loadOnce = l.loadOnce || h.Loaded
 	l.said = false
 	if h.Attempt != l.attempt && l.ordered {
 		h.Attempt, h.State = l.attempt, core.StateStarting

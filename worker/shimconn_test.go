@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"qb/worker/core"
 	"qb/worker/settings"
 	"qb/worker/shim"
+	"qb/worker/tree"
 )
 
 // TestHelloOlderThanTheOrder: a link that has just connected again hands over an item before it reads the
@@ -88,5 +90,50 @@ func TestOrderThatLosesItsShim(t *testing.T) {
 	}
 	if len(a.orders) > 0 {
 		t.Error("an order keeps its place")
+	}
+}
+
+// TestNoSessionOfAPlainJob: a shim that a former agent left and that does not answer, of an item that has ended, is found
+// dead a moment later. Only the program of a load-once job leaves a log between items; for another job the supervisor
+// refuses such a log, and the host kept it for good.
+func TestNoSessionOfAPlainJob(t *testing.T) {
+	for _, loadOnce := range []bool{false, true} {
+		state := &stateFolder{root: t.TempDir()}
+		if err := makeFolders(state.root); err != nil {
+			t.Fatal(err)
+		}
+		names := tree.New(nil, "mark")
+		lock, err := state.declare(shim.Intent{Key: core.Key{Job: 4}, Attempt: attempt(4, 2), Boot: "boot", Mark: "mark",
+			LoadOnce: loadOnce, Names: names})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := api.Finished{Attempt: attempt(4, 2), Outcome: "exit", ExitCode: new(0)}
+		if err := state.spool().Put(shim.Spooled{Boot: "boot", Finished: end}); err != nil {
+			t.Fatal(err)
+		}
+		sessions := make(chan api.LogChunk, 2)
+		a := &agent{ctx: t.Context(), log: slog.New(slog.DiscardHandler), state: state, boot: "boot", wake: make(chan struct{}, 1),
+			conns: map[core.Key]*shimConn{}}
+		a.config.LogLimit = 1 << 20
+		a.ships = newShipper(t.Context(), a.log, a.state.logPath, func(_ context.Context, c api.LogChunk) (int64, error) {
+			sessions <- c
+			return c.Offset + int64(len(c.Data)), nil
+		})
+		if _, err := a.adopt(); err != nil {
+			t.Fatal(err)
+		}
+		l := a.conns[core.Key{Job: 4}]
+		if l == nil || !l.ended {
+			t.Fatal("the instance is not taken up as one whose item has ended")
+		}
+		lock.Close()
+		if !l.finish(t.Context()) {
+			t.Fatal("the instance of the dead shim is not over")
+		}
+		a.ships.wait.Wait()
+		if got := len(sessions) > 0 && (<-sessions).Session; got != loadOnce {
+			t.Errorf("load-once %v: a session's log is sent: %v", loadOnce, got)
+		}
 	}
 }

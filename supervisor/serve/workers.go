@@ -217,7 +217,7 @@ func (s *workerService) mustBeGiven(ctx context.Context, id logstore.ID) (instan
 			return 0, err
 		}
 		if !v.LoadOnce() {
-			return 0, api.Errorf(api.KindConflict, "job %d is of type %s and has no sessions", v.ID, v.JobType)
+			return 0, api.Errorf(api.KindConflict, "job %d is not load-once and has no sessions", v.ID)
 		}
 		what, ended = fmt.Sprintf("job %d", v.ID), v.FinishedAt
 	}

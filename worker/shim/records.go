@@ -17,6 +17,8 @@ type Intent struct {
 	Attempt api.AttemptID `json:"attempt"`
 	Boot    string        `json:"boot"`
 	Mark    string        `json:"mark"` // in the environment of all that the shim starts
+
+	LoadOnce bool `json:"load_once,omitempty"` // its job is, so that its shim keeps a program between items
 	tree.Names
 }
 
