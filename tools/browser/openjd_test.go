@@ -300,3 +300,45 @@ func TestPageSession(t *testing.T) {
 		t.Error(strings.TrimSpace(wrong))
 	}
 }
+
+// TestPageInstance: an instance has the actions of its sessions in order, each in the environments that it was in, with
+// the output of long items, and a task that failed ends its session.
+func TestPageInstance(t *testing.T) {
+	t.Parallel()
+	f, file := startFarm(t, "1"), filepath.Join(t.TempDir(), "template.yaml")
+	template := strings.NewReplacer("range: 1-2", "range: 1-3", "exit {{Task.Param.Frame}}", "exit $(({{Task.Param.Frame}} == 2))").Replace(sessions)
+	if err := os.WriteFile(file, []byte(template), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	job := f.run("openjd", "submit", file)
+	b := openTab(t, f)
+	b.logIn(t)
+	b.goTo(t, "#/jobs/"+job+"/items/1")
+	b.press(t, "Instance "+job+".0")
+	begin, end := []string{"Entering <b>Project</b> ✓ exit 0 item ", "Entering Values item "}, []string{"Leaving Values between items", "Leaving <b>Project</b> ✓ exit 0 between items"}
+	want := slices.Concat([]string{begin[0] + "0", begin[1] + "0", "Running <i>Render</i>: Frame=1 ✓ exit 0 item 0", "Running <i>Render</i>: Frame=2 ✕ exit 1 item 1"},
+		end, []string{begin[0] + "2", begin[1] + "2", "Running <i>Render</i>: Frame=3 ✓ exit 0 item 2"}, end)
+	b.until(t, "all actions", fmt.Sprintf(`document.querySelectorAll(".headings li").length === %d`, len(want)))
+	got := js[[]string](t, b, `[...document.querySelectorAll(".headings li")].map(li => li.innerText.replace(/\s+/g, " ").trim())`)
+	if !slices.Equal(got, want) {
+		t.Errorf("the actions are\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if got := js[string](t, b, `document.querySelectorAll(".headings li")[8].querySelector("[title]").title`); got != "in <b>Project</b>, Values" {
+		t.Errorf("the last item runs %q", got)
+	}
+	b.see(t, "qbout -session "+job+".0")
+	b.pictures(t, "instance", "#/jobs/"+job+"/instances/0")
+	script := axeScript(t)
+	for _, theme := range []string{"light", "dark"} {
+		b.theme(t, theme)
+		time.Sleep(400 * time.Millisecond) // of the transition
+		for _, found := range b.axe(t, script) {
+			t.Errorf("%s: %s", theme, found)
+		}
+	}
+	b.goTo(t, "#/jobs/"+job+"/instances/7")
+	b.see(t, "This instance had no item")
+	for _, wrong := range append(b.wrongs, js[[]string](t, b, harm)...) {
+		t.Error(strings.TrimSpace(wrong))
+	}
+}

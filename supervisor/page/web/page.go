@@ -42,7 +42,7 @@ var modules = map[string]string{
 // later are the modules that no first sight of the page needs.
 var later = []string{"actions.js", "undo.js", "share.js", "history.js", "why.js", "bell.js", "host.js", "item.js",
 	"pictures.js", "log.js", "lines.js", "failures.js", "hosts.js", "slotmap.js", "submit.js", "submission.js", "lists.js",
-	"moment.js", "check.js", "fields.js", "template.js", "headings.js", "attributes.js", "whatif.js", "slots.js",
+	"moment.js", "check.js", "fields.js", "template.js", "headings.js", "instance.js", "attributes.js", "whatif.js", "slots.js",
 	"values.js", "shares.js", "reports.js", "me.js", "uPlot.esm.js"}
 
 // remark matches comments in our own modules, which browsers need not load.

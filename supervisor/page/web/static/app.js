@@ -29,6 +29,7 @@ const later = {
 
 const host = () => import("./host.js").then(module => module.Host);
 const item = () => import("./item.js").then(module => module.Item);
+const instance = () => import("./instance.js").then(module => module.Instance);
 
 const places = [
   ["", "Farm"],
@@ -47,6 +48,8 @@ function view(path) {
   const [place = "", id, items, name] = path;
   if (place === "jobs" && items === "items" && name !== undefined)
     return html`<${Later} key=${`${id}/${name}`} load=${item} id=${id} item=${name} />`;
+  if (place === "jobs" && items === "instances" && name !== undefined)
+    return html`<${Later} key=${`${id}.${name}`} load=${instance} id=${id} instance=${name} />`;
   if (place === "jobs" && id)
     return /^\d+$/.test(id)
       ? html`<${Job} key=${id} id=${id} />`

@@ -13,30 +13,42 @@ const form = /^(Entering environment:|Running task of|Leaving environment:|Proce
 /** isSession says whether the items of a job are sessions. */
 export const isSession = job => /^exec "\$QBDIR\/qb" openjd session\b/.test(job?.command?.[0]);
 
-/** headingsOf are those of the lines of a part of the output: of each, the environments that are entered then. */
-export function headingsOf(log) {
-  const found = [],
-    entered = [],
-    before = []; // entered before the part, or for an item before this one
+/** found adds the headings of the lines of a part of the output, from a byte of it on, to those of earlier parts. */
+export function found(log, list = [], from = 0) {
   for (const [line, span] of log.list.entries()) {
+    if (log.begin + span[0] < from) continue;
     if (!first.has(log.bytes[span[0]]) || span[1] - span[0] > longest) continue;
     const [, what, name] = form.exec(textOf(log, span)) ?? [];
     if (what?.startsWith("Process")) {
-      if (found.length) found.at(-1).code ??= Number(name);
-    } else if (what && found.length < most)
-      found.push({ what: what.split(" ")[0], name, line, at: log.begin + span[0] });
+      if (list.length) list.at(-1).code ??= Number(name);
+    } else if (what && list.length < most) list.push({ what: what.split(" ")[0], name, line, at: log.begin + span[0] });
   }
-  for (const { what, name } of found) {
+  return list;
+}
+
+/** nested has each heading know the environments that are entered then. */
+export function nested(list) {
+  const entered = [],
+    before = []; // entered before the first heading
+  for (const { what, name } of list) {
     if (what === "Entering") entered.push(name);
     else if (what === "Leaving" && entered.pop() === undefined) before.unshift(name);
   }
-  for (const heading of found) {
+  return list.map(heading => {
     if (heading.what === "Leaving") before.pop();
-    heading.inside = before.slice();
+    const inside = before.slice();
     if (heading.what === "Entering") before.push(heading.name);
-  }
-  return found;
+    return { ...heading, inside };
+  });
 }
+
+/** headingsOf are the headings of a part of the output, nested. */
+export const headingsOf = log => nested(found(log));
+
+/** Code is how the process of an action has ended. */
+export const Code = ({ code }) =>
+  code !== undefined &&
+  html`<span class="nowrap ${code ? "bad-text" : "muted"}">${code ? "✕" : "✓"} exit ${code}</span>`;
 
 /** Headings are buttons that go to the lines. */
 export const Headings = ({ of, cut }) =>
@@ -45,9 +57,5 @@ export const Headings = ({ of, cut }) =>
     ({ what, name, at, code, inside }) => html`<li key=${at} style=${{ paddingLeft: `${20 * inside.length}px` }}>
     <button type="button" class="plain" title=${inside.length ? `in ${inside.map(plain).join(", ")}` : undefined}
       onClick=${() => refine({ at: String(at), follow: "" })}>
-      <span class="muted">${what}</span> ${plain(name)}</button>
-    ${
-      code !== undefined &&
-      html`<span class="nowrap ${code ? "bad-text" : "muted"}">${code ? "✕" : "✓"} exit ${code}</span>`
-    }</li>`,
+      <span class="muted">${what}</span> ${plain(name)}</button> <${Code} code=${code} /></li>`,
   )}</ol></details>`;

@@ -25,13 +25,19 @@ export function Item({ id, item }) {
     latest = list.at(-1),
     attempt = Number(route.value.query.get("attempt")) || latest?.attempt || 0;
   const full = useAnswer("get-job", { job: id }, [id]),
-    status = found.value?.item.status;
+    status = found.value?.item.status,
+    shown = list.find(a => a.attempt === attempt);
   if (found.error && !found.value)
     return html`<${Empty} title=${found.error.message}><a href=${to(["jobs"])}>All jobs</a><//>`;
   return html`<div class="page">
     <header class="bar-top"><h1><a class="muted" href=${to(["jobs", id])}>
       ${id} ${row && html`<${Name} text=${row.name} />`}</a> / <${Name} text=${item} /></h1>
       ${latest && html`<${State} of=${latest.state} />`}<span class="spring"></span>
+      ${
+        shown &&
+        full.value?.type === "loadonce" &&
+        html`<a href=${to(["jobs", id, "instances", shown.instance.split(".")[1]])}>Instance ${shown.instance}</a>`
+      }
       ${
         ["failed", "killed", "complete"].includes(status) &&
         html`<${Change} class="quiet" onClick=${() => order("retry", [Number(id)], item)}>Retry…<//>`
