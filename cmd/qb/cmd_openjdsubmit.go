@@ -25,9 +25,9 @@ type openjdSubmitOptions struct {
 }
 
 const openjdSubmitLong = `Submit the job of a template: a job of the farm for each step, all in one process group, with the names of the steps as
-labels. An item is a task, or a chunk of tasks, and runs in a session of its own: environments are entered, the task
-runs, and environments are left in reverse. A folder is a bundle, with template.yaml or .json and parameter_values. The
-ids of the jobs are printed, each after those that it depends on.`
+labels. An item is a task, or a chunk of tasks. An instance is a session: environments are entered once, tasks run one
+after another, and environments are left in reverse. A folder is a bundle, with template.yaml or .json and
+parameter_values. The ids of the jobs are printed, each after those that it depends on.`
 
 func newOpenJDSubmitCommand() *cobra.Command {
 	o := &openjdSubmitOptions{}
