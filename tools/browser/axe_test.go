@@ -83,7 +83,7 @@ func TestPageAccessible(t *testing.T) {
 	b.logIn(t)
 	for _, theme := range []string{"light", "dark"} {
 		b.theme(t, theme)
-		for _, address := range []string{"#/", "#/jobs", "#/jobs/" + failing, "#/jobs/" + running, "#/jobs/" + failing + "?by=seconds", "#/jobs/" + failing + "?by=host", "#/jobs/" + failing + "/items/5", "#/hosts", "#/slots", "#/slots?host=h&by=kind", "#/what-if?lock=h&max_cpus=1&job=" + running, "#/fairshare", "#/fairshare/root", "#/reports", "#/submit", "#/submit/template", "#/me", "#/nothing",
+		for _, address := range []string{"#/", "#/jobs", "#/jobs/" + failing, "#/jobs/" + running, "#/jobs/" + failing + "?by=seconds", "#/jobs/" + failing + "?by=host", "#/jobs/" + failing + "/items/5", "#/hosts", "#/slots", "#/slots?host=h&by=kind", "#/what-if?lock=h&max_cpus=1&job=" + running, "#/fairshare", "#/fairshare/root", "#/reports", "#/submit", "#/submit/template", "#/submit/type", "#/me", "#/nothing",
 			"#/history", "#/share?by=user", "#/notices", "#/hosts/h", "#/jobs?cols=id,name,account,peak", "#/jobs/" + shown + "?tab=pictures", "#/jobs/" + shown + "/items/2"} {
 			b.goTo(t, address)
 			time.Sleep(400 * time.Millisecond) // what comes after the first sight

@@ -131,7 +131,7 @@ func TestPageTemplate(t *testing.T) {
 	b.see(t, "of an environment of the site")
 	b.see(t, "Site, Project")
 	b.see(t, "-p Quality=final -p Denoise=On -p Scene=/proj/scene.blend -priority 77 render.yaml")
-	b.templateSeen(t)
+	b.formSeen(t, "template")
 	js[any](t, b, `(() => { const real = fetch; globalThis.fetch = async (...given) => { const answer = await real(...given); if (given[0] !== "/v1/openjd") return answer; globalThis.fetch = real; throw new Error("the answer is lost"); }; })()`)
 	js[any](t, b, send)
 	b.see(t, "the answer is lost")
@@ -190,15 +190,15 @@ func (b *tab) chosen(t *testing.T) {
 	}
 }
 
-// templateSeen looks at the form on both screens, in both themes, as a person and as axe.
-func (b *tab) templateSeen(t *testing.T) {
+// formSeen looks at a form on both screens, in both themes, as a person and as axe.
+func (b *tab) formSeen(t *testing.T, name string) {
 	t.Helper()
 	for _, width := range []int64{390, 1440} {
 		b.do(t, chromedp.EmulateViewport(width, 1400))
 		for _, theme := range []string{"dark", "light"} {
 			b.theme(t, theme)
 			time.Sleep(400 * time.Millisecond) // of the transition
-			b.picture(t, fmt.Sprintf("template-%s-%d", theme, width))
+			b.picture(t, fmt.Sprintf("%s-%s-%d", name, theme, width))
 			for _, found := range b.axe(t, "") {
 				t.Errorf("%s, %d: %s", theme, width, found)
 			}
@@ -338,6 +338,58 @@ func TestPageInstance(t *testing.T) {
 	}
 	b.goTo(t, "#/jobs/"+job+"/instances/7")
 	b.see(t, "This instance had no item")
+	for _, wrong := range append(b.wrongs, js[[]string](t, b, harm)...) {
+		t.Error(strings.TrimSpace(wrong))
+	}
+}
+
+// TestPageType: a job type is submitted by its form, and the command that is shown submits the same job.
+func TestPageType(t *testing.T) {
+	t.Parallel()
+	f := startFarm(t, "2")
+	b := openTab(t, f)
+	b.logIn(t)
+	b.goTo(t, "#/submit/type")
+	b.see(t, "choose…")
+	choose := func(name string) {
+		b.until(t, "the type "+name, fmt.Sprintf(`(() => {
+			const e = document.querySelector("main [name=type]");
+			if (![...(e?.options ?? [])].some(o => o.value === %[1]q)) return false;
+			e.value = %[1]q;
+			e.dispatchEvent(new Event("change", {bubbles: true}));
+			return true;
+		})()`, name))
+	}
+	choose("blender")
+	b.see(t, "frames of a Blender scene; version")
+	b.until(t, "the scene", fmt.Sprintf(`document.querySelector(%q) !== null`, parameter("Scene")))
+	choose("command")
+	b.until(t, "the line", fmt.Sprintf(`document.querySelector(%q) !== null && document.querySelector(%q) === null`, parameter("Command"), parameter("Scene")))
+	b.enter(t, parameter("Command"), `echo "it's $FRAME"`)
+	b.enter(t, parameter("Frames"), "1-x")
+	b.see(t, "1-x")
+	b.enter(t, parameter("Frames"), "1-5:2")
+	b.enter(t, "[name=priority]", "77")
+	b.see(t, "1 step, 3 items")
+	for _, found := range b.axe(t, axeScript(t)) {
+		t.Error(found)
+	}
+	b.formSeen(t, "type")
+	shown := b.commandOf(t, "qbsub -type command")
+	js[any](t, b, send)
+	b.until(t, "the job", `/jobs\/\d+$/.test(location.hash)`)
+	b.see(t, "complete")
+	first, second := js[string](t, b, `location.hash.split("/").at(-1)`), f.run(shown...)
+	for _, id := range []string{first, second} {
+		f.run("wait", id)
+		if got := f.run("out", id+":1"); !strings.Contains(got, "it's 3\n") {
+			t.Errorf("item 1 of job %s prints %q", id, got)
+		}
+		if got := f.run("jobs", id); !strings.Contains(got, "  77  ") || !strings.Contains(got, "3/3") {
+			t.Errorf("the job is %q", got)
+		}
+	}
+	b.goTo(t, "#/submit/type")
 	for _, wrong := range append(b.wrongs, js[[]string](t, b, harm)...) {
 		t.Error(strings.TrimSpace(wrong))
 	}

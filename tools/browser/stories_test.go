@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -29,7 +30,11 @@ func (b *tab) commandOf(t *testing.T, beginning string) []string {
 	t.Helper()
 	b.until(t, "the command "+beginning, `[...document.querySelectorAll(".command code")].some(e => e.innerText.startsWith("`+beginning+`"))`)
 	text := js[string](t, b, `[...document.querySelectorAll(".command code")].find(e => e.innerText.startsWith("`+beginning+`")).innerText`)
-	return strings.Fields(strings.TrimPrefix(text, "qb"))
+	words, err := exec.Command("sh", "-c", `printf '%s\0' `+strings.TrimPrefix(text, "qb")).Output() // as a shell reads it
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00")
 }
 
 // TestPageWrangler: somebody finds out why a job waits, follows the link to the job in its way, tries a change of that one, makes it,

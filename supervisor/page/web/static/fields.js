@@ -51,15 +51,16 @@ export function useDraft(key) {
   return [draft, setDraft];
 }
 
-/** Head is the head of a form: the two ways to submit, and a button that empties the form. */
+/** Head is the head of a form: the ways to submit, and a button that empties the form. */
 export const Head = ({ path, clear }) =>
   html`<header class="bar-top"><h1>Submit a job</h1>
     <nav class="chips" aria-label="What is submitted">${[
+      ["Job type", ["submit", "type"]],
       ["Command", ["submit"]],
       ["Template", ["submit", "template"]],
     ].map(
       ([label, way]) =>
-        html`<a class="chip" href=${to(way)} aria-current=${way.length === path.length ? "page" : undefined}>${label}
+        html`<a class="chip" href=${to(way)} aria-current=${way[1] === path[1] ? "page" : undefined}>${label}
       </a>`,
     )}</nav><span class="spring"></span>
     ${clear && html`<button type="button" class="quiet" onClick=${clear}>Clear</button>`}</header>`;

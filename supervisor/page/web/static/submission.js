@@ -190,6 +190,15 @@ export const templateCommand = ({ values, job }, file) =>
     quoted(file),
   ].join(" ");
 
+/** typeCommand is what submits a job of a type with the same values. */
+export const typeCommand = ({ type, values, job }) =>
+  [
+    "qbsub",
+    option("type", type),
+    ...Object.entries(values).map(([name, value]) => option("param", `${name}=${value}`)),
+    ...(options(job) ?? []),
+  ].join(" ");
+
 /**
  * given is the draft that submits a job again: of its archive. What preview items left is the job; they were
  * another.

@@ -66,7 +66,9 @@ const trials = () => import("./whatif.js").then(module => module.Trial);
 const template = () => import("./template.js").then(module => module.Template);
 
 export const Submit = ({ path }) =>
-  path[1] === "template" ? html`<${Later} load=${template} path=${path} />` : html`<${Form} path=${path} />`;
+  path[1] === "template" || path[1] === "type"
+    ? html`<${Later} key=${path[1]} load=${template} path=${path} />`
+    : html`<${Form} path=${path} />`;
 
 function Form({ path }) {
   const from = route.value.query.get("from");

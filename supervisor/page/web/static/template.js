@@ -1,13 +1,14 @@
-// The form of a template of Open Job Description: its text, its parameters as fields, what its steps are, and a few
-// attributes of its jobs.
+// The form of a template of Open Job Description, or of a job type, which has one: its text or which type it is, its
+// parameters as fields, what its steps are, and a few attributes of its jobs.
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { useAnswer } from "./answer.js";
 import { placed, useAsked } from "./check.js";
 import { Field, Head, known, Labelled, useDraft, Width } from "./fields.js";
 import { Change, Command, Name, say } from "./parts.js";
 import { go, to } from "./route.js";
 import { call, may } from "./session.js";
-import { part, templateCommand } from "./submission.js";
+import { part, templateCommand, typeCommand } from "./submission.js";
 import { count, plain } from "./text.js";
 
 const largest = 1 << 20, // bytes of a template
@@ -28,22 +29,25 @@ const isJSON = text => {
   }
 };
 
-/** request is the body of a template's submission, of which these parameters are known. */
-function request({ text = "", values, ...draft }, parameters) {
+/** request is the body of the submission of a template or a type, of which these parameters are known. */
+function request({ text = "", type, values, ...draft }, parameters) {
   const { body: job, wrong } = part(draft, name => ofJob.includes(name)),
     typed = parameters
       .filter(p => seen(p) && given(p, values) !== p.default)
       .map(p => [p.name, given(p, values)])
       .filter(([, value]) => value !== undefined);
-  const template = { text, syntax: isJSON(text) ? "json" : "yaml" };
-  return { body: { template, values: Object.fromEntries(typed), job }, wrong };
+  const what = type ? { type } : { template: { text, syntax: isJSON(text) ? "json" : "yaml" } };
+  return { body: { ...what, values: Object.fromEntries(typed), job }, wrong };
 }
+
+/** chosen says whether a draft has a template or a type. */
+const chosen = ({ type, text = "" }) => Boolean(type ?? text.trim());
 
 /** useForm asks what submitting a draft would say, and what its parameters are. */
 function useForm(draft) {
   const [parameters, setParameters] = useState([]);
-  const { body, wrong } = request(draft, draft.text?.trim() ? parameters : []),
-    on = may("check-openjd") && Boolean(draft.text?.trim());
+  const { body, wrong } = request(draft, chosen(draft) ? parameters : []),
+    on = may("check-openjd") && chosen(draft);
   const ask = async () => {
     try {
       const reply = await call("check-openjd", {}, { body });
@@ -65,9 +69,14 @@ function refusals(error) {
 
 /** range says between which numbers a value is, or how many characters it has. */
 function range({ min, max, min_length: least, max_length: most }) {
-  const of = (from, to) => (from === undefined ? "" : `from ${from} `) + (to === undefined ? "" : `to ${to}`),
-    length = of(least, most).trim();
-  return of(min, max) + (length && `${length} characters`);
+  const between = (low, high) =>
+    low === undefined
+      ? high !== undefined && `at most ${high}`
+      : high === undefined
+        ? `at least ${low}`
+        : `${low} to ${high}`;
+  const length = between(least, most);
+  return between(min, max) || (length && `${length} character${(most ?? least) === 1 ? "" : "s"}`);
 }
 
 /** Parameter is the field of a parameter. */
@@ -144,13 +153,32 @@ function Text({ text, file, problems, set }) {
       placeholder="specificationVersion: jobtemplate-2023-09"
       onInput=${e => set({ text: e.currentTarget.value, file: "" })}
       onDragOver=${drop} onDrop=${drop}></textarea>
-    <div id="template-problems" role="status"><${Lines} of=${problems} bad>${p =>
-      html`${
-        p.line > 0 &&
-        html`<button type="button" class="plain" onClick=${() => show(p)}>line ${p.line}, column ${p.column}</button> `
-      }${[p.document === "template" ? "" : p.document, p.path, p.reason].filter(Boolean).map(plain).join(": ")}`}<//></div>
+    <div id="template-problems" role="status"><${Problems} of=${problems} show=${show} /></div>
     </div></section>`;
 }
+
+/** Type is the choice of a job type. What was given to another one is not of this one, unless it has the same name. */
+function Type({ type, set, problems }) {
+  const { value: types, error } = useAnswer("list-job-types", {}, []),
+    now = types?.find(one => one.name === type);
+  if (error) return html`<section class="card"><p class="bad-text">${error.message}</p></section>`;
+  return html`<section class="card"><div class="fields">
+    <${Labelled} label="Job type" note=${html`<span class="note">${plain(
+      now ? `${now.description}; version ${now.version}` : "the form of an application",
+    )}</span>`}>
+      <select name="type" value=${type ?? ""} onChange=${e => set({ type: e.currentTarget.value || undefined })}>
+        <option value="">choose…</option>
+        ${types?.map(({ name }) => html`<option key=${name} value=${name}>${plain(name)}</option>`)}</select><//>
+    </div><div role="status"><${Problems} of=${problems} /></div></section>`;
+}
+
+const Problems = ({ of, show }) =>
+  html`<${Lines} of=${of} bad>${p =>
+    html`${
+      show &&
+      p.line > 0 &&
+      html`<button type="button" class="plain" onClick=${() => show(p)}>line ${p.line}, column ${p.column}</button> `
+    }${[p.document === "template" ? "" : p.document, p.path, p.reason].filter(Boolean).map(plain).join(": ")}`}<//>`;
 
 /** Lines is a list of which not too much is shown. */
 const Lines = ({ of, bad, children }) =>
@@ -197,7 +225,8 @@ function Made({ path, jobs, more }) {
 const grouped = parameters => Map.groupBy(parameters.filter(seen), p => p.group || "Parameters");
 
 export function Template({ path }) {
-  const [draft, setDraft] = useDraft("qb-template");
+  const ofType = path[1] === "type",
+    [draft, setDraft] = useDraft(ofType ? "qb-type" : "qb-template");
   const [refused, setRefused] = useState([]);
   const [sending, setSending] = useState(false);
   const [made, setMade] = useState(null);
@@ -245,7 +274,12 @@ export function Template({ path }) {
       setDraft({});
       setRefused([]);
     }} />
-    <${Text} text=${draft.text ?? ""} file=${draft.file} problems=${problems.filter(p => !beside(p))} set=${change} />
+    ${
+      ofType
+        ? html`<${Type} type=${draft.type} problems=${problems.filter(p => !beside(p))} set=${change} />`
+        : html`<${Text} text=${draft.text ?? ""} file=${draft.file} problems=${problems.filter(p => !beside(p))}
+          set=${change} />`
+    }
     ${[...grouped(parameters)].map(
       ([group, list]) => html`<section class="card" key=${group}><h2>${plain(group)}</h2><div class="fields">
       ${list.map(
@@ -261,9 +295,11 @@ export function Template({ path }) {
     </div>
     <${Lines} of=${remarks}>${plain}<//>
     <div class="dock"><div class="row sticky">
-      <${Command} text=${good ? templateCommand(body, draft.file || "template.yaml") : ""} />
+      <${Command} text=${
+        good ? (ofType ? typeCommand(body) : templateCommand(body, draft.file || "template.yaml")) : ""
+      } />
       <span class="spring"></span>
-      <${Change} type="submit" class="primary" disabled=${sending || !draft.text?.trim()}>
+      <${Change} type="submit" class="primary" disabled=${sending || !chosen(draft)}>
         ${sending ? "Submitting…" : "Submit"}<//></div></div>
   </form>`;
 }
