@@ -318,3 +318,41 @@ func TestALateWordSaysNothing(t *testing.T) {
 		t.Error("no word was late")
 	}
 }
+
+// TestAGreetingLosesNoEnd: an item that a greeting says is done is stopped before the greeting is answered. The worker
+// forgets ends of what no answer lists, so there is no answer, and the next greeting is taken at its word. (The
+// simulator's seed 6686: the item ran again.)
+func TestAGreetingLosesNoEnd(t *testing.T) {
+	r := newRig(t)
+	r.say("host a slots=1")
+	r.say("submit one items=1-3")
+	w := r.workers["a"]
+	one := w.running[0]
+	w.end(one, "exit", 0, "", 10)
+	greets := func(orders func()) (refusal *outbox.Refusal) {
+		e := w.sync(r.newTicket())
+		e.Registers = true
+		r.step(e)
+		orders()
+		batch := r.farm.Take(r.now)
+		if err := r.rows.apply(batch.Writes); err != nil {
+			t.Fatal(err)
+		}
+		for _, reply := range batch.Replies {
+			if reply.Ticket == e.Ticket {
+				return reply.Err
+			}
+		}
+		t.Fatal("a greeting is not answered")
+		return nil
+	}
+	if refusal := greets(func() { r.do("interrupt", []string{"1", "items=1"}) }); refusal == nil || refusal.Kind != "conflict" {
+		t.Errorf("a greeting with the end of an item that is being stopped: %v", refusal)
+	}
+	if refusal := greets(func() {}); refusal != nil {
+		t.Error(refusal)
+	}
+	if a := r.rows.attempts[one]; a.State != facts.Done {
+		t.Errorf("the item that was done is %s", a.State)
+	}
+}

@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"slices"
 	"time"
 
 	"qb/supervisor/farm/agents"
@@ -17,6 +18,7 @@ type registration struct {
 	sequence    uint64
 	host        facts.HostFacts
 	holds       map[facts.JobID]int64
+	ended       []facts.AttemptID // said to have ended
 }
 
 // onGreeting takes in the word of an agent that has heard nothing of this term. It may be as old as a message
@@ -25,7 +27,8 @@ type registration struct {
 // that has heard it obeys no former term any more, and follows all agents that greeted before it.
 //
 // Ends are true whenever they are reported. Those of attempts that the answer will not list are taken in now,
-// for the worker forgets what no answer lists; of the others it speaks again.
+// for the worker forgets what no answer lists; of the others it speaks again. If one of these has been stopped by the
+// time the answer is made, there is no answer, and the worker greets again.
 func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 	id := e.Host.ID // of a host that is not known yet
 	if h := f.hosts.Of(e.Host); h != nil {
@@ -37,7 +40,7 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 			h.Heard = true
 			h.Hear(now)
 		}
-		f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.Stopping() && i.GivenUnder(e.Host) })
+		f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return unlisted(i) && i.GivenUnder(e.Host) })
 		f.countLate(now, e.Host, e.Finished)
 	}
 	f.syncs.registry.Note(id, e.Word())
@@ -47,14 +50,37 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 	if e.Left {
 		return
 	}
-	f.syncs.registrations = append(f.syncs.registrations,
-		registration{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})
+	g := registration{ticket: e.Ticket, incarnation: e.Incarnation, sequence: e.Sequence, host: e.Host, holds: e.Jobs}
+	for _, end := range e.Finished {
+		g.ended = append(g.ended, end.Attempt)
+	}
+	f.syncs.registrations = append(f.syncs.registrations, g)
+}
+
+// unlisted says whether an answer omits an instance's attempt, or the next attempt that it holds ahead.
+func unlisted(i *model.Instance) bool { return i.Stopping() || model.AsksBack(i) }
+
+// forgets says whether the answer to a greeting would have the worker forget an end that was not taken in.
+func (g *registration) forgets(h *model.Host) bool {
+	if len(g.ended) == 0 {
+		return false
+	}
+	on := h.ByAttempt()
+	return slices.ContainsFunc(g.ended, func(id facts.AttemptID) bool {
+		i := on[id]
+		return i != nil && unlisted(i) && i.GivenUnder(g.host)
+	})
 }
 
 func (sy *syncs) answerGreetings(now time.Time) {
 	for _, g := range sy.registrations {
 		reply := newReply(&sy.policy, g.host.ID, g.sequence, agents.LastAnswer(g.sequence))
 		if h := sy.hosts.Of(g.host); h != nil && !h.Removing() {
+			if g.forgets(h) {
+				sy.out.Refuse(g.ticket, "conflict", "an item that sync %d of host %q says has ended was stopped meanwhile; send it again",
+					g.sequence, h.ID)
+				continue
+			}
 			h.FillReply(now, &sy.policy, g.host, g.holds, 0, &reply)
 			h.Expect(now, g.incarnation, reply.Number)
 		}

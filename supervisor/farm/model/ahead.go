@@ -82,13 +82,13 @@ func (i *Instance) HandedAhead() *Instance {
 	return i.Next
 }
 
-// asksBack says whether the worker has yet to hear, or to confirm, that the next item is handed back.
-func asksBack(i *Instance) bool { return i.Next != nil && i.HandedAhead() == nil }
+// AsksBack says whether the worker has yet to hear, or to confirm, that the next item is handed back.
+func AsksBack(i *Instance) bool { return i.Next != nil && i.HandedAhead() == nil }
 
 // ProvesNotBegun says whether the word of a worker proves that it has not begun the item that the instance is to hand
 // back, and will not.
 func ProvesNotBegun(h *Host, i *Instance, e message.WorkerSynced) bool {
-	if !asksBack(i) {
+	if !AsksBack(i) {
 		return false
 	}
 	_, there := h.Reported[i.Next.Attempt.AttemptID]

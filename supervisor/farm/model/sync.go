@@ -62,7 +62,7 @@ func (h *Host) Differs() bool {
 		if !listed && i.GivenUnder(h.HostFacts) || listed && r.isNews(i) {
 			return true
 		}
-		if asksBack(i) && i.GivenUnder(h.HostFacts) {
+		if AsksBack(i) && i.GivenUnder(h.HostFacts) {
 			return true
 		}
 		if listed {
