@@ -15,6 +15,7 @@ type simLink struct {
 	conn       *simConn
 	attempt    api.AttemptID // last handed or adopted
 	ended      bool          // its record has been seen
+	loaded     bool          // its program was there after that end
 	told       *simTold
 	ordered    bool // an item went out on this connection
 	closing    bool
@@ -240,7 +241,7 @@ func (l *simLink) end(f api.Finished) {
 	if l.ended || f.Attempt != l.attempt {
 		return
 	}
-	l.ended = true
+	l.ended, l.loaded = true, f.Loaded
 	told := l.told
 	l.a.do(l.a.host.world.mostly(10*time.Millisecond, 5*time.Second, 30), func() {
 		l.a.post(core.ItemEnded{Key: l.key, Finished: f})

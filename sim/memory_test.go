@@ -213,7 +213,7 @@ func (h *simHost) stress() (busy float64, swap api.SyncSwap) {
 // left adds the instances whose ends the core does not know yet.
 func (a *simAgent) left(keys []core.Key) []core.Key {
 	for _, key := range sortedKeys(a.links) {
-		if l := a.links[key]; l.ended && !l.told.done && !slices.Contains(keys, key) {
+		if l := a.links[key]; l.ended && !l.loaded && !l.told.done && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
@@ -231,7 +231,9 @@ func (a *simAgent) lookBetween(events []core.Event) {
 	for _, ev := range events {
 		switch ev := ev.(type) {
 		case core.ItemEnded:
-			look.Ended = append(look.Ended, ev.Key)
+			if !ev.Finished.Loaded {
+				look.Ended = append(look.Ended, ev.Key)
+			}
 		case core.Answered:
 			if len(ev.Reply.Instances) == 0 {
 				continue

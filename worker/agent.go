@@ -327,7 +327,7 @@ func (a *agent) look() {
 }
 
 // left adds the instances whose item has left its memory, though the core does not know yet: its log is still
-// being shipped.
+// being shipped. The program of a load-once job still has its memory then.
 func (a *agent) left(keys []core.Key) []core.Key {
 	for key, l := range a.conns {
 		if l.left.Load() && !slices.Contains(keys, key) {
@@ -351,7 +351,9 @@ func (a *agent) lookBetween(events []core.Event) {
 	for _, ev := range events {
 		switch ev := ev.(type) {
 		case core.ItemEnded:
-			ended = append(ended, ev.Key)
+			if !ev.Finished.Loaded {
+				ended = append(ended, ev.Key)
+			}
 		case core.Answered:
 			starts = starts || len(ev.Reply.Instances) > 0
 		}

@@ -46,7 +46,7 @@ type shimConn struct {
 	attempt    api.AttemptID    // last handed or adopted
 	picture    *picture.Request // to make if that attempt is done; nil: none
 	ended      bool             // its record has been seen
-	left       atomic.Bool      // the same, for the agent itself; the core may learn of the end much later
+	left       atomic.Bool      // its item left its memory; the core may learn of that much later
 	reported   chan struct{}    // closed when the core knows of that end
 	ordered    bool             // an item went out on this connection; a hello read after it was said before it
 	closing    *shim.Ending     // as it was ordered; nil: it was not
@@ -232,7 +232,7 @@ func (l *shimConn) end(f api.Finished) {
 		return
 	}
 	l.ended = true
-	l.left.Store(true)
+	l.left.Store(!f.Loaded)
 	l.a.temps.ended(shim.AttemptName(f.Attempt))
 	if l.picture != nil && l.picture.Attempt == f.Attempt && shim.Done(f) {
 		l.a.pictures.Add(*l.picture)

@@ -137,3 +137,20 @@ func TestNoSessionOfAPlainJob(t *testing.T) {
 		}
 	}
 }
+
+// TestALoadedProgramHasItsMemory: the memory of what has ended counts as that of others until it is measured anew; a
+// program that stays loaded after its item still has its own.
+func TestALoadedProgramHasItsMemory(t *testing.T) {
+	for _, loaded := range []bool{false, true} {
+		a := &agent{log: slog.New(slog.DiscardHandler), state: &stateFolder{root: t.TempDir()}, wake: make(chan struct{}, 1)}
+		a.ships = newShipper(t.Context(), a.log, a.state.logPath, nil)
+		l := a.newShimConn(core.Key{Job: 4})
+		a.conns = map[core.Key]*shimConn{l.key: l}
+		l.attempt, l.ended, l.reported = attempt(4, 2), false, make(chan struct{})
+		l.end(api.Finished{Attempt: attempt(4, 2), Loaded: loaded})
+		a.ships.wait.Wait()
+		if got := len(a.left(nil)) == 0; got != loaded {
+			t.Errorf("loaded %v: its memory is still its own: %v", loaded, got)
+		}
+	}
+}
