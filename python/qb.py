@@ -617,6 +617,29 @@ class Client:
         _warn(reply["job"], reply)
         return JobHandle(self, reply["job"], reply.get("before", []))
 
+    def submit_type(self, type: str, file: Any = None, range: Optional[str] = None, values: Mapping[str, Any] = {},
+                    **attributes: Any) -> List["JobHandle"]:
+        """Submits by a job type, which asks for no command: `file` and `range` are what qbsub -type takes as FILE and -range, `values`
+        are those of its other parameters by name. Relative paths are of the current folder. Attributes are those of a job that
+        the type leaves open, such as priority, cpus, max_cpus and account. The jobs are those of its steps, each after those that
+        it depends on."""
+        known = self.request("GET", "/v1/types/" + _quoted(type))
+        given = dict(values)
+        for place, value in (("file", file), ("range", range)):
+            if value is not None:
+                if not known.get(place):
+                    raise Error("usage", "%s: the job type %s takes none; its parameters are in values" % (place, type))
+                given[known[place]] = value
+        given = {name: str(value).lower() if isinstance(value, bool) else _plain(value) if isinstance(value, (bytes, os.PathLike)) else str(value)
+                 for name, value in given.items()}
+        for parameter in self.request("POST", "/v1/openjd/check", body={"type": type, "values": given})["parameters"]:
+            name = parameter["name"]
+            if parameter["type"] == "PATH" and given.get(name) and not re.match(r"([A-Za-z]:)?[/\\\\]", given[name]):
+                given[name] = os.path.join(os.getcwd(), given[name])
+        reply = self.request("POST", "/v1/openjd", body={"type": type, "values": given, "job": attributes})
+        _warn(reply["jobs"][0]["job"], reply)
+        return [JobHandle(self, made["job"]) for made in reply["jobs"]]
+
     def job(self, id: Union[int, str]) -> "JobHandle":
         """The job of that number; whether there is one is known when it is asked for."""
         return JobHandle(self, int(id))

@@ -368,6 +368,22 @@ class OnTheFarm(unittest.TestCase):
         self.assertTrue(list(job.history()))
         self.assertTrue(self.farm.hosts())
 
+    def test_job_types(self):
+        [job] = self.farm.submit_type("command", range="1-5:2", values={"Command": "echo it is $FRAME; pwd", "Folder": "/tmp"}, priority=77)
+        self.assertEqual((job.wait(60)["status"], job.info()["priority"]), ("complete", 77))
+        self.assertIn(b"it is 3\n/tmp\n", b"".join(job.output(1)))
+        there = os.getcwd()
+        os.chdir("/")
+        try:  # what is relative is of the current folder
+            [job] = self.farm.submit_type("command", values={"Command": "pwd", "Folder": "tmp"}, retrywork=1)
+        finally:
+            os.chdir(there)
+        self.assertEqual(job.wait(60)["status"], "complete")
+        for change, code in ((dict(type="nosuch"), "not-found"), (dict(file="/tmp/a"), "usage"), (dict(values={"Nosuch": 1}), "invalid"), (dict(name="own"), "invalid")):
+            with self.assertRaises(qb.Error) as caught:
+                self.farm.submit_type(**{"type": "command", "values": {"Command": "true"}, **change})
+            self.assertEqual(caught.exception.code, code)
+
     def test_errors_carry_codes(self):
         with self.assertRaises(qb.Error) as caught:
             self.farm.job(999999).info()
