@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test quick build check attack clients apps browser page page-bugs page-size sso vendor vuln deps bench benchmarks profile measure measure-$(WHAT) sim bugs sim-share crash windows netns netns-crash cgroup2 fuzz install deb deb-install wheel clean openjd openjd-reference
+.PHONY: help help-all demo test quick build check attack clients apps doors browser page page-bugs page-size sso vendor vuln deps bench benchmarks profile measure measure-$(WHAT) sim bugs sim-share crash windows netns netns-crash cgroup2 fuzz install deb deb-install wheel clean openjd openjd-reference
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -53,6 +53,10 @@ APP_ROUNDS ?= 1
 apps: build #more render a scene with Blender started for each frame, for chunks of frames, and loaded once, APP_ROUNDS=1 times each, and compare; installs blender (2 minutes)
 	@tools/deps go postgres blender imagemagick
 	@tools/apps $(APP_ROUNDS)
+
+doors: build #more submit a scene by the Flamenco add-on, whose folder is CLIENT=PATH, from Blender to a farm on loopback, and look at what was rendered; installs blender; needs root (1 minute)
+	@tools/deps go postgres blender addon
+	@tools/doors/run "$(CLIENT)"
 
 browser: #more let a real browser open pages of strangers that try all that pages can against a farm on loopback; installs chromium (3 minutes)
 	@tools/deps go postgres chromium

@@ -37,7 +37,7 @@ var rooms = map[string]string{
 	"internal": "", "api": "", "smartshare": "", "migrations": "", "agenda": "internal", "openjd": "",
 	"job": "agenda smartshare api", "share": "job", "why": "share", "farm": "why",
 	"store": "job migrations", "lead": "farm store", "wire": "lead openjd", "access": "wire", "page": "wire", "serve": "access page",
-	"worker": "agenda api", "cmd": "serve worker openjd", "examples": "api", "sim": "cmd",
+	"doors": "serve", "worker": "agenda api", "cmd": "doors worker openjd", "examples": "api", "sim": "cmd",
 }
 
 // upward are the imports of tests that go the other way: each makes input by the same code as the product.
@@ -213,7 +213,7 @@ var largeTypes = map[string]struct{ methods, fields int }{
 	"supervisor/lead/term.Loop":        {33, 32},
 	"supervisor/share/planner.balance": {76, 28},
 	"supervisor/store/postgres.Store":  {87, 8},
-	"supervisor/wire/settings.Config":  {32, 119},
+	"supervisor/wire/settings.Config":  {33, 123},
 	"worker.agent":                     {32, 35},
 	"worker.shimConn":                  {28, 26},
 	"worker/core.Core":                 {61, 40},

@@ -14,7 +14,7 @@ var ofOne = map[string]string{
 	"cmd/qb/service":   "it links supervisor and worker, which the client build leaves out",
 	"openjd/session":   "the program of a farm's items will run by it, too",
 	"migrations":       "SQL, which people read where it lies",
-	"supervisor/serve": "the farm as a server, which benchmarks and tests start without a command",
+	"supervisor/doors": "entrances beside the endpoints, by which the supervisor is called but never the other way round",
 
 	"supervisor/lead/term":       "the simulator leads with it, without HTTP",
 	"supervisor/store/pgcluster": "tests of other packages start their Postgres by it",

@@ -18,7 +18,7 @@ type AuditEntry struct {
 	At      time.Time       `json:"at"`
 	User    string          `json:"user" doc:"Who did it; empty: no valid credential."`
 	Token   string          `json:"token" doc:"Id of the token; empty: a user of the unix socket."`
-	From    string          `json:"from" doc:"unix:UID, the address, or SIGHUP."`
+	From    string          `json:"from" doc:"unix:UID, the address, a door with the address, such as flamenco:10.1.0.7, or SIGHUP."`
 	Verb    string          `json:"verb" doc:"Id of the endpoint, such as submit; of refused credentials the method."`
 	Object  string          `json:"object" doc:"Such as job 12, host rn01, or the path of a refused request."`
 	Outcome string          `json:"outcome" enum:"done,read,refused,dropped" doc:"read: output of another user's job; dropped: refusals and reads that were only counted, see times."`

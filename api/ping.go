@@ -36,6 +36,8 @@ type Ping struct {
 	LagSeconds    float64   `json:"lag_seconds" doc:"For how long the oldest report of a worker has waited to be read; a supervisor that keeps up has a few hundredths of a second."`
 	Limits        []Limit   `json:"limits" doc:"Limits of the caller that are nearly reached, or that refused a call in the last minutes."`
 
+	Doors []string `json:"doors,omitempty" doc:"What the supervisor that answers has open without a login, and to whom."`
+
 	LastEnd *TermEnd   `json:"last_end,omitempty" doc:"How the last term of the supervisor that answers ended, if it was not to."`
 	Audit   *SelfAudit `json:"audit,omitempty" doc:"The last comparison of the workers' records with the rows that the supervisor that answers made by itself."`
 }

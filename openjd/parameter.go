@@ -43,6 +43,7 @@ type UserInterface struct {
 	Control    string // "" for the default
 	Label      string
 	GroupLabel string
+	Patterns   []string // of the filters of a file dialog, such as *.blend; none: all files
 }
 
 // normal is a value as it is kept: an INT in decimal, a FLOAT as it is written.

@@ -131,29 +131,32 @@ func (r parameterReader) fileFilters(ui *object, p *Parameter) {
 			continue
 		}
 		for i, item := range r.list(v, path, 1, 20) {
-			r.fileFilter(item, index(path, i))
+			p.Control.Patterns = append(p.Control.Patterns, r.fileFilter(item, index(path, i))...)
 		}
 	}
 }
 
-func (r parameterReader) fileFilter(v *value, path string) {
+// fileFilter reads a filter, and returns its patterns.
+func (r parameterReader) fileFilter(v *value, path string) (all []string) {
 	o := r.object(v, path, "label", "patterns")
 	if o == nil {
-		return
+		return nil
 	}
 	if label, at := o.need("label"); label != nil {
 		r.string(label, at, 1, 64, noControl)
 	}
 	patterns, at := o.need("patterns")
 	if patterns == nil {
-		return
+		return nil
 	}
 	for i, item := range r.list(patterns, at, 1, 20) {
 		s := r.string(item, index(at, i), 1, 20, noControl)
+		all = append(all, s)
 		if s != "" && !isFilePattern(s) {
 			r.complain(item, index(at, i), "%s is not a pattern; write *, *.* or * with an extension, such as *.exr", quote(s))
 		}
 	}
+	return all
 }
 
 // isFilePattern says whether a text is a pattern of a file filter (2.8).

@@ -111,6 +111,9 @@ func pingLines(url string, p *api.Ping) []string {
 	if a := p.Audit; a != nil && a.Problems > 0 {
 		lines = append(lines, fmt.Sprintf("%d problems: the workers' records differ from the database, by the audit of %s; see qb audit -workers", a.Problems, a.At.Format(time.RFC3339)))
 	}
+	for _, door := range p.Doors {
+		lines = append(lines, output.Escape(door))
+	}
 	for _, limit := range p.Limits {
 		lines = append(lines, output.Escape(limit.Text))
 	}

@@ -44,8 +44,11 @@ func requestFactsOf(ctx context.Context) requestFacts {
 	return r
 }
 
-// originOf is the uid at the other end of the unix socket, or the address.
+// originOf is the uid at the other end of the unix socket, the door, or the address.
 func originOf(r *http.Request) string {
+	if v, ok := gate.VisitorOf(r.Context()); ok {
+		return v.Origin
+	}
 	if p, ok := credentials.PeerOf(r.Context()); ok {
 		return "unix:" + strconv.FormatUint(uint64(p.Uid), 10)
 	}

@@ -78,6 +78,7 @@ type backend struct {
 	limits  *limits.Users
 	turns   readLimits
 	metrics *metrics.Metrics
+	doors   []Door // that this process has opened
 }
 
 func newBackend(cfg settings.Config, r store.Reader, log *slog.Logger, version string) (*backend, error) {

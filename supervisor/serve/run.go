@@ -67,6 +67,8 @@ type Options struct {
 	Listening func(*listeners.Listeners)
 	// Workers are the settings of workers; nil: there is no file.
 	Workers *central.Sections
+	// Doors opens the doors of this process; may be nil.
+	Doors func(Inside) ([]Door, error)
 
 	checkEvery, ageEvery time.Duration // shorter in tests
 	mailEvery            time.Duration // shorter in tests
@@ -99,6 +101,11 @@ func Run(ctx context.Context, cfg settings.Config, opts Options) error {
 	s.live.reload = opts.Reload
 	s.databaseSays = opts.Trouble
 	s.gate.Key = opts.Key
+	if opts.Doors != nil {
+		if s.doors, err = opts.Doors(Inside{s}); err != nil {
+			return err
+		}
+	}
 	open, err := listeners.Open(cfg, cmp.Or(opts.Inherited, &listeners.Inherited{}), opts.Log,
 		func() { s.metrics.Limited(limits.Connections) })
 	if err != nil {
@@ -117,7 +124,7 @@ func (s *server) serve(ctx context.Context, opts Options, open *listeners.Listen
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	web := httpServer(s, context.WithoutCancel(ctx))
-	failed := make(chan error, len(open.All))
+	failed := make(chan error, len(open.All)+len(s.doors))
 	for _, l := range open.All {
 		go func() {
 			if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -126,6 +133,15 @@ func (s *server) serve(ctx context.Context, opts Options, open *listeners.Listen
 		}()
 	}
 	var led sync.WaitGroup
+	for _, d := range s.doors {
+		led.Go(func() {
+			s.keeper("door").Keep(ctx, "door", func(ctx context.Context) {
+				if err := d.Run(ctx); err != nil {
+					failed <- err
+				}
+			})
+		})
+	}
 	url := open.URL
 	s.leader.own = url
 	opts.Store.Advertise(url)

@@ -20,6 +20,7 @@ import (
 	"qb/internal/pause"
 	"qb/internal/statedir"
 	"qb/supervisor/access/credentials"
+	"qb/supervisor/doors"
 	"qb/supervisor/lead/farmkey"
 	"qb/supervisor/serve"
 	"qb/supervisor/store"
@@ -313,6 +314,7 @@ func (c *service) supervise(ctx context.Context, st *postgres.Store, log *slog.L
 		Store: st, Key: c.key, Log: log, Version: api.Version(), Ready: func(url string) { ready <- url },
 		Reload: c.reload, Hangup: c.hangup, Trouble: trouble, Workers: workers, Inherited: c.ports.given,
 		Listening:   c.ports.open.Store,
+		Doors:       doors.Open,
 		RenewTokens: func(ctx context.Context) error { return c.renewTokens(ctx, st) },
 	})
 }

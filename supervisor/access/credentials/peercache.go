@@ -40,7 +40,7 @@ func (c *PeerCache) Principal(p Peer, cfg *settings.Config) (Principal, error) {
 	if p.err != nil || !ok || time.Since(known.at) >= tokenCacheFor {
 		known = knownPeer{at: time.Now()}
 		if known.principal, known.err = p.Principal(); known.err == nil {
-			known.err = admitted(known.principal, p.Uid, cfg)
+			known.err = Admitted(known.principal, p.Uid, cfg)
 		}
 		if p.err == nil {
 			c.byUID[p.Uid] = known
@@ -49,8 +49,8 @@ func (c *PeerCache) Principal(p Peer, cfg *settings.Config) (Principal, error) {
 	return known.principal, known.err
 }
 
-// admitted refuses users of the socket whom supervisor_users and supervisor_groups leave out.
-func admitted(p Principal, uid uint32, cfg *settings.Config) error {
+// Admitted refuses users of the socket whom supervisor_users and supervisor_groups leave out.
+func Admitted(p Principal, uid uint32, cfg *settings.Config) error {
 	users, groups := facts.SplitList(cfg.Users), facts.SplitList(cfg.Groups)
 	if p.Role == api.Admin || len(users)+len(groups) == 0 || slices.Contains(users, p.User) {
 		return nil

@@ -28,7 +28,7 @@ func TestAdmitted(t *testing.T) {
 	} {
 		cfg := settings.DefaultConfig()
 		cfg.Users, cfg.Groups = c.users, c.groups
-		if err := admitted(Principal{User: "nobody", Role: c.role}, 65534, &cfg); (err == nil) != c.want {
+		if err := Admitted(Principal{User: "nobody", Role: c.role}, 65534, &cfg); (err == nil) != c.want {
 			t.Errorf("users %q, groups %q, %s: %v", c.users, c.groups, c.role, err)
 		}
 	}

@@ -75,7 +75,7 @@ func New(stopping context.Context, r store.Reader, config func() *settings.Confi
 }
 
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if p := g.foreign(r); p != nil {
+	if p := Foreign(r, g.hosts); p != nil {
 		problem.Write(w, p)
 		return
 	}
@@ -152,8 +152,11 @@ func RemoteHost(r *http.Request) string {
 	return host
 }
 
-// who finds the principal: a token if one is given, else the peer of the unix socket.
+// who finds the principal: that of a door of this process, a token if one is given, else the peer of the unix socket.
 func (g *Gate) who(r *http.Request) (credentials.Principal, error) {
+	if v, ok := VisitorOf(r.Context()); ok {
+		return v.Who(r.Context())
+	}
 	header := r.Header.Values("Authorization")
 	if len(header) == 0 {
 		if peer, ok := credentials.PeerOf(r.Context()); ok {

@@ -12,9 +12,9 @@ import (
 	"qb/supervisor/lead/problem"
 )
 
-// foreign refuses what a web page of another origin may have sent: by name, Origin or fetch metadata,
-// for every method alike.
-func (g *Gate) foreign(r *http.Request) *problem.Problem {
+// Foreign refuses what a web page of another origin may have sent to a server of these names: by name, Origin or fetch
+// metadata, for every method alike.
+func Foreign(r *http.Request, names []string) *problem.Problem {
 	forbidden := func(text string) *problem.Problem {
 		return problem.New(api.KindForbidden, http.StatusForbidden, text)
 	}
@@ -22,7 +22,7 @@ func (g *Gate) foreign(r *http.Request) *problem.Problem {
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	own := slices.Contains(g.hosts, name) || r.TLS == nil && pageHost().MatchString(name)
+	own := slices.Contains(names, name) || r.TLS == nil && pageHost().MatchString(name)
 	if _, err := netip.ParseAddr(name); !own && (err != nil || r.TLS == nil) { // no page rebinds an address
 		return forbidden(
 			"the Host header names another host; call the supervisor by its own address, or add the name to supervisor_names")

@@ -76,6 +76,10 @@ type Config struct {
 	NoLicenceExits   map[string]string `toml:"supervisor_no_licence_exits" doc:"By resource the exit codes, separated by commas, that say the same, such as {\"license.nuke\" = \"100,101\"}."`
 	OpenJDTemplates  map[string]string `toml:"supervisor_openjd_environments" doc:"By cluster the files of environment templates of Open Job Description, separated by commas, that its jobs enter before their own: conda, Rez, licences. A cluster has those of the clusters above it first, as {\"/\" = \"/etc/qb/conda.yaml\", \"/show\" = \"/etc/qb/show.yaml\"}. They are read at each submission."`
 	Types            string            `toml:"supervisor_types" doc:"Folder with the job types of the site, a folder each, besides the built-in ones. They are read at each submission. Empty: none."`
+	FlamencoListen   string            `toml:"supervisor_flamenco_listen" restart:"true" doc:"Address of a door for the Flamenco add-on of Blender, such as 127.0.0.1:8080. It has no login: all who reach it submit as supervisor_flamenco_owner. Empty: closed."`
+	FlamencoOwner    string            `toml:"supervisor_flamenco_owner" doc:"The user as whom the Flamenco add-on submits. It may be neither root nor the supervisor's own account, nor an operator or admin."`
+	FlamencoStorage  map[string]string `toml:"supervisor_flamenco_storage" doc:"By platform of the artists (linux, windows, darwin) the folder into which the Flamenco add-on copies scenes, as {\"linux\" = \"/mnt/jobs\", \"windows\" = \"J:/jobs\"}. That of linux is the one that hosts see."`
+	DoorHosts        string            `toml:"supervisor_door_hosts" doc:"Addresses and networks besides loopback from which doors without a login take requests, separated by commas, such as 10.1.0.0/16. Empty: none."`
 	OpenJDAmounts    map[string]string `toml:"supervisor_openjd_amounts" doc:"By amount of Open Job Description the resource that is reserved for it, as {\"amount.maya\" = \"license.maya\", \"amount.worker.disk.scratch\" = \"host.scratch\"}."`
 	OpenJDAttributes map[string]string `toml:"supervisor_openjd_attributes" doc:"By attribute of Open Job Description the condition on hosts, with {} for the value in quotes, as {\"attr.software\" = \"{} in host.flags\"}."`
 	ResourcesPerUser string            `toml:"supervisor_resources_per_user" doc:"Of the resources that are counted per host, license_host.NAME and global_host.NAME, those that are counted per user and host, separated by commas."`
@@ -154,9 +158,10 @@ func DefaultConfig() Config {
 		MaxCPUsLimit:   100,
 		NoLicence:      map[string]string{}, NoLicenceExits: map[string]string{},
 		OpenJDTemplates: map[string]string{}, OpenJDAmounts: map[string]string{}, OpenJDAttributes: map[string]string{},
-		ResourceAge:  Duration(10 * time.Minute),
-		ResourceWait: Duration(30 * time.Second),
-		UserLimit:    -1, PGrpLimit: -1, AccountLimit: -1,
+		FlamencoStorage: map[string]string{},
+		ResourceAge:     Duration(10 * time.Minute),
+		ResourceWait:    Duration(30 * time.Second),
+		UserLimit:       -1, PGrpLimit: -1, AccountLimit: -1,
 		ShareUnit: "slots", ShareMinRun: Duration(10 * time.Second),
 		ShareSettle:     Duration(2 * time.Second),
 		Fairshare:       "off",
@@ -259,6 +264,7 @@ func (c Config) Validate() error {
 		bad = append(bad, api.BadSetting("supervisor_default_hostorder", ": %v", err))
 	}
 	c.checkOpenJD(check)
+	checkDoors(&c, check)
 	if err := c.checkResources(check, between); err != nil {
 		bad = append(bad, err)
 	}

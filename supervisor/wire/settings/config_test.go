@@ -26,6 +26,12 @@ func TestDefaultsAreValid(t *testing.T) {
 
 func TestBadSettings(t *testing.T) {
 	for words, spoil := range map[string]func(*Config){
+		"supervisor_door_hosts 0.0.0.0/0 10.1.0.0/16":                        func(c *Config) { c.DoorHosts = "0.0.0.0/0" },
+		"supervisor_flamenco_listen 10.0.0.1:80 supervisor_door_hosts":       func(c *Config) { c.FlamencoListen = "10.0.0.1:80" },
+		"supervisor_flamenco_listen farm:80 127.0.0.1:8080":                  func(c *Config) { c.FlamencoListen = "farm:80" },
+		"supervisor_flamenco_owner name the user":                            func(c *Config) { c.FlamencoListen = "127.0.0.1:80" },
+		"supervisor_flamenco_storage amiga linux, windows, darwin":           func(c *Config) { c.FlamencoStorage = map[string]string{"amiga": "/x"} },
+		"supervisor_flamenco_storage linux whole path":                       func(c *Config) { c.FlamencoStorage = map[string]string{"linux": "x"} },
 		"supervisor_listen farm HOST:PORT 0.0.0.0:50001":                     func(c *Config) { c.Listen = "farm" },
 		"supervisor_listen https://farm:1 HOST:PORT":                         func(c *Config) { c.Listen = "https://farm:1" },
 		"supervisor_tls_key supervisor_tls_cert neither":                     func(c *Config) { c.TLSCert = "/x" },
