@@ -213,7 +213,7 @@ var largeTypes = map[string]struct{ methods, fields int }{
 	"supervisor/lead/term.Loop":        {33, 32},
 	"supervisor/share/planner.balance": {76, 28},
 	"supervisor/store/postgres.Store":  {87, 8},
-	"supervisor/wire/settings.Config":  {33, 123},
+	"supervisor/wire/settings.Config":  {33, 125},
 	"worker.agent":                     {32, 35},
 	"worker.shimConn":                  {28, 26},
 	"worker/core.Core":                 {61, 40},

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -118,40 +117,18 @@ func (o *openjdSubmitOptions) bundle(name string) (template string, err error) {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
 		return name, nil
 	}
-	if template, err = bundleFile(name, "template"); err != nil {
-		return "", err
-	}
-	if template == "" {
-		return "", api.Errorf(api.KindInvalid, "%s: the folder has neither template.yaml nor template.json",
-			output.Escape(name))
-	}
-	values, err := bundleFile(name, "parameter_values")
+	found, err := openjd.FindBundle(func(file string) bool { return fileExists(filepath.Join(name, file)) })
 	if err != nil {
-		return "", err
+		return "", api.Errorf(api.KindInvalid, "%s: %v", output.Escape(name), err)
 	}
-	if values != "" { // options come later and override them
-		o.parameters = append([]string{"file://" + values}, o.parameters...)
+	if found.Values != "" { // options come later and override them
+		o.parameters = append([]string{"file://" + filepath.Join(name, found.Values)}, o.parameters...)
 	}
-	assets, err := bundleFile(name, "asset_references")
-	if assets != "" {
-		o.remarks = append(o.remarks, assets+" is not read: qb copies no files, and hosts must see them by the same paths")
+	if found.Assets != "" {
+		o.remarks = append(o.remarks, filepath.Join(name, found.Assets)+
+			" is not read: qb copies no files, and hosts must see them by the same paths")
 	}
-	return template, err
-}
-
-// bundleFile is the file of a bundle, in one of its two syntaxes; "" if there is none.
-func bundleFile(folder, name string) (string, error) {
-	var found []string
-	for _, extension := range []string{".yaml", ".json"} {
-		if file := filepath.Join(folder, name+extension); fileExists(file) {
-			found = append(found, file)
-		}
-	}
-	if len(found) > 1 {
-		return "", api.Errorf(api.KindInvalid, "%s and %s are both there; remove one", output.Escape(found[0]),
-			output.Escape(found[1]))
-	}
-	return strings.Join(found, ""), nil
+	return filepath.Join(name, found.Template), nil
 }
 
 func fileExists(name string) bool {

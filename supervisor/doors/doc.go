@@ -1,5 +1,5 @@
 // Package doors opens entrances for programs that speak a protocol of their own and know no login: the Flamenco add-on
-// of Blender.
+// of Blender, and dialogs of applications that write bundles into a folder.
 //
 //	add-on ──▶ door: host, origin, size ──▶ serve.Inside, as a user ──▶ POST /v1/openjd
 //

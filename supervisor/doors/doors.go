@@ -32,11 +32,22 @@ const (
 
 // Open opens the doors that the settings name.
 func Open(farm serve.Inside) (doors []serve.Door, err error) {
-	if farm.Settings().FlamencoListen == "" {
-		return nil, nil
+	cfg := farm.Settings()
+	if cfg.BundleInbox != "" {
+		d, err := openInbox(farm)
+		if err != nil {
+			return nil, err
+		}
+		doors = append(doors, d)
 	}
-	d, err := openFlamenco(farm)
-	return append(doors, d), err
+	if cfg.FlamencoListen != "" { // the last: it opens an address
+		d, err := openFlamenco(farm)
+		if err != nil {
+			return nil, err
+		}
+		doors = append(doors, d)
+	}
+	return doors, nil
 }
 
 // refusal is an answer in the protocol of a door.

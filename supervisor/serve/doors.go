@@ -39,6 +39,9 @@ type Inside struct{ s *server }
 // Settings are those in force now.
 func (i Inside) Settings() *settings.Config { return i.s.live.now.Load() }
 
+// Leads says whether this supervisor leads now: another one refuses submissions.
+func (i Inside) Leads() bool { return i.s.loop.Load() != nil }
+
 // Version is that of the supervisor.
 func (i Inside) Version() string { return i.s.version }
 

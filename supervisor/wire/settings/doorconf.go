@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,10 @@ func checkDoors(c *Config, check func(ok bool, key string, value any, wayOut str
 		ok := platform == "linux" && path.IsAbs(folder) && path.Clean(folder) != "/" || platform != "linux" && folder != ""
 		check(ok, "supervisor_flamenco_storage", platform+" = "+strconv.Quote(folder), "write the folder's whole path")
 	}
+	check(c.BundleInbox == "" || filepath.IsAbs(c.BundleInbox), "supervisor_bundle_inbox", strconv.Quote(c.BundleInbox),
+		"write the folder's whole path")
+	check(c.BundleInbox == "" || c.BundleUsers != "", "supervisor_bundle_users", `""`,
+		"name the users whose bundles are submitted")
 	if c.FlamencoListen == "" {
 		return
 	}
