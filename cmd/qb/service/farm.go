@@ -43,6 +43,7 @@ const (
 
 type farmOptions struct {
 	state, listen string
+	doors         []string
 	hosts, slots  int
 	verbose       bool
 	restart       bool
@@ -68,6 +69,7 @@ func newFarmCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.listen, "listen", "", "`ADDR` to listen on; port 0: any free port (default: supervisor_listen)")
 	cmd.Flags().IntVar(&o.hosts, "hosts", 1, "`N` local workers")
 	cmd.Flags().IntVar(&o.slots, "slots", 0, "`N` slots per worker (default: worker_cpus, then the number of cores)")
+	cmd.Flags().StringSliceVar(&o.doors, "doors", nil, "open the `DOORS` for programs that know no login, on loopback: flamenco")
 	cmd.Flags().BoolVar(&o.restart, "restart", false, restartUsage)
 	cmd.Flags().BoolVar(&o.verbose, "verbose", false,
 		"log details of the supervisor and the workers, not only warnings and errors")
@@ -84,7 +86,7 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 	if o.slots < 0 || o.slots > maxFarmSlots {
 		return api.Errorf(api.KindUsage, "-slots %d: use 1 to %d", o.slots, maxFarmSlots)
 	}
-	conf, err := serviceConfig(cmd, o.state, o.listen)
+	conf, err := serviceConfig(cmd, o.state, o.listen, o.openDoors)
 	if err == nil {
 		err = conf.WithOrigin(conf.WorkerKeys.Startable())
 	}
@@ -121,6 +123,23 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 		return conf.ports.become(f.stop)
 	}
 	return errors.Join(orClean(cmd.Context(), err), writeHeap(o.heap), f.stop())
+}
+
+// flamencoAddress is where the Flamenco add-on looks for a Manager by default.
+const flamencoAddress = "127.0.0.1:8080"
+
+// openDoors opens doors of this name whose settings leave them closed.
+func (o *farmOptions) openDoors(c *service) error {
+	for _, name := range o.doors {
+		if name != "flamenco" {
+			return api.Errorf(api.KindUsage, "-doors %s: there is flamenco", output.Escape(name))
+		}
+		if c.FlamencoListen == "" {
+			c.FlamencoListen = flamencoAddress
+			c.Origins["supervisor_flamenco_listen"] = "option -doors"
+		}
+	}
+	return nil
 }
 
 // startProfile writes a profile of this process until it is stopped, which may be done again; without a file it does

@@ -235,8 +235,8 @@ func newSupervisorCommand() *cobra.Command {
 	return cmd
 }
 
-// serviceConfig is the configuration with the options of a service laid over it.
-func serviceConfig(cmd *cobra.Command, state, listen string) (*service, error) {
+// serviceConfig is the configuration with the options of a service laid over it, at last by others.
+func serviceConfig(cmd *cobra.Command, state, listen string, others ...func(*service) error) (*service, error) {
 	read, err := find.Config(cmd)
 	if err != nil {
 		return nil, err
@@ -249,10 +249,15 @@ func serviceConfig(cmd *cobra.Command, state, listen string) (*service, error) {
 	if listen != "" {
 		conf.Listen, conf.Origins["supervisor_listen"] = listen, "option -listen"
 	}
+	for _, lay := range others {
+		if err := lay(conf); err != nil {
+			return nil, err
+		}
+	}
 	if err := conf.Validate(); err != nil {
 		return nil, err
 	}
-	conf.again = func() (*service, error) { return serviceConfig(cmd, state, listen) }
+	conf.again = func() (*service, error) { return serviceConfig(cmd, state, listen, others...) }
 	return conf, conf.chooseState()
 }
 
