@@ -45,9 +45,12 @@ func openFlamenco(farm serve.Inside) (serve.Door, error) {
 			cfg.FlamencoListen, err)
 	}
 	handler := guarded(farm, cfg.FlamencoListen, flamencoRefusal, maxSubmitted, flamenco{farm}.routes())
-	said := fmt.Sprintf("open without a login: http://%s for the Flamenco add-on, to %s; it submits as %s", l.Addr(),
-		openTo(cfg.DoorHosts, l.Addr()), cfg.FlamencoOwner)
-	farm.Log().Warn("a door is " + said)
+	said := func() string {
+		now := farm.Settings()
+		return fmt.Sprintf("open without a login: http://%s for the Flamenco add-on, to %s; it submits as %s", l.Addr(),
+			openTo(now.DoorHosts, l.Addr()), now.FlamencoOwner)
+	}
+	farm.Log().Warn("a door is " + said())
 	return serve.Door{Said: said,
 		Run: func(ctx context.Context) error { return serveHTTP(ctx, l, handler) }}, nil
 }

@@ -67,9 +67,11 @@ func openInbox(farm serve.Inside) (serve.Door, error) {
 	if err := b.prepare(); err != nil {
 		return serve.Door{}, fmt.Errorf("supervisor_bundle_inbox = %s: %w", b.folder, err)
 	}
-	said := fmt.Sprintf("open without a login: bundles in %s are submitted as the owner of their files, if that is one of %s",
-		b.folder, units.Few(facts.SplitList(farm.Settings().BundleUsers)))
-	farm.Log().Warn("a door is " + said)
+	said := func() string {
+		return fmt.Sprintf("open without a login: bundles in %s are submitted as the owner of their files, if that is one of %s",
+			b.folder, units.Few(facts.SplitList(farm.Settings().BundleUsers)))
+	}
+	farm.Log().Warn("a door is " + said())
 	return serve.Door{Said: said, Run: b.run}, nil
 }
 

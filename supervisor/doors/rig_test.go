@@ -72,7 +72,7 @@ func (r *rig) run() {
 			r.farm = farm
 			doors, err := Open(farm)
 			for _, d := range doors {
-				if found := regexp.MustCompile(`http://\S+`).FindString(d.Said); found != "" {
+				if found := regexp.MustCompile(`http://\S+`).FindString(d.Said()); found != "" {
 					r.door = found
 				}
 			}

@@ -30,7 +30,7 @@ func (s *adminService) ping(ctx context.Context, _ *nothing) (*jsonOf[api.Ping],
 	out.Body.Promise = s.otherPromise()
 	out.Body.Audit = s.auditor.Last()
 	for _, d := range s.doors {
-		out.Body.Doors = append(out.Body.Doors, d.Said)
+		out.Body.Doors = append(out.Body.Doors, d.Said())
 	}
 	if e := s.lastEnd(); e != nil {
 		out.Body.LastEnd = &api.TermEnd{At: e.At.UTC(), Epoch: e.Epoch, Code: e.Code, Text: e.Text()}

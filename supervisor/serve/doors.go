@@ -20,7 +20,7 @@ import (
 
 // Door is an entrance of this process for programs that know a protocol of their own and show no credential.
 type Door struct {
-	Said string                      // by pings: what is open, and to whom
+	Said func() string               // by pings: what is open, and to whom, by the settings in force
 	Run  func(context.Context) error // until the context ends
 }
 
