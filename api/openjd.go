@@ -34,6 +34,7 @@ type JobType struct {
 	Site        bool            `json:"site,omitempty" doc:"It is of the site, and not built in."`
 	Job         *SubmitRequest  `json:"job,omitempty" doc:"Attributes of its jobs, which a submission may change."`
 	Template    *OpenJDDocument `json:"template,omitempty" doc:"Not in a list."`
+	Sample      *JobTypeSample  `json:"sample,omitempty" doc:"Only if it is asked for."`
 }
 
 // OpenJDDocument is the text of a template.

@@ -66,9 +66,25 @@ func (o *openjdSubmitOptions) run(cmd *cobra.Command, name string) error {
 // submitOpenJD sends a request with the attributes of the options, and prints the jobs that it makes.
 func (o *subOptions) submitOpenJD(cmd *cobra.Command, c *client, r *api.OpenJDRequest,
 	remarks []string) ([]api.OpenJDJob, error) {
+	reply, err := o.sendOpenJD(cmd, c, r)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range reply.Jobs {
+		err = cmp.Or(err, o.results.Add(cmd.OutOrStdout(), output.Result{Job: j.Job, Action: "submit", Affected: 1},
+			fmt.Sprint(j.Job)))
+	}
+	err = o.results.Flush(cmd.OutOrStdout(), err)
+	remark(cmd, slices.Concat(remarks, reply.Remarks))
+	return reply.Jobs, err
+}
+
+// sendOpenJD sends a request with the attributes of the options.
+func (o *subOptions) sendOpenJD(cmd *cobra.Command, c *client,
+	r *api.OpenJDRequest) (reply api.OpenJDReply, err error) {
 	r.Job = &o.req
 	if _, err := attributeOption(submitOption).give(cmd.Flags(), r.Job); err != nil {
-		return nil, err
+		return reply, err
 	}
 	if o.mail {
 		r.Job.Flags = append(r.Job.Flags, facts.FlagMail)
@@ -77,22 +93,12 @@ func (o *subOptions) submitOpenJD(cmd *cobra.Command, c *client, r *api.OpenJDRe
 	r.Job.Range = ""
 	cwd, system := r.Job.Cwd, r.Job.System // if they are given, the farm refuses them
 	if err := cmp.Or(o.addDefaults(cmd), o.addWaitFor(), o.addSurroundings(cmd)); err != nil {
-		return nil, err
+		return reply, err
 	}
 	r.Job.Cwd = cwd
 	r.Job.System = system
-	var reply api.OpenJDReply
-	if err := c.Change(cmd.Context(), "", api.SubmitOpenJD, nil, r, &reply); err != nil {
-		return nil, err
-	}
-	var err error
-	for _, j := range reply.Jobs {
-		err = cmp.Or(err, o.results.Add(cmd.OutOrStdout(), output.Result{Job: j.Job, Action: "submit", Affected: 1},
-			fmt.Sprint(j.Job)))
-	}
-	err = o.results.Flush(cmd.OutOrStdout(), err)
-	remark(cmd, slices.Concat(remarks, reply.Remarks))
-	return reply.Jobs, err
+	err = c.Change(cmd.Context(), "", api.SubmitOpenJD, nil, r, &reply)
+	return reply, err
 }
 
 // request is the job of a template and the options.

@@ -50,13 +50,9 @@ func (o *subOptions) runType(cmd *cobra.Command, name string, words []string) er
 
 // typeValues are the values of a type's parameters, with paths joined with the current folder.
 func (o *subOptions) typeValues(cmd *cobra.Command, t api.JobType, words []string) (map[string]string, error) {
-	given := map[string]string{}
-	for _, pair := range o.parameters {
-		name, value, found := strings.Cut(pair, "=")
-		if !found || name == "" {
-			return nil, api.Errorf(api.KindUsage, "-param %s: write NAME=VALUE", output.Escape(pair))
-		}
-		given[name] = value
+	given, err := namedValues(o.parameters)
+	if err != nil {
+		return nil, err
 	}
 	switch {
 	case len(words) > 1 || len(words) == 1 && t.File == "":
@@ -71,21 +67,39 @@ func (o *subOptions) typeValues(cmd *cobra.Command, t api.JobType, words []strin
 		}
 		given[t.Range] = strings.ReplaceAll(cmd.Flags().Lookup("range").Value.String(), "x", ":")
 	}
-	template, err := openjd.ReadJob([]byte(t.Template.Text), openjd.YAML)
-	if err != nil {
-		return nil, api.Errorf(api.KindUnavailable, "the template of the job type %s cannot be read here: %v", t.Name, err)
-	}
 	folder, err := os.Getwd()
 	if err != nil {
 		return nil, api.Errorf(api.KindUsage, "the current folder has no name: %v", err)
+	}
+	return joinedValues(t, given, folder)
+}
+
+// namedValues are the values of -param.
+func namedValues(pairs []string) (map[string]string, error) {
+	given := map[string]string{}
+	for _, pair := range pairs {
+		name, value, found := strings.Cut(pair, "=")
+		if !found || name == "" {
+			return nil, api.Errorf(api.KindUsage, "-param %s: write NAME=VALUE", output.Escape(pair))
+		}
+		given[name] = value
+	}
+	return given, nil
+}
+
+// joinedValues are values of a type's parameters, with paths joined with a folder.
+func joinedValues(t api.JobType, given map[string]string, folder string) (map[string]string, error) {
+	template, err := openjd.ReadJob([]byte(t.Template.Text), openjd.YAML)
+	if err != nil {
+		return nil, api.Errorf(api.KindUnavailable, "the template of the job type %s cannot be read here: %v", t.Name, err)
 	}
 	return openjd.Joined(template, openjd.Submission{Values: given, WorkingDir: filepath.ToSlash(folder)})
 }
 
 func newTypeCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "type", Short: "List and show job types, which are forms of jobs without a shell",
-		Long: "List and show job types: forms of jobs that need no shell, built in or of the site. Submit one by qbsub -type NAME FILE -range ITEMS."}
-	cmd.AddCommand(newTypeListCommand(), newTypeShowCommand())
+	cmd := &cobra.Command{Use: "type", Short: "List, show and test job types, which are forms of jobs without a shell",
+		Long: "List, show and test job types: forms of jobs that need no shell, built in or of the site. Submit one by qbsub -type NAME FILE -range ITEMS."}
+	cmd.AddCommand(newTypeListCommand(), newTypeShowCommand(), newTypeTestCommand())
 	return cmd
 }
 

@@ -192,11 +192,16 @@ func (s openjdService) types(context.Context, *struct{}) (*jsonOf[[]api.JobType]
 }
 
 type jobTypeIn struct {
-	Type string `path:"type" maxLength:"64" doc:"The name of the type."`
+	Type   string `path:"type" maxLength:"64" doc:"The name of the type."`
+	Sample bool   `query:"sample" doc:"With its sample, which has up to 4 MiB."`
 }
 
 func (s openjdService) jobType(_ context.Context, in *jobTypeIn) (*jsonOf[api.JobType], error) {
-	t, err := openjdjobs.FindType(s.live.now.Load().Types, in.Type)
+	site := s.live.now.Load().Types
+	t, err := openjdjobs.FindType(site, in.Type)
+	if err == nil && in.Sample {
+		t.Sample, err = openjdjobs.SampleOf(site, t)
+	}
 	return &jsonOf[api.JobType]{t}, err
 }
 

@@ -9,6 +9,7 @@
 //
 //	types/NAME/template.yaml   the job template
 //	types/NAME/type.json       version, description, the parameters that file and range of qbsub are, attributes
+//	types/NAME/sample/         sample.json and files: a small job, and what comes of it (typesample.go)
 //
 // Read next: jobs.go; the language is in package openjd.
 package openjdjobs

@@ -103,6 +103,9 @@ func readType(folder fs.FS, wanted string) (t api.JobType, err error) {
 	if err := d.Decode(&t); err != nil {
 		return t, fmt.Errorf("type.json: %w", err)
 	}
+	if t.Sample != nil || t.Template != nil {
+		return t, errors.New("type.json: the template and the sample are files beside it; leave out the members")
+	}
 	t.Name = wanted
 	text, err = readFile(folder, wanted+"/template.yaml", openjd.MaxDocument)
 	if err != nil {
