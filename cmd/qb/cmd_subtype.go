@@ -97,9 +97,9 @@ func joinedValues(t api.JobType, given map[string]string, folder string) (map[st
 }
 
 func newTypeCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "type", Short: "List, show and test job types, which are forms of jobs without a shell",
-		Long: "List, show and test job types: forms of jobs that need no shell, built in or of the site. Submit one by qbsub -type NAME FILE -range ITEMS."}
-	cmd.AddCommand(newTypeListCommand(), newTypeShowCommand(), newTypeTestCommand())
+	cmd := &cobra.Command{Use: "type", Short: "List, show, test and write job types, which are forms of jobs without a shell",
+		Long: "List, show, test and write job types: forms of jobs that need no shell, built in or of the site. Submit one by qbsub -type NAME FILE -range ITEMS."}
+	cmd.AddCommand(newTypeListCommand(), newTypeShowCommand(), newTypeTestCommand(), newTypeNewCommand())
 	return cmd
 }
 
