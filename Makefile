@@ -50,8 +50,8 @@ clients: build #more lint the OpenAPI document, generate a TypeScript and a Go c
 	@tools/clients/run
 
 APP_ROUNDS ?= 1
-apps: build #more render a scene with Blender started for each frame, for chunks of frames, and loaded once, APP_ROUNDS=1 times each, and compare; installs blender (2 minutes)
-	@tools/deps go postgres blender imagemagick
+apps: build #more render a scene with Blender started for each frame, for chunks of frames, and loaded once, APP_ROUNDS=1 times each, and compare, and run the sample of each job type; installs blender, povray, imagemagick and ffmpeg (3 minutes)
+	@tools/deps go postgres blender imagemagick povray ffmpeg python3
 	@tools/apps $(APP_ROUNDS)
 
 doors: build #more submit a scene by the Flamenco add-on, whose folder is CLIENT=PATH, from Blender to a farm on loopback, and look at what was rendered; installs blender; needs root (1 minute)
