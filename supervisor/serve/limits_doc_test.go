@@ -27,6 +27,7 @@ var shared = map[string]struct {
 	"access/audit/writer.go":           {1, "lines of refusals in the audit trail"},
 	"store/mail/sender.go":             {1, "mails a minute"},
 	"serve/workers_enrol.go":           {1, "enrolments"},
+	"doors/doors.go":                   {1, "connections of a door"},
 	"access/sso/provider.go":           {2, "logins by single sign-on"},
 	"page/whatif/trials.go":            {1, "changes tried"},
 	"store/postgres/lead.go":           {1, "not shared: the leader's own session"},
