@@ -45,6 +45,7 @@ var simOnceWrong = map[uint64]string{
 	7082:  "a profile was forgotten in the commit of an end that had taught it",
 	7147:  "instances that leave for new ones left in the next commit of a plan", 8483: "likewise",
 	15341: "a job waited for items that an order of the last term had not come to yet",
+	11470: "an item of a silent host that was resumed after its lease counted as without its slots for longer than it had them",
 	6686:  "the answer to a greeting did not list an item that was stopped meanwhile, and the worker forgot that it was done",
 	9212:  "the memory of a program that stays loaded counted as that of others from the end of each item on", 9224: "likewise",
 	19616: "an item that waited before it was tried again was missed among those that wait for others",

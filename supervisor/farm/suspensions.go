@@ -51,10 +51,16 @@ func (st *suspensions) suspend(now time.Time, i *model.Instance, stand bool, by 
 	}
 }
 
-// resume has the processes of an instance go on, with all its slots.
+// resume has the processes of an instance go on, with all its slots. After its lease it had none that it could give
+// back: if it is lost, it is charged until then.
 func (st *suspensions) resume(now time.Time, i *model.Instance, by string) {
 	a := &i.Attempt
-	a.Suspended, a.Released = a.SuspendedSeconds(now)
+	held := now
+	if held.After(i.Granted) {
+		held = i.Granted
+	}
+	_, a.Released = a.SuspendedSeconds(held)
+	a.Suspended, _ = a.SuspendedSeconds(now)
 	a.SuspendedAt = time.Time{}
 	a.ReleasedAt = time.Time{}
 	a.ResumingAt = time.Time{}
