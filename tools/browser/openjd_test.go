@@ -283,14 +283,7 @@ func TestPageSession(t *testing.T) {
 	b.pictures(t, "session", "#/jobs/"+job+"/items/1")
 	b.press(t, "Running <i>")
 	b.until(t, "the line", `document.querySelector(".log-line.found.heading")?.innerText.includes("Running task of <i>Render</i>: Frame=2")`)
-	script := axeScript(t)
-	for _, theme := range []string{"light", "dark"} {
-		b.theme(t, theme)
-		time.Sleep(400 * time.Millisecond) // of the transition
-		for _, found := range b.axe(t, script) {
-			t.Errorf("%s: %s", theme, found)
-		}
-	}
+	b.accessible(t)
 	b.goTo(t, "#/jobs/"+other+"/items/1")
 	b.see(t, "of no session")
 	if js[bool](t, b, `document.querySelector(".headings") !== null`) {
@@ -328,14 +321,7 @@ func TestPageInstance(t *testing.T) {
 	}
 	b.see(t, "qbout -session "+job+".0")
 	b.pictures(t, "instance", "#/jobs/"+job+"/instances/0")
-	script := axeScript(t)
-	for _, theme := range []string{"light", "dark"} {
-		b.theme(t, theme)
-		time.Sleep(400 * time.Millisecond) // of the transition
-		for _, found := range b.axe(t, script) {
-			t.Errorf("%s: %s", theme, found)
-		}
-	}
+	b.accessible(t)
 	b.goTo(t, "#/jobs/"+job+"/instances/7")
 	b.see(t, "This instance had no item")
 	for _, wrong := range append(b.wrongs, js[[]string](t, b, harm)...) {
@@ -392,5 +378,18 @@ func TestPageType(t *testing.T) {
 	b.goTo(t, "#/submit/type")
 	for _, wrong := range append(b.wrongs, js[[]string](t, b, harm)...) {
 		t.Error(strings.TrimSpace(wrong))
+	}
+}
+
+// accessible has axe look at a view in both themes.
+func (b *tab) accessible(t *testing.T) {
+	t.Helper()
+	script := axeScript(t)
+	for _, theme := range []string{"light", "dark"} {
+		b.theme(t, theme)
+		time.Sleep(400 * time.Millisecond) // of the transition
+		for _, found := range b.axe(t, script) {
+			t.Errorf("%s: %s", theme, found)
+		}
 	}
 }
