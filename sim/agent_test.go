@@ -229,6 +229,7 @@ func (a *simAgent) carryOut(o core.Command) {
 			a.toLink(o.Key, o)
 		}
 	case core.Forget:
+		a.checkForgets(o.Attempt)
 		if !a.folderGone {
 			delete(h.disk.spool, o.Attempt)
 		}
@@ -318,4 +319,14 @@ func (a *simAgent) leave() {
 	a.host.world.note("%s: the worker is stopped with its items", a.host.name)
 	a.leaving, a.leaveBy = true, a.host.world.now+15*time.Second
 	a.post(core.Closing{Reason: "the worker was stopped"})
+}
+
+// checkForgets: a host forgets the end of an attempt only when the rows have it, or have given the attempt up (S33).
+func (a *simAgent) checkForgets(id api.AttemptID) {
+	w := a.host.world
+	row := w.rows.attempt(truthID(id))
+	if row == nil || !row.State.Live() || row.Boot != a.host.boot() || row.StateID != a.host.disk.id {
+		return
+	}
+	w.fail("S33: %s forgets the end of %v, which is %s in the rows", a.host.name, id, row.State)
 }
