@@ -381,6 +381,30 @@ func TestPageType(t *testing.T) {
 	}
 }
 
+// TestPageBusyInstance: of a job whose items end faster than its instance is read, the view shows actions while it runs.
+func TestPageBusyInstance(t *testing.T) {
+	t.Parallel()
+	f, file := startFarm(t, "1"), filepath.Join(t.TempDir(), "template.yaml")
+	template := strings.NewReplacer("range: 1-2", "range: 1-3000", "seq $((160000 - {{Task.Param.Frame}} * 79900)); exit {{Task.Param.Frame}}", "sleep 0.05").Replace(sessions)
+	if err := os.WriteFile(file, []byte(template), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	job := f.run("openjd", "submit", file)
+	b := openTab(t, f)
+	b.logIn(t)
+	b.goTo(t, "#/jobs/"+job)
+	b.until(t, "many items are done", `Number(/([0-9]+) of 3,000 complete/.exec(document.querySelector("main").innerHTML)?.[1]) > 60`)
+	js[any](t, b, `(() => { const real = fetch; window.fetch = async (...all) => { await new Promise(done => setTimeout(done, 40)); return real(...all); }; })()`) // as from another town
+	b.goTo(t, "#/jobs/"+job+"/instances/0")
+	b.until(t, "actions of the latest items", `document.querySelectorAll(".headings li").length >= 50`)
+	first := js[string](t, b, `document.querySelector(".headings li a").innerText`)
+	b.until(t, "actions of later ones", fmt.Sprintf(`document.querySelector(".headings li a").innerText !== %q`, first))
+	if !strings.Contains(f.run("jobs", job), "running") {
+		t.Error("the job ended before it was looked at")
+	}
+	f.run("kill", job)
+}
+
 // accessible has axe look at a view in both themes.
 func (b *tab) accessible(t *testing.T) {
 	t.Helper()

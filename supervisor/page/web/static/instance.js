@@ -1,21 +1,23 @@
 // An instance of a load-once job, which is a session of Open Job Description: its items in order, what was done in
 // which environment, and what its programs wrote between two items.
 import { html } from "htm/preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Code, found, nested } from "./headings.js";
 import { AttemptTable } from "./job.js";
 import { codingOf, linesOf, plainOf, textOf } from "./lines.js";
 import { Command, Empty, Name, Reading } from "./parts.js";
 import { to } from "./route.js";
 import { call, open } from "./session.js";
-import { jobs } from "./store.js";
+import { jobs, now } from "./store.js";
 import { bytes, count, plain } from "./text.js";
 
 const pages = 10,
   page = 1000, // attempts of the job that are looked through
   latest = 50, // items of the instance whose output is read
   part = 65_536, // bytes of the output of one
-  most = 262_144; // bytes of what is between the items
+  most = 262_144, // bytes of what is between the items
+  complete = 10, // seconds after the end of an attempt, when all of its output has come
+  pause = 3000; // milliseconds between two readings
 
 /** read has the lines of the first bytes of an answer. */
 async function read(id, params, limit, signal) {
@@ -86,25 +88,46 @@ async function attemptsOf(job, instance, signal) {
 
 const sorted = list => list.sort((a, b) => a.started_at.localeCompare(b.started_at));
 
-/** useInstance reads all of an instance, again when the job's counts change. */
-function useInstance(job, instance, depends) {
-  const [seen, set] = useState(null);
+/** instanceOf reads all of an instance. What is known of attempts that have ended for a while is not read again. */
+async function instanceOf(job, instance, known, signal) {
+  const { list, more } = await attemptsOf(job, `${job}.${instance}`, signal),
+    actions = [];
+  for (const a of list.slice(-latest)) {
+    const key = `${a.number}.${a.attempt}`,
+      own = known.get(key) ?? (await actionsOf(job, a, signal));
+    if (a.finished_at && now() - Date.parse(a.finished_at) / 1000 > complete) known.set(key, own);
+    actions.push(...own);
+  }
+  const between = await read("session-log", { job, instance, stream: "both" }, most, signal);
+  return { list, more, between, actions: nested(merged(actions, found(between))) };
+}
+
+/**
+ * useInstance reads an instance, and reads it again when its job has changed meanwhile. A reading is never given up for
+ * the next change: of a job whose items are short none would come to its end.
+ */
+function useInstance(job, instance, state) {
+  const [seen, set] = useState(null),
+    newest = useRef(state);
+  newest.current = state;
   useEffect(() => {
     const stop = new AbortController(),
-      { signal } = stop;
+      { signal } = stop,
+      known = new Map();
     (async () => {
-      try {
-        const { list, more } = await attemptsOf(job, `${job}.${instance}`, signal),
-          actions = [];
-        for (const a of list.slice(-latest)) actions.push(...(await actionsOf(job, a, signal)));
-        const between = await read("session-log", { job, instance, stream: "both" }, most, signal);
-        set({ list, more, between, actions: nested(merged(actions, found(between))) });
-      } catch (error) {
-        if (!signal.aborted) set({ error });
+      while (!signal.aborted) {
+        const of = newest.current;
+        try {
+          set(await instanceOf(job, instance, known, signal));
+        } catch (error) {
+          if (!signal.aborted) set({ error });
+        }
+        do await new Promise(resolve => setTimeout(resolve, pause));
+        while (!signal.aborted && of === newest.current);
       }
     })();
     return () => stop.abort();
-  }, [job, instance, ...depends]);
+  }, [job, instance]);
   return seen;
 }
 
@@ -124,7 +147,7 @@ const Actions = ({ job, of }) =>
 
 export function Instance({ id, instance }) {
   const row = jobs.value.get(Number(id)),
-    seen = useInstance(id, instance, [row?.complete, row?.failed, row?.running, row?.killed]);
+    seen = useInstance(id, instance, JSON.stringify([row?.complete, row?.failed, row?.running, row?.killed]));
   if (seen?.error)
     return html`<${Empty} title=${seen.error.message}><a href=${to(["jobs", id])}>Job ${plain(id)}</a><//>`;
   if (!seen) return html`<${Reading} />`;
