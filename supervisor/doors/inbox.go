@@ -211,8 +211,8 @@ func (b *inbox) settled(root *os.Root, name string) (*dropped, bool) {
 	return d, time.Since(d.since) >= b.settle && time.Now().After(d.after)
 }
 
-// stateOf changes with every change of the files of a bundle. What cannot be read is read when it is submitted, and
-// refused then.
+// stateOf changes with every change of the files of a bundle, and is the same on all machines that see them. What it
+// cannot read is refused when the bundle is submitted.
 func stateOf(root *os.Root, name string) string {
 	sum := sha256.New()
 	files := 0
@@ -224,7 +224,7 @@ func stateOf(root *os.Root, name string) string {
 			stat, _ := info.Sys().(*syscall.Stat_t)
 			fmt.Fprintf(sum, "%q %v %d %d", path, info.Mode(), info.Size(), info.ModTime().UnixNano())
 			if stat != nil {
-				fmt.Fprintf(sum, " %d %d %d\n", stat.Uid, stat.Dev, stat.Ino)
+				fmt.Fprintf(sum, " %d %d\n", stat.Uid, stat.Ino) // a device has another number on each machine
 			}
 		}
 		return nil
