@@ -604,8 +604,7 @@ class Client:
         replaced in both. Attributes are those of POST /v1/jobs: name, range, cpus, max_cpus (a number or "*"), priority,
         cluster, cwd (by default the current folder), umask and system (by default those of this process), env, reservations, dependency, time_estimate (seconds of an
         item), … Names of files may be texts, bytes or paths; what is not UTF-8 is refused."""
-        if os.environ.get(_IMPORTING):
-            raise Error("usage", 'a job was submitted while a host imported %s for map; put what your script does below: if __name__ == "__main__":' % os.environ[_IMPORTING])
+        _not_imported()
         body = dict(attributes)
         if isinstance(command, str):
             body["command"], body["shell"] = [command], True
@@ -623,6 +622,7 @@ class Client:
         are those of its other parameters by name. Relative paths are of the current folder. Attributes are those of a job that
         the type leaves open, such as priority, cpus, max_cpus and account. The jobs are those of its steps, each after those that
         it depends on."""
+        _not_imported()
         known = self.request("GET", "/v1/types/" + _quoted(type))
         given = dict(values)
         for place, value in (("file", file), ("range", range)):
@@ -958,6 +958,12 @@ class _JobFuture(concurrent.futures.Future):  # type: ignore[type-arg] # it has 
     def cancel(self) -> bool:
         """Kills the job; its result is then qb.JobFailed."""
         return self.job.cancel()
+
+
+def _not_imported() -> None:
+    """Refuses to submit while a host imports a script for map: the script would submit itself again on each host."""
+    if os.environ.get(_IMPORTING):
+        raise Error("usage", 'a job was submitted while a host imported %s for map; put what your script does below: if __name__ == "__main__":' % os.environ[_IMPORTING])
 
 
 def _surround(body: Dict[str, Any]) -> None:
