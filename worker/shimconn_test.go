@@ -138,8 +138,8 @@ func TestNoSessionOfAPlainJob(t *testing.T) {
 	}
 }
 
-// TestALoadedProgramHasItsMemory: the memory of what has ended counts as that of others until it is measured anew; a
-// program that stays loaded after its item still has its own.
+// TestALoadedProgramHasItsMemory: after the end of an item its memory is not counted as used by the farm. A program that
+// stays loaded still uses it.
 func TestALoadedProgramHasItsMemory(t *testing.T) {
 	for _, loaded := range []bool{false, true} {
 		a := &agent{log: slog.New(slog.DiscardHandler), state: &stateFolder{root: t.TempDir()}, wake: make(chan struct{}, 1)}

@@ -40,16 +40,9 @@ func writeType(cmd *cobra.Command, name, from string) error {
 		return api.Errorf(api.KindUsage, "%s is no name of a job type: write up to 64 letters, digits and _.-, the first one a letter, and not %s",
 			output.Escape(name), facts.JobTypes)
 	}
-	params := api.Params{"type": from, "sample": "true"}
-	t, err := call[api.JobType](cmd.Context(), connect(cmd), api.GetJobType, params, nil)
+	t, err := typeWithSample(cmd, connect(cmd), from)
 	if err != nil {
 		return err
-	}
-	if t.Sample == nil || t.Template == nil {
-		return api.Errorf(api.KindUnavailable, "the supervisor is older than this command, and sends no sample")
-	}
-	if err := t.Sample.Check(); err != nil {
-		return api.Errorf(api.KindInvalid, "the sample of the job type %s: %v", t.Name, err)
 	}
 	if err := writeTypeFolder(name, t); err != nil {
 		return api.Errorf(api.KindInvalid, "%v", err)
@@ -59,8 +52,8 @@ func writeType(cmd *cobra.Command, name, from string) error {
 	return err
 }
 
-// writeTypeFolder writes a type into a new folder.
-func writeTypeFolder(name string, t api.JobType) error {
+// writeTypeFolder writes a type into a new folder, which is removed if that fails.
+func writeTypeFolder(name string, t api.JobType) (err error) {
 	sample := *t.Sample
 	sample.Files = nil
 	expected, err := json.MarshalIndent(sample, "", "  ")
@@ -81,6 +74,11 @@ func writeTypeFolder(name string, t api.JobType) error {
 	if err := os.Mkdir(name, 0o777); err != nil { // a folder that is there is refused
 		return err
 	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(name) // the failure is more important
+		}
+	}()
 	if err := os.Mkdir(filepath.Join(name, "sample"), 0o777); err != nil {
 		return err
 	}

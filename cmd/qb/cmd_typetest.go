@@ -61,15 +61,9 @@ func (o *typeTestOptions) run(cmd *cobra.Command, name string) error {
 		return api.Errorf(api.KindUsage, "-wait %s: a test needs a time, such as 5m", o.wait)
 	}
 	c := connect(cmd)
-	t, err := call[api.JobType](cmd.Context(), c, api.GetJobType, api.Params{"type": name, "sample": "true"}, nil)
+	t, err := typeWithSample(cmd, c, name)
 	if err != nil {
 		return err
-	}
-	if t.Sample == nil || t.Template == nil {
-		return api.Errorf(api.KindUnavailable, "the supervisor is older than this command, and sends no sample")
-	}
-	if err := t.Sample.Check(); err != nil {
-		return api.Errorf(api.KindInvalid, "the sample of the job type %s: %v", t.Name, err)
 	}
 	folder, err := o.newFolder(t)
 	if err != nil {
@@ -91,6 +85,21 @@ func (o *typeTestOptions) run(cmd *cobra.Command, name string) error {
 			t.Name, k.wrong, k.done, jobs[len(jobs)-1].Job, output.Escape(folder))
 	}
 	return o.tidy(folder)
+}
+
+// typeWithSample asks for a job type with its sample, and checks that sample: it will be written to disk.
+func typeWithSample(cmd *cobra.Command, c *client, name string) (api.JobType, error) {
+	t, err := call[api.JobType](cmd.Context(), c, api.GetJobType, api.Params{"type": name, "sample": "true"}, nil)
+	switch {
+	case err != nil:
+		return t, err
+	case t.Sample == nil || t.Template == nil:
+		return t, api.Errorf(api.KindUnavailable, "the supervisor is older than this command, and sends no sample")
+	}
+	if err := t.Sample.Check(); err != nil {
+		return t, api.Errorf(api.KindInvalid, "the sample of the job type %s: %v", t.Name, err)
+	}
+	return t, nil
 }
 
 // newFolder writes the files of the sample into a new folder.
