@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -71,7 +73,9 @@ func writeTypeFolder(name string, t api.JobType) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(name, 0o777); err != nil { // a folder that is there is refused
+	if err := os.Mkdir(name, 0o777); errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already, and nothing is written over; give another name", name)
+	} else if err != nil {
 		return err
 	}
 	defer func() {
