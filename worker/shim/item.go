@@ -197,13 +197,14 @@ func (p *program) outOfMemory(f *api.Finished, host *hostKills) bool {
 }
 
 // hostKills is how often the kernel has killed on this host for want of memory. It makes a page of text for that, so
-// items that follow one another within a second begin with one reading.
+// items that follow one another at once begin with one reading. It is not much older than an item: kills before that
+// would count as evidence that the item was killed, too.
 type hostKills struct {
 	count int64
 	at    time.Time
 }
 
-const hostKillsFor = time.Second
+const hostKillsFor = 100 * time.Millisecond
 
 func (h *hostKills) before() int64 {
 	if time.Since(h.at) > hostKillsFor {
